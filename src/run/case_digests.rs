@@ -50,8 +50,8 @@ pub fn expected(root: &Path, case: &Case) -> String {
         let _ = writeln!(text, "assertion {:?}", assertion.text);
     }
     for check in checks {
-        let snapshot = || Some(digest(&inside::read(root, check.ask.snapshot()?.as_path()).ok()?));
-        let content = check.ask.program().map(|program| program_content::digest(root, program));
+        let snapshot = || Some(digest(&inside::read(root, check.ask.names().snapshot?.as_path()).ok()?));
+        let content = check.program().map(|program| program_content::digest(root, program));
         let content = content.or_else(snapshot).unwrap_or_default();
         let _ = writeln!(text, "{} {:?} {content}", check.kind.id, check.ask);
     }

@@ -161,7 +161,7 @@ fn replay(run: &RunContext, planned: &TestCase, recording: &dyn Fn(u32) -> Trial
 
 /// Maximum size of the workspace that a recording of this case keeps, in bytes.
 pub(super) fn workspace_limit(case: Option<&Case>) -> u64 {
-    let asks_programs = case.is_some_and(|case| case.checks.iter().any(|check| check.ask.program().is_some()));
+    let asks_programs = case.is_some_and(|case| case.checks.iter().any(|check| check.program().is_some()));
     if asks_programs { MAX_CHECKED_WORKSPACE } else { MAX_WORKSPACE }
 }
 

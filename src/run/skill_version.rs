@@ -126,7 +126,7 @@ fn foreign_parts(files: &[PathBuf]) -> BTreeSet<PathBuf> {
 /// The files outside of the directories of cases that decide the result of a case.
 fn named_files(case: &Case) -> Vec<PathBuf> {
     let sources = start_files::sources(case).map(|(_, path)| path.as_path());
-    let programs = case.checks.iter().filter_map(|check| check.ask.program());
+    let programs = case.checks.iter().filter_map(|check| check.program());
     sources.chain(programs.flat_map(program_content::sources)).map(Path::to_path_buf).collect()
 }
 

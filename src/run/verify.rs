@@ -113,7 +113,7 @@ pub fn verify(run: &RunContext, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) 
 /// Why the programs of these cases ran with the rights of the user, if so.
 fn not_isolated(run: &RunContext, cases: &[Arc<FoundCase>]) -> Option<String> {
     let runs_programs =
-        |case: &Case| !case.setup.is_empty() || case.checks.iter().any(|check| check.ask.program().is_some());
+        |case: &Case| !case.setup.is_empty() || case.checks.iter().any(|check| check.program().is_some());
     match isolation::status(&run.settings.isolation) {
         IsolationStatus::Nothing(why) if cases.iter().any(|found| found.case().is_ok_and(runs_programs)) => {
             Some(format!("checks and setup commands ran with your rights: {why}"))
@@ -188,7 +188,7 @@ impl CaseVerifier<'_> {
 
     /// The fault of a program that does not answer.
     fn no_result(self, check: &Check, results: &[CheckResult]) -> Option<CheckFault> {
-        check.ask.program()?;
+        check.program()?;
         let found = with(results, Status::Unknown)?.found.clone();
         let help = "let it answer with 0 or 1, also if the agent did nothing".to_owned();
         Some(CheckFault { found, help, ..self.of(FaultKind::NoResult, check) })

@@ -31,7 +31,7 @@ pub struct CaseProgramRuns {
 /// Runs the programs that answer the checks of a case about a stored trial. Fails if the user ended the run meanwhile.
 pub fn run_all(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<CaseProgramRuns, String> {
     let programs: BTreeSet<&WorkspaceProgram> =
-        exhibit.case.checks.iter().filter_map(|check| check.ask.program()).collect();
+        exhibit.case.checks.iter().filter_map(|check| check.program()).collect();
     let (ending, progress) = (&exhibit.evidence.meta.ending, exhibit.evidence.trace.progress);
     let is_whole = !ending.settled && (ending.trouble.is_none() || progress > AgentProgress::Silent);
     let has_workspace = !exhibit.evidence.meta.is_user_session();

@@ -113,7 +113,7 @@ fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
     let file = ForeignFile { path, is_certain: false, skill, skills: &[], directories: &[], tree };
     let Some((_, parsed)) = file.read(&bytes) else { return Vec::new() };
     let cases = parsed.cases.iter().filter_map(|found| found.case().ok());
-    let programs = cases.flat_map(|case| &case.checks).filter_map(|check| check.ask.program());
+    let programs = cases.flat_map(|case| &case.checks).filter_map(|check| check.program());
     let directories = programs.flat_map(WorkspaceProgram::directories).map(RelativePath::as_path);
     // Any other directory may be part of what the skill does.
     let graders = directories.filter(|directory| directory.ends_with(GRADERS)).map(Path::to_path_buf);

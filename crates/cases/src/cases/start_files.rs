@@ -42,7 +42,7 @@ pub fn sources(case: &Case) -> impl Iterator<Item = (&'static str, &RelativePath
         AnswerText::Here(_) => None,
     });
     let scripts = checks.iter().filter_map(|check| Some((SCRIPT_KEY, check.script()?)));
-    let snapshots = checks.iter().filter_map(|check| Some(("snapshot", check.ask.snapshot()?)));
+    let snapshots = checks.iter().filter_map(|check| Some(("snapshot", check.ask.names().snapshot?)));
     single.chain(files).chain(changes).chain(outputs).chain(scripts).chain(snapshots)
 }
 

@@ -151,11 +151,6 @@ pub trait Condition: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The program that answers. It runs after the agent, in a copy of the workspace.
-    fn program(&self) -> Option<&WorkspaceProgram> {
-        None
-    }
-
     /// Whether it forbids something or limits an amount: an agent that does nothing passes.
     fn forbids(&self) -> bool {
         false
@@ -166,25 +161,24 @@ pub trait Condition: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What it names besides the trial.
+    fn names(&self) -> Named<'_> {
+        Named::default()
+    }
+}
+
+/// What a condition names besides the trial: what lint looks up, and what a change of makes recordings stale.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Named<'a> {
+    /// The program that answers. It runs after the agent, in a copy of the workspace.
+    pub program: Option<&'a WorkspaceProgram>,
     /// The file of the repository that a file of the workspace must equal.
-    fn snapshot(&self) -> Option<&RelativePath> {
-        None
-    }
-
-    /// The names of the skills that it is about.
-    fn skills(&self) -> &[String] {
-        &[]
-    }
-
-    /// The names of mocks whose calls it is about.
-    fn mocks(&self) -> Option<&GlobMatcher> {
-        None
-    }
-
+    pub snapshot: Option<&'a RelativePath>,
     /// The file of the workspace that it is about.
-    fn required_file(&self) -> Option<&RelativePath> {
-        None
-    }
+    pub file: Option<&'a RelativePath>,
+    pub skills: &'a [String],
+    /// The mocks whose calls it is about.
+    pub mocks: Option<&'a GlobMatcher>,
 }
 
 /// Whether a text is required or forbidden.
@@ -249,9 +243,14 @@ impl Check {
         Some(options.into())
     }
 
+    /// The program that answers, if one does.
+    pub fn program(&self) -> Option<&WorkspaceProgram> {
+        self.ask.names().program
+    }
+
     /// The script that answers, if one does.
     pub fn script(&self) -> Option<&RelativePath> {
-        self.ask.program().and_then(WorkspaceProgram::script)
+        self.program().and_then(WorkspaceProgram::script)
     }
 
     /// The results of the check: none if it does not apply to this trial. If the trial ended before the check was settled, they
@@ -260,7 +259,7 @@ impl Check {
         if self.kind.asks_for_skill && !subject.evidence.meta.delivery.offers_skills() {
             return Vec::new();
         }
-        let program = self.ask.program().and_then(|program| Some(subject.programs.get(program)?.digest.clone()));
+        let program = self.program().and_then(|program| Some(subject.programs.get(program)?.digest.clone()));
         let results = self.ask.answers(subject).into_iter().map(|answer| {
             let CheckAnswer { id, mut status, expected, mut found, score, spans } = answer;
             if subject.evidence.meta.ending.settled && !self.is_settled_by(status) {

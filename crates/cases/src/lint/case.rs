@@ -77,7 +77,7 @@ pub(super) fn unknown_mocks(
     servers: &MockServers,
     tree: &dyn RepoFiles,
 ) -> Vec<Diagnostic> {
-    let checks: Vec<_> = case.checks.iter().filter_map(|check| Some((check, check.ask.mocks()?))).collect();
+    let checks: Vec<_> = case.checks.iter().filter_map(|check| Some((check, check.ask.names().mocks?))).collect();
     let names = if checks.is_empty() {
         MockNames::default()
     } else {
@@ -268,7 +268,7 @@ impl<'a> CaseChecker<'a> {
     /// Files of the repository that checks compare with, and that are not there.
     fn snapshots(&self) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
-        let snapshots = self.case.checks.iter().filter_map(|check| Some((check, check.ask.snapshot()?)));
+        let snapshots = self.case.checks.iter().filter_map(|check| Some((check, check.ask.names().snapshot?)));
         for (check, path) in snapshots.filter(|(_, path)| self.tree.kind(path.as_path()) != FileKind::File) {
             let message = format!("the snapshot {path} is not a file");
             let problem = Diagnostic::new(Code::Unreadable, self.place_of(check, None), message);
@@ -281,7 +281,7 @@ impl<'a> CaseChecker<'a> {
     fn unknown_skills(&self, catalog: &Catalog) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for check in &self.case.checks {
-            let unknown = check.ask.skills().iter().filter(|name| catalog.skill(&slug(name)).is_none());
+            let unknown = check.ask.names().skills.iter().filter(|name| catalog.skill(&slug(name)).is_none());
             for name in unknown {
                 let message = format!("`{}` names the skill `{name}`, which is not here", check.kind.id);
                 let place = self.place_of(check, Some(name));

@@ -407,18 +407,19 @@ const LIST_FORMAT: u32 = 1;
 
 /// Prints `{"format": 1, name: items}`.
 fn print_list<T: serde::Serialize>(name: &'static str, items: &[T]) -> io::Result<()> {
-    /// Keeps `format` first.
+    print_document(LIST_FORMAT, &BTreeMap::from([(name, items)]))
+}
+
+/// Prints an object with its format first.
+fn print_document(format: u32, content: &impl serde::Serialize) -> io::Result<()> {
     #[derive(serde::Serialize)]
-    struct ListDocument<'a, T> {
+    struct Document<'a, T> {
         format: u32,
         #[serde(flatten)]
-        items: BTreeMap<&'static str, &'a [T]>,
+        content: &'a T,
     }
 
-    print_json(
-        &mut output::document_stdout(),
-        &ListDocument { format: LIST_FORMAT, items: BTreeMap::from([(name, items)]) },
-    )
+    print_json(&mut output::document_stdout(), &Document { format, content })
 }
 
 /// Prints an answer: as one JSON document, as a sentence, or with its figures.

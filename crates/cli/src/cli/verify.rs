@@ -5,12 +5,11 @@ use std::io::Write;
 use std::sync::Arc;
 
 use clap::Args;
-use serde::Serialize;
 
 use super::select::{NameArgs, no_match};
-use super::{CliResult, LoadedRepository, RepositoryArgs, print_json};
+use super::{CliResult, LoadedRepository, RepositoryArgs, print_document};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{document_stdout, stderr, text_stdout};
+use crate::cli::output::{stderr, text_stdout};
 use crate::process::interrupt;
 use crate::report::verification;
 use crate::results::verification::{FaultKind, Verification};
@@ -43,13 +42,6 @@ pub struct VerifyArgs {
     repository: RepositoryArgs,
 }
 
-#[derive(Serialize)]
-struct VerificationDocument<'a> {
-    format: u32,
-    #[serde(flatten)]
-    verification: &'a Verification,
-}
-
 pub fn verify(args: &VerifyArgs) -> CliResult {
     let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
     let settings = Settings { selection: args.names.selection(), live: false, ..settings };
@@ -72,7 +64,7 @@ pub fn verify(args: &VerifyArgs) -> CliResult {
         verified => verified?,
     };
     if args.json {
-        print_json(&mut document_stdout(), &VerificationDocument { format: FORMAT, verification: &verification })?;
+        print_document(FORMAT, &verification)?;
     } else {
         text_stdout().write_all(verification::render(&verification).as_bytes())?;
     }

@@ -61,9 +61,10 @@ fn a_check_names_the_files_the_skills_and_the_text_that_it_is_about() {
         (r#"{"tool": "a"}"#, None, None, &[]),
     ] {
         let ask = listed(check).ask;
-        let (required, equal) = (ask.required_file().map(ToString::to_string), ask.snapshot().map(ToString::to_string));
+        let names = ask.names();
+        let (required, equal) = (names.file.map(ToString::to_string), names.snapshot.map(ToString::to_string));
         assert_eq!((required.as_deref(), equal.as_deref()), (file, snapshot), "{check}");
-        assert_eq!(ask.skills(), skills, "{check}");
+        assert_eq!(names.skills, skills, "{check}");
     }
     let text = |check: &Check| check.ask.text().map(|(pattern, presence)| (pattern.text.clone(), presence));
     for (check, expected) in [

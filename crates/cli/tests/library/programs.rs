@@ -15,7 +15,7 @@ const UNKNOWN: Status = Status::Unknown;
 
 /// The results of a check whose program ended so.
 fn results(check: Check, ending: ProgramEnding) -> Vec<CheckResult> {
-    let program = check.ask.program().expect("a program").clone();
+    let program = check.program().expect("a program").clone();
     let run = ProgramRun { digest: "its digest".to_owned(), ending: Ok(ending) };
     let all = trial(vec![check]).with(|trial| drop(trial.programs.insert(program, run))).grade().checks;
     let results: Vec<CheckResult> = all.into_iter().skip_while(|check| check.id != "final-message").skip(1).collect();
@@ -151,7 +151,7 @@ fn a_command_that_writes_a_score_passes_with_the_full_one() {
 fn the_files_of_a_command_come_from_directories_of_the_repository() {
     let check =
         checks::full_score("grade".to_owned(), vec![(path("tests/a"), path("a")), (path("tests/b"), path("b"))]);
-    let program = check.ask.program().expect("a program");
+    let program = check.program().expect("a program");
     assert_eq!(program.directories().map(RelativePath::to_string).collect::<Vec<_>>(), ["tests/a", "tests/b"]);
     assert_eq!((check.script(), program.to_string().as_str()), (None, "grade"));
     let script = checks::script(path("checks/a.sh"));

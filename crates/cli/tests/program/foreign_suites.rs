@@ -35,7 +35,7 @@ fn cases(fixture: &Fixture) -> Vec<String> {
 fn asked(case: &Case) -> String {
     let times = |weight: Option<Weight>| weight.map_or_else(String::new, |weight| format!("*{}", weight.amount));
     let checks = case.checks.iter().map(|check| match check.kind.id {
-        id @ ("activates" | "rejects") => format!("{id}{} {:?}", times(check.weight), check.ask.skills()),
+        id @ ("activates" | "rejects") => format!("{id}{} {:?}", times(check.weight), check.ask.names().skills),
         id => format!("{id}{}", times(check.weight)),
     });
     let judged =

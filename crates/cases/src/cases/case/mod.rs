@@ -207,7 +207,7 @@ impl Case {
 
     /// The files that its workspace must hold.
     pub fn required_files(&self) -> impl Iterator<Item = &Path> {
-        self.checks.iter().filter_map(|check| check.ask.required_file()).map(RelativePath::as_path)
+        self.checks.iter().filter_map(|check| check.ask.names().file).map(RelativePath::as_path)
     }
 }
 

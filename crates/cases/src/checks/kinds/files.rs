@@ -11,7 +11,7 @@ use crate::checks::listed::test_of;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
     Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, ListForm, ListedCheck,
-    WrittenCheck,
+    Named, WrittenCheck,
 };
 use crate::text::cut;
 use crate::text::redact::is_masked;
@@ -159,12 +159,9 @@ impl Condition for FileCheck {
         }
     }
 
-    fn required_file(&self) -> Option<&RelativePath> {
-        self.files.glob.is_none().then_some(&self.files.path)
-    }
-
-    fn snapshot(&self) -> Option<&RelativePath> {
-        if let FileWant::Snapshot(path) = &self.want { Some(path) } else { None }
+    fn names(&self) -> Named<'_> {
+        let snapshot = if let FileWant::Snapshot(path) = &self.want { Some(path) } else { None };
+        Named { snapshot, file: self.files.glob.is_none().then_some(&self.files.path), ..Named::default() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::checks::kinds::session::{Call, PrintedOnce, PrintedSession};
 use crate::checks::pattern::{PatternError, PatternSearch, SearchError};
-use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
+use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput, Named};
 use crate::text::redact::is_masked;
 use crate::text::relative_path::{RelativePath, resolved};
 use crate::trace::excerpt;
@@ -109,8 +109,8 @@ impl Condition for Question {
         Some(answer.at(EventRef::End).named(format!("{}: {name}", kind.id)))
     }
 
-    fn required_file(&self) -> Option<&RelativePath> {
-        self.file.as_ref()
+    fn names(&self) -> Named<'_> {
+        Named { file: self.file.as_ref(), ..Named::default() }
     }
 
     fn forbids(&self) -> bool {

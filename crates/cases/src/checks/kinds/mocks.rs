@@ -8,7 +8,9 @@ use crate::checks::call_count::{CallCount, Counted};
 use crate::checks::listed::{COUNTS, test_of};
 use crate::checks::pattern::LONGEST;
 use crate::checks::text_test::{TextResult, TextTest};
-use crate::checks::{CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, WrittenCheck};
+use crate::checks::{
+    CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,
+};
 use crate::trace::kept_part;
 use crate::trial::mock::MockCall;
 use crate::trial::outcome::{Goal, Status};
@@ -70,8 +72,8 @@ impl Condition for MockCheck {
         self.input.iter().try_fold(written, WrittenCheck::with_test)
     }
 
-    fn mocks(&self) -> Option<&GlobMatcher> {
-        Some(&self.name)
+    fn names(&self) -> Named<'_> {
+        Named { mocks: Some(&self.name), ..Named::default() }
     }
 
     fn forbids(&self) -> bool {

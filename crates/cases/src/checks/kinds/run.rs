@@ -7,7 +7,7 @@ use crate::checks::listed::test_of;
 use crate::checks::program::WorkspaceProgram;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, WrittenCheck,
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,
 };
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::trace::excerpt;
@@ -92,8 +92,8 @@ impl Condition for RunCheck {
         self.prints.iter().try_fold(written, WrittenCheck::with_test)
     }
 
-    fn program(&self) -> Option<&WorkspaceProgram> {
-        Some(&self.program)
+    fn names(&self) -> Named<'_> {
+        Named { program: Some(&self.program), ..Named::default() }
     }
 }
 

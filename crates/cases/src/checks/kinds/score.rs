@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::run::RUN;
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
-use crate::checks::{Check, CheckAnswer, Condition, GradingInput};
+use crate::checks::{Check, CheckAnswer, Condition, GradingInput, Named};
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
 use crate::trial::outcome::Status;
@@ -69,7 +69,7 @@ impl Condition for ScoreCheck {
         Some(answer.at(EventRef::End))
     }
 
-    fn program(&self) -> Option<&WorkspaceProgram> {
-        Some(&self.0)
+    fn names(&self) -> Named<'_> {
+        Named { program: Some(&self.0), ..Named::default() }
     }
 }

@@ -8,7 +8,9 @@ use serde_json::Value as Json;
 
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::text_test::json_text;
-use crate::checks::{Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, WrittenCheck};
+use crate::checks::{
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, Named, WrittenCheck,
+};
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
@@ -71,8 +73,8 @@ impl Condition for ScriptCheck {
         Some(WrittenCheck::new(format!("/{}", self.0.script()?)))
     }
 
-    fn program(&self) -> Option<&WorkspaceProgram> {
-        Some(&self.0)
+    fn names(&self) -> Named<'_> {
+        Named { program: Some(&self.0), ..Named::default() }
     }
 }
 

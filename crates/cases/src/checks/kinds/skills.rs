@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checks::kinds::trigger::counts;
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, WrittenCheck,
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,
 };
 use crate::skill::slug;
 use crate::trace::{Activation, Marked};
@@ -148,8 +148,8 @@ impl Condition for ActivatesCheck {
         Some(WrittenCheck::new(self.skills.clone()).with_flag("inOrder", self.in_order))
     }
 
-    fn skills(&self) -> &[String] {
-        named(&self.skills)
+    fn names(&self) -> Named<'_> {
+        Named { skills: named(&self.skills), ..Named::default() }
     }
 }
 
@@ -184,7 +184,7 @@ impl Condition for RejectsCheck {
         Some(WrittenCheck::new(self.0.clone()))
     }
 
-    fn skills(&self) -> &[String] {
-        named(&self.0)
+    fn names(&self) -> Named<'_> {
+        Named { skills: named(&self.0), ..Named::default() }
     }
 }

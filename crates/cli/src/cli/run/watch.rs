@@ -110,7 +110,7 @@ fn places(run: &RunContext) -> BTreeSet<PathBuf> {
     places.extend(run.settings.judge.template.iter().map(|path| path.as_path().to_path_buf()));
     for case in run.plan.entries.iter().filter_map(|entry| entry.planned.found.case().ok()) {
         places.extend(start_files::sources(case).map(|(_, path)| path.as_path().to_path_buf()));
-        let programs = case.checks.iter().filter_map(|check| check.ask.program());
+        let programs = case.checks.iter().filter_map(|check| check.program());
         places.extend(programs.flat_map(program_content::sources).map(Path::to_path_buf));
     }
     places.sort();
