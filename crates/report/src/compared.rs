@@ -301,7 +301,7 @@ fn cases(text: &mut String, comparison: &Comparison) {
 /// figures do not hold. Names in it are as they were given.
 pub fn told(compared: &ComparisonResults) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(headline::worth(compared));
+    lines.extend(compared.headline.as_ref().map(headline::worth));
     triggering(&mut lines, compared);
     lines.extend(amounts(compared));
     on_figures(&mut lines, compared);

@@ -115,7 +115,7 @@ fn results_of_another_tool_are_compared_without_their_errors_and_with_their_head
     assert_eq!((ran.code, &compared["baseline"]), (1, &json!("aggregate-result.json")), "{compared:#}");
     assert_eq!(
         compared["headline"],
-        json!({ "tool": "claude plugin eval", "baseline": 0.7, "candidate": 0.0, "errors": 2 })
+        json!({ "tool": "claude plugin eval", "baseline": 0.7, "candidate": 0.0, "errors": 2, "chance": compared["headline"]["chance"] })
     );
 }
 

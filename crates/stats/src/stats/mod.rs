@@ -10,6 +10,7 @@ pub mod difference;
 pub mod discordance;
 pub mod holm;
 pub mod mean;
+pub mod permutation;
 pub mod power;
 pub mod proportion;
 pub mod repeats;

@@ -75,7 +75,9 @@ fn headline(a: &ResultSide, b: &ResultSide) -> Option<Headline> {
     let [tool] = tools[..] else { return None };
     let shows = tool != result_files::TABLE && a.has_cases_of(b);
     let (baseline, candidate) = a.score().zip(b.score()).filter(|_| shows)?;
-    Some(Headline { tool: tool.to_owned(), baseline, candidate, errors: a.errors + b.errors })
+    let errors = a.errors + b.errors;
+    let chance = a.tails(b).map(|tails| if candidate > baseline { tails.greater } else { tails.less });
+    Some(Headline { tool: tool.to_owned(), baseline, candidate, errors, chance })
 }
 
 /// Whether a path is of results of another tool: by its ending, or by its first lines if those of runs end so, too.

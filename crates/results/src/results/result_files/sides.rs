@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ResultFile;
 use crate::decide::SideCounts;
+use crate::stats::permutation::{self, CaseScores, MeanOf};
+use crate::stats::stratified::Tails;
 
 /// A side with the tool's own figures.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +18,8 @@ pub struct ResultSide {
     pub errors: u64,
     /// By case, the trials that the tool scored, and the sum of their scores.
     scores: BTreeMap<String, (u64, f64)>,
+    /// By case, the score of each trial that was measured, where the file has trials.
+    measured: BTreeMap<String, Vec<f64>>,
     mean_of_cases: bool,
 }
 
@@ -36,11 +40,23 @@ impl ResultSide {
         self.scores.keys().eq(other.scores.keys())
     }
 
+    /// The tails of the scores of `candidate` less those of this side, if both sides are alike.
+    pub fn tails(&self, candidate: &Self) -> Option<Tails> {
+        let scores = |side: &Self, case| side.measured.get(case).cloned().unwrap_or_default();
+        let of_case = |case| CaseScores { baseline: scores(self, case), candidate: scores(candidate, case) };
+        let cases: Vec<CaseScores> = self.measured.keys().map(of_case).collect();
+        let mean = if self.mean_of_cases { MeanOf::Cases } else { MeanOf::Trials };
+        permutation::tails(&cases, mean)
+    }
+
     fn add(&mut self, file: &ResultFile, is_of: impl Fn(&str) -> bool, with_side: bool) {
         for row in file.rows.iter().filter(|row| is_of(&row.side)) {
             let case = if with_side { format!("{}/{}", row.case, row.side) } else { row.case.clone() };
             let scores = self.scores.entry(case.clone()).or_default();
             *scores = (scores.0 + row.scored, scores.1 + row.score);
+            if (row.scored, row.counts.rate.trials) == (1, 1) {
+                self.measured.entry(case.clone()).or_default().push(row.score);
+            }
             self.errors += row.scored.saturating_sub(row.counts.rate.trials);
             let counts = self.counts.entry(case).or_default();
             counts.rate = counts.rate.plus(row.counts.rate);

@@ -1,0 +1,119 @@
+//! A difference of scores: the permutation test, stratified by case.
+
+use super::special::len;
+use super::stratified::Tails;
+
+/// Random orders for up to 2,000 trials; fewer for more trials, which need fewer.
+const MOST_ORDERS: usize = 19_999;
+const FEWEST_ORDERS: usize = 999;
+const WORK: usize = 40_000_000;
+
+/// The scores of a case's trials.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CaseScores {
+    /// The baseline's trials.
+    pub baseline: Vec<f64>,
+    /// The candidate's trials.
+    pub candidate: Vec<f64>,
+}
+
+/// What is the mean of all scores of a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeanOf {
+    /// The mean of the cases' means.
+    Cases,
+    /// The mean of all trials.
+    Trials,
+}
+
+/// The tails of the candidate's mean less the baseline's if both sides score alike: then all ways to give the scores of a case to its
+/// two sides are equally likely (Fisher 1935; Phipson, Smyth 2010). They are estimated from random orders, always the same ones. A
+/// case with scores on one side only does not count; `None` if no other is there.
+pub fn tails(cases: &[CaseScores], mean: MeanOf) -> Option<Tails> {
+    let cases: Vec<&CaseScores> =
+        cases.iter().filter(|case| !case.baseline.is_empty() && !case.candidate.is_empty()).collect();
+    let weights = |side: fn(&CaseScores) -> &[f64]| -> Vec<f64> {
+        let trials: usize = cases.iter().map(|case| side(case).len()).sum();
+        let weight = |case: &&CaseScores| match mean {
+            MeanOf::Cases => 1.0 / len(cases.len() * side(case).len()),
+            MeanOf::Trials => 1.0 / len(trials),
+        };
+        cases.iter().map(weight).collect()
+    };
+    let (of_baseline, of_candidate) = (weights(|case| &case.baseline), weights(|case| &case.candidate));
+    let mut pools: Vec<Vec<f64>> =
+        cases.iter().map(|case| [case.candidate.as_slice(), &case.baseline].concat()).collect();
+    let difference = |pools: &[Vec<f64>]| -> f64 {
+        let of_case = |(at, pool): (usize, &Vec<f64>)| {
+            let (candidate, baseline) = pool.split_at(cases[at].candidate.len());
+            of_candidate[at] * candidate.iter().sum::<f64>() - of_baseline[at] * baseline.iter().sum::<f64>()
+        };
+        pools.iter().enumerate().map(of_case).sum()
+    };
+    let seen = difference(&pools);
+    let trials: usize = pools.iter().map(Vec::len).sum();
+    let orders = (WORK / trials.max(1)).clamp(FEWEST_ORDERS, MOST_ORDERS);
+    let mut rng = fastrand::Rng::with_seed(0);
+    // What was seen is an order, too.
+    let (mut less, mut equal, mut greater) = (0, 1, 0);
+    for _ in 0..orders {
+        pools.iter_mut().for_each(|pool| rng.shuffle(pool));
+        let change = difference(&pools) - seen;
+        // Sums of the same numbers in another order differ in their last digits.
+        match change.abs() < 1e-9 {
+            true => equal += 1,
+            false if change < 0.0 => less += 1,
+            false => greater += 1,
+        }
+    }
+    let share = |orders_of: usize| len(orders_of) / len(orders + 1);
+    let tails = Tails { less: share(less + equal), greater: share(greater + equal), equal: share(equal) };
+    (!cases.is_empty()).then_some(tails)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::proportion::Rate;
+    use crate::stats::stratified::{Stratum, exact};
+
+    fn case(baseline: &[f64], candidate: &[f64]) -> CaseScores {
+        CaseScores { baseline: baseline.to_vec(), candidate: candidate.to_vec() }
+    }
+
+    #[test]
+    fn one_trial_a_case_is_the_sign_flip() {
+        let pairs = [(0.6, 1.0), (1.0, 1.0), (0.2, 0.8), (0.6, 0.8), (0.2, 1.0), (0.4, 1.0), (0.4, 0.8), (0.2, 0.0)];
+        let cases: Vec<CaseScores> = pairs.iter().map(|(a, b)| case(&[*a], &[*b])).collect();
+        // Of 128 ways to choose the signs of the seven differences, three sum to 2.8 or more.
+        let p = tails(&cases, MeanOf::Cases).expect("cases").greater;
+        assert!((p - 3.0 / 128.0).abs() < 0.004, "{p}");
+    }
+
+    #[test]
+    fn passes_and_failures_are_the_exact_test() {
+        let side = |passes: usize, trials: usize| [vec![1.0; passes], vec![0.0; trials - passes]].concat();
+        let cases = [case(&side(2, 6), &side(5, 6)), case(&side(3, 5), &side(4, 5))];
+        let strata = [[2, 6, 5, 6], [3, 5, 4, 5]]
+            .map(|[a, of_a, b, of_b]| Stratum { baseline: Rate::new(a, of_a), candidate: Rate::new(b, of_b) });
+        let (found, expected) = (tails(&cases, MeanOf::Trials).expect("cases"), exact(&strata));
+        for (found, expected) in [(found.greater, expected.greater), (found.less, expected.less)] {
+            assert!((found - expected).abs() < 0.01, "{found}, exactly {expected}");
+        }
+    }
+
+    #[test]
+    fn a_worse_candidate_is_as_unlikely_as_a_better_one() {
+        let (low, high) = ([0.1, 0.2, 0.3], [0.7, 0.8, 0.9]);
+        let better = tails(&[case(&low, &high)], MeanOf::Cases).expect("cases").greater;
+        let worse = tails(&[case(&high, &low)], MeanOf::Cases).expect("cases").less;
+        assert!((better - 0.05).abs() < 0.006 && (worse - 0.05).abs() < 0.006, "{better} {worse}");
+    }
+
+    #[test]
+    fn equal_scores_are_always_as_far_apart_and_cases_of_one_side_say_nothing() {
+        let equal = tails(&[case(&[0.5], &[0.5])], MeanOf::Cases).expect("cases");
+        assert_eq!(equal, Tails { less: 1.0, greater: 1.0, equal: 1.0 });
+        assert_eq!(tails(&[case(&[0.5], &[]), case(&[], &[1.0])], MeanOf::Trials), None);
+    }
+}
