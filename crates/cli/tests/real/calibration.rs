@@ -356,9 +356,12 @@ fn calibrated(live: &Live, agent: &str) -> (Value, i32) {
     (printed["calibrations"][0].clone(), output.status.code().expect("a status"))
 }
 
+fn rows(calibration: &Value) -> &[Value] {
+    calibration["rows"].as_array().expect("rows")
+}
+
 fn row<'a>(calibration: &'a Value, reading: &str) -> &'a Value {
-    let rows = calibration["rows"].as_array().expect("rows");
-    rows.iter().find(|row| row["reading"] == reading).expect("a row")
+    rows(calibration).iter().find(|row| row["reading"] == reading).expect("a row")
 }
 
 fn is_right(kind: AgentKind) {
@@ -374,9 +377,13 @@ fn is_right(kind: AgentKind) {
 fn is_named(wrapper: &'static Wrapper) {
     let live = live();
     wrap(live.fixture.root(), wrapper.script);
-    let (calibration, _) = calibrated(&live, wrapper.agent);
-    let rows = calibration["rows"].as_array().expect("rows");
-    let broken: Vec<&Value> = rows.iter().filter(|row| row["state"] != "right").map(|row| &row["reading"]).collect();
+    let (mut calibration, _) = calibrated(&live, wrapper.agent);
+    // On a busy machine an agent may show too little twice. What a wrapper breaks is broken each time.
+    if wrapper.breaks.is_none() && rows(&calibration).iter().any(|row| row["state"] == "cannot be seen") {
+        calibration = calibrated(&live, wrapper.agent).0;
+    }
+    let broken: Vec<&Value> =
+        rows(&calibration).iter().filter(|row| row["state"] != "right").map(|row| &row["reading"]).collect();
     match wrapper.breaks {
         Some(row) => assert!(broken.contains(&&json!(row)), "{broken:?}: {calibration:#}"),
         None => assert!(broken.is_empty(), "{broken:?}: {calibration:#}"),

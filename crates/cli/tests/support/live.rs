@@ -219,13 +219,13 @@ pub fn processes_with(word: &str) -> Vec<String> {
 
 /// Waits, at most forty seconds, until `done`.
 pub fn wait_until(what: &str, done: impl Fn() -> bool) {
-    for _ in 0..1600 {
+    for _ in 0..7200 {
         if done() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(25));
     }
-    panic!("waited forty seconds for {what}");
+    panic!("waited three minutes for {what}");
 }
 
 /// The text of every message that a model request carried.

@@ -57,7 +57,9 @@ pub fn tails(cases: &[CaseScores], mean: MeanOf) -> Option<Tails> {
     // What was seen is an order, too.
     let (mut less, mut equal, mut greater) = (0, 1, 0);
     for _ in 0..orders {
-        pools.iter_mut().for_each(|pool| rng.shuffle(pool));
+        for pool in &mut pools {
+            rng.shuffle(pool);
+        }
         let change = difference(&pools) - seen;
         // Sums of the same numbers in another order differ in their last digits.
         match change.abs() < 1e-9 {
