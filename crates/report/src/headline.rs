@@ -3,23 +3,35 @@
 use crate::rate::{points, probability, signed};
 use crate::results::compared::Headline;
 
-/// The chance up to which a headline holds.
+/// The p up to which a headline holds.
 const ALPHA: f64 = 0.05;
+
+/// Points from which two differences are told apart.
+const POINT: f64 = 0.01;
 
 /// What the tool that measured shows, and whether its scores show that.
 pub fn worth(headline: &Headline) -> String {
-    let Headline { tool, baseline, candidate, errors, chance } = headline;
+    let Headline { tool, baseline, candidate, errors, by_case, p } = headline;
     let (a, b) = (points(*baseline), points(*candidate));
-    let worth = match chance {
-        _ if a == b => "no difference".to_owned(),
-        Some(p) if *p <= ALPHA => format!("it holds (p = {})", probability(*p)),
-        Some(p) => format!("chance alone may do that (p = {})", probability(*p)),
+    let difference = candidate - baseline;
+    let worth = match by_case.zip(*p) {
         None => "no case was measured on both sides".to_owned(),
+        // Errors, or cases with other numbers of trials, make most of it.
+        Some((by_case, p)) if (difference - by_case).abs() > POINT => {
+            format!(
+                "case by case, what was measured differs by {} points (two-sided p = {})",
+                signed(by_case),
+                probability(p)
+            )
+        }
+        _ if a == b => "no difference".to_owned(),
+        Some((_, p)) if p <= ALPHA => format!("it holds (two-sided p = {})", probability(p)),
+        Some((_, p)) => format!("chance alone may do that (two-sided p = {})", probability(p)),
     };
     let errors = match errors {
         0 => String::new(),
         1 => "; 1 error in it, which is not counted here".to_owned(),
         errors => format!("; {errors} errors in it, which are not counted here"),
     };
-    format!("{tool} itself scores {a} % → {b} %, {} points: {worth}{errors}", signed(candidate - baseline))
+    format!("{tool} itself scores {a} % → {b} %, {} points: {worth}{errors}", signed(difference))
 }

@@ -164,7 +164,8 @@ impl<'a> CaseChecker<'a> {
     fn expectation_in(&self, path: &Path) -> Option<&Path> {
         let Case { origin, answer, solution, .. } = self.case;
         let further = [answer, solution].into_iter().flatten().map(RelativePath::as_path);
-        [origin.path.as_path()].into_iter().chain(further).find(|expected| expected.starts_with(path))
+        let is_in = |expected: &&Path| expected.starts_with(path) || path.starts_with(expected);
+        [origin.path.as_path()].into_iter().chain(further).find(is_in)
     }
 
     /// Why the agent does not get the directory or file at `path`.

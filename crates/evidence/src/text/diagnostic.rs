@@ -149,7 +149,7 @@ codes! {
     RegexDialect = "regex-dialect": Warning,
     /// An object of the list `checks` is not a check.
     InvalidCheck = "invalid-check": Fixed,
-    /// A path leaves its directory, or is not a path.
+    /// A path leaves its directory, is not a path, or would give the agent what is expected of it.
     BadPath = "bad-path": Fixed,
     /// A case id with characters that a test name or a directory cannot have.
     CaseId = "case-id": Fixed,

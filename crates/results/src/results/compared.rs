@@ -85,9 +85,11 @@ pub struct Headline {
     pub candidate: f64,
     /// Trials of both sides that were not measured, and are in these scores all the same.
     pub errors: u64,
-    /// The chance that the scores of the measured trials are as far apart in this direction if both sides are alike: by the
-    /// permutation test, stratified by case. None if no case was measured on both sides.
-    pub chance: Option<f64>,
+    /// What the candidate scores less the baseline, case by case, in the trials that were measured. None if no case was measured on
+    /// both sides.
+    pub by_case: Option<f64>,
+    /// Its two-sided p, by the permutation test.
+    pub p: Option<f64>,
 }
 
 /// What one side takes by what the other takes; none where no case told it in both.

@@ -17,38 +17,30 @@ pub struct CaseScores {
     pub candidate: Vec<f64>,
 }
 
-/// What is the mean of all scores of a side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MeanOf {
-    /// The mean of the cases' means.
-    Cases,
-    /// The mean of all trials.
-    Trials,
+/// The mean of what the candidate scores less the baseline in each case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoreDifference {
+    /// From −1 to 1, if scores are from 0 to 1.
+    pub mean: f64,
+    /// Of the mean, if both sides score alike.
+    pub tails: Tails,
 }
 
-/// The tails of the candidate's mean less the baseline's if both sides score alike: then all ways to give the scores of a case to its
-/// two sides are equally likely (Fisher 1935; Phipson, Smyth 2010). They are estimated from random orders, always the same ones. A
-/// case with scores on one side only does not count; `None` if no other is there.
-pub fn tails(cases: &[CaseScores], mean: MeanOf) -> Option<Tails> {
+/// The difference of the scores, case by case. If both sides score alike, all ways to give the scores of a case to its two sides are
+/// equally likely (Fisher 1935; Phipson, Smyth 2010). The tails are estimated from random orders, always the same ones. A case with
+/// scores on one side only does not count; `None` if no other is there.
+pub fn difference(cases: &[CaseScores]) -> Option<ScoreDifference> {
     let cases: Vec<&CaseScores> =
         cases.iter().filter(|case| !case.baseline.is_empty() && !case.candidate.is_empty()).collect();
-    let weights = |side: fn(&CaseScores) -> &[f64]| -> Vec<f64> {
-        let trials: usize = cases.iter().map(|case| side(case).len()).sum();
-        let weight = |case: &&CaseScores| match mean {
-            MeanOf::Cases => 1.0 / len(cases.len() * side(case).len()),
-            MeanOf::Trials => 1.0 / len(trials),
-        };
-        cases.iter().map(weight).collect()
-    };
-    let (of_baseline, of_candidate) = (weights(|case| &case.baseline), weights(|case| &case.candidate));
     let mut pools: Vec<Vec<f64>> =
         cases.iter().map(|case| [case.candidate.as_slice(), &case.baseline].concat()).collect();
+    let mean_of = |scores: &[f64]| scores.iter().sum::<f64>() / len(scores.len());
     let difference = |pools: &[Vec<f64>]| -> f64 {
-        let of_case = |(at, pool): (usize, &Vec<f64>)| {
-            let (candidate, baseline) = pool.split_at(cases[at].candidate.len());
-            of_candidate[at] * candidate.iter().sum::<f64>() - of_baseline[at] * baseline.iter().sum::<f64>()
+        let of_case = |(case, pool): (&&CaseScores, &Vec<f64>)| {
+            let (candidate, baseline) = pool.split_at(case.candidate.len());
+            mean_of(candidate) - mean_of(baseline)
         };
-        pools.iter().enumerate().map(of_case).sum()
+        cases.iter().zip(pools).map(of_case).sum::<f64>() / len(cases.len())
     };
     let seen = difference(&pools);
     let trials: usize = pools.iter().map(Vec::len).sum();
@@ -70,7 +62,7 @@ pub fn tails(cases: &[CaseScores], mean: MeanOf) -> Option<Tails> {
     }
     let share = |orders_of: usize| len(orders_of) / len(orders + 1);
     let tails = Tails { less: share(less + equal), greater: share(greater + equal), equal: share(equal) };
-    (!cases.is_empty()).then_some(tails)
+    (!cases.is_empty()).then_some(ScoreDifference { mean: seen, tails })
 }
 
 #[cfg(test)]
@@ -88,17 +80,17 @@ mod tests {
         let pairs = [(0.6, 1.0), (1.0, 1.0), (0.2, 0.8), (0.6, 0.8), (0.2, 1.0), (0.4, 1.0), (0.4, 0.8), (0.2, 0.0)];
         let cases: Vec<CaseScores> = pairs.iter().map(|(a, b)| case(&[*a], &[*b])).collect();
         // Of 128 ways to choose the signs of the seven differences, three sum to 2.8 or more.
-        let p = tails(&cases, MeanOf::Cases).expect("cases").greater;
+        let p = difference(&cases).expect("cases").tails.greater;
         assert!((p - 3.0 / 128.0).abs() < 0.004, "{p}");
     }
 
     #[test]
     fn passes_and_failures_are_the_exact_test() {
         let side = |passes: usize, trials: usize| [vec![1.0; passes], vec![0.0; trials - passes]].concat();
-        let cases = [case(&side(2, 6), &side(5, 6)), case(&side(3, 5), &side(4, 5))];
-        let strata = [[2, 6, 5, 6], [3, 5, 4, 5]]
+        let cases = [case(&side(2, 6), &side(5, 6)), case(&side(3, 6), &side(4, 6))];
+        let strata = [[2, 6, 5, 6], [3, 6, 4, 6]]
             .map(|[a, of_a, b, of_b]| Stratum { baseline: Rate::new(a, of_a), candidate: Rate::new(b, of_b) });
-        let (found, expected) = (tails(&cases, MeanOf::Trials).expect("cases"), exact(&strata));
+        let (found, expected) = (difference(&cases).expect("cases").tails, exact(&strata));
         for (found, expected) in [(found.greater, expected.greater), (found.less, expected.less)] {
             assert!((found - expected).abs() < 0.01, "{found}, exactly {expected}");
         }
@@ -107,15 +99,15 @@ mod tests {
     #[test]
     fn a_worse_candidate_is_as_unlikely_as_a_better_one() {
         let (low, high) = ([0.1, 0.2, 0.3], [0.7, 0.8, 0.9]);
-        let better = tails(&[case(&low, &high)], MeanOf::Cases).expect("cases").greater;
-        let worse = tails(&[case(&high, &low)], MeanOf::Cases).expect("cases").less;
+        let better = difference(&[case(&low, &high)]).expect("cases").tails.greater;
+        let worse = difference(&[case(&high, &low)]).expect("cases").tails.less;
         assert!((better - 0.05).abs() < 0.006 && (worse - 0.05).abs() < 0.006, "{better} {worse}");
     }
 
     #[test]
     fn equal_scores_are_always_as_far_apart_and_cases_of_one_side_say_nothing() {
-        let equal = tails(&[case(&[0.5], &[0.5])], MeanOf::Cases).expect("cases");
-        assert_eq!(equal, Tails { less: 1.0, greater: 1.0, equal: 1.0 });
-        assert_eq!(tails(&[case(&[0.5], &[]), case(&[], &[1.0])], MeanOf::Trials), None);
+        let equal = difference(&[case(&[0.5], &[0.5])]).expect("cases");
+        assert_eq!(equal, ScoreDifference { mean: 0.0, tails: Tails { less: 1.0, greater: 1.0, equal: 1.0 } });
+        assert_eq!(difference(&[case(&[0.5], &[]), case(&[], &[1.0])]), None);
     }
 }

@@ -76,8 +76,9 @@ fn headline(a: &ResultSide, b: &ResultSide) -> Option<Headline> {
     let shows = tool != result_files::TABLE && a.has_cases_of(b);
     let (baseline, candidate) = a.score().zip(b.score()).filter(|_| shows)?;
     let errors = a.errors + b.errors;
-    let chance = a.tails(b).map(|tails| if candidate > baseline { tails.greater } else { tails.less });
-    Some(Headline { tool: tool.to_owned(), baseline, candidate, errors, chance })
+    let measured = a.difference(b);
+    let (by_case, p) = (measured.map(|found| found.mean), measured.map(|found| found.tails.two_sided()));
+    Some(Headline { tool: tool.to_owned(), baseline, candidate, errors, by_case, p })
 }
 
 /// Whether a path is of results of another tool: by its ending, or by its first lines if those of runs end so, too.

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ResultFile;
 use crate::decide::SideCounts;
-use crate::stats::permutation::{self, CaseScores, MeanOf};
-use crate::stats::stratified::Tails;
+use crate::stats::permutation::{self, CaseScores, ScoreDifference};
 
 /// A side with the tool's own figures.
 #[derive(Clone, Debug, Default)]
@@ -40,13 +39,12 @@ impl ResultSide {
         self.scores.keys().eq(other.scores.keys())
     }
 
-    /// The tails of the scores of `candidate` less those of this side, if both sides are alike.
-    pub fn tails(&self, candidate: &Self) -> Option<Tails> {
+    /// What `candidate` scores less this side, case by case, in the trials that were measured.
+    pub fn difference(&self, candidate: &Self) -> Option<ScoreDifference> {
         let scores = |side: &Self, case| side.measured.get(case).cloned().unwrap_or_default();
         let of_case = |case| CaseScores { baseline: scores(self, case), candidate: scores(candidate, case) };
         let cases: Vec<CaseScores> = self.measured.keys().map(of_case).collect();
-        let mean = if self.mean_of_cases { MeanOf::Cases } else { MeanOf::Trials };
-        permutation::tails(&cases, mean)
+        permutation::difference(&cases)
     }
 
     fn add(&mut self, file: &ResultFile, is_of: impl Fn(&str) -> bool, with_side: bool) {

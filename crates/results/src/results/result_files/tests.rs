@@ -270,8 +270,8 @@ fn two_public_headlines_are_noise_and_a_larger_one_holds() {
         let [a, b] = of_two_arms(&[read(text.as_bytes()).expect("a file")], &[]).expect("two arms");
         let headline = a.score().zip(b.score()).map(|(a, b)| ((b - a) * 100.0).round());
         assert_eq!(headline, Some(points));
-        let tails = a.tails(&b).expect("cases of both sides");
-        assert_eq!(tails.less.min(tails.greater) <= rule.alpha, holds, "{tails:?}");
+        let measured = a.difference(&b).expect("cases of both sides");
+        assert_eq!(measured.tails.two_sided() <= rule.alpha, holds, "{measured:?}");
         // Whole passes say less than scores.
         assert_eq!(fixed::compare(&a.counts, &b.counts, &rule).results, [CompareResult::Undecided]);
     }
