@@ -146,8 +146,10 @@ impl Killed {
             assert!(self.passed.is_empty(), "{:?}: a run is gone", self.what);
             return;
         }
-        let found = standing(&folder).expect("a directory that can be read");
-        assert_ne!(found.state, RunState::Running, "{:?}", self.what);
+        let standing = || standing(&folder).expect("a directory that can be read");
+        // A process that the runner was about to start holds the lock until it becomes another program.
+        wait_until("a run that nobody holds", || standing().state != RunState::Running);
+        let found = standing();
         assert_eq!(found.damaged_lines, 0, "{:?}", self.what);
         let (planned, left) = (found.planned.unwrap_or_default(), found.remaining.unwrap_or_default());
         assert!(planned == 0 || planned == CASES, "{:?}: {planned}", self.what);

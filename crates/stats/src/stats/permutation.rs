@@ -5,7 +5,7 @@ use super::stratified::Tails;
 
 /// Random orders for up to 2,000 trials; fewer for more trials, which need fewer.
 const MOST_ORDERS: usize = 19_999;
-const FEWEST_ORDERS: usize = 999;
+const FEWEST_ORDERS: usize = 499;
 const WORK: usize = 40_000_000;
 
 /// The scores of a case's trials.
@@ -30,29 +30,21 @@ pub struct ScoreDifference {
 /// equally likely (Fisher 1935; Phipson, Smyth 2010). The tails are estimated from random orders, always the same ones. A case with
 /// scores on one side only does not count; `None` if no other is there.
 pub fn difference(cases: &[CaseScores]) -> Option<ScoreDifference> {
-    let cases: Vec<&CaseScores> =
-        cases.iter().filter(|case| !case.baseline.is_empty() && !case.candidate.is_empty()).collect();
-    let mut pools: Vec<Vec<f64>> =
-        cases.iter().map(|case| [case.candidate.as_slice(), &case.baseline].concat()).collect();
-    let mean_of = |scores: &[f64]| scores.iter().sum::<f64>() / len(scores.len());
-    let difference = |pools: &[Vec<f64>]| -> f64 {
-        let of_case = |(case, pool): (&&CaseScores, &Vec<f64>)| {
-            let (candidate, baseline) = pool.split_at(case.candidate.len());
-            mean_of(candidate) - mean_of(baseline)
-        };
-        cases.iter().zip(pools).map(of_case).sum::<f64>() / len(cases.len())
-    };
-    let seen = difference(&pools);
-    let trials: usize = pools.iter().map(Vec::len).sum();
-    let orders = (WORK / trials.max(1)).clamp(FEWEST_ORDERS, MOST_ORDERS);
+    let mut pools: Vec<Pool> = cases.iter().filter_map(Pool::of).collect();
+    if pools.is_empty() {
+        return None;
+    }
+    let seen = mean(&pools);
+    let trials: usize = pools.iter().map(|pool| pool.scores.len()).sum();
+    let orders = (WORK / trials).clamp(FEWEST_ORDERS, MOST_ORDERS);
     let mut rng = fastrand::Rng::with_seed(0);
     // What was seen is an order, too.
     let (mut less, mut equal, mut greater) = (0, 1, 0);
     for _ in 0..orders {
         for pool in &mut pools {
-            rng.shuffle(pool);
+            pool.deal(&mut rng);
         }
-        let change = difference(&pools) - seen;
+        let change = mean(&pools) - seen;
         // Sums of the same numbers in another order differ in their last digits.
         match change.abs() < 1e-9 {
             true => equal += 1,
@@ -62,7 +54,40 @@ pub fn difference(cases: &[CaseScores]) -> Option<ScoreDifference> {
     }
     let share = |orders_of: usize| len(orders_of) / len(orders + 1);
     let tails = Tails { less: share(less + equal), greater: share(greater + equal), equal: share(equal) };
-    (!cases.is_empty()).then_some(ScoreDifference { mean: seen, tails })
+    Some(ScoreDifference { mean: seen, tails })
+}
+
+/// The scores of a case, those of the candidate first.
+struct Pool {
+    scores: Vec<f64>,
+    of_candidate: usize,
+    sum: f64,
+}
+
+impl Pool {
+    fn of(case: &CaseScores) -> Option<Self> {
+        let CaseScores { baseline, candidate } = case;
+        let scores = [candidate.as_slice(), baseline].concat();
+        let (of_candidate, sum) = (candidate.len(), scores.iter().sum());
+        (!baseline.is_empty() && !candidate.is_empty()).then_some(Self { scores, of_candidate, sum })
+    }
+
+    /// Gives the candidate as many scores as before, chosen anew.
+    fn deal(&mut self, rng: &mut fastrand::Rng) {
+        for at in 0..self.of_candidate {
+            let chosen = rng.usize(at..self.scores.len());
+            self.scores.swap(at, chosen);
+        }
+    }
+
+    fn difference(&self) -> f64 {
+        let candidate: f64 = self.scores[..self.of_candidate].iter().sum();
+        candidate / len(self.of_candidate) - (self.sum - candidate) / len(self.scores.len() - self.of_candidate)
+    }
+}
+
+fn mean(pools: &[Pool]) -> f64 {
+    pools.iter().map(Pool::difference).sum::<f64>() / len(pools.len())
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::CliResultOf;
+use crate::cli::export_args::IN_PLACE;
+use crate::cli::output::document_stdout;
 use crate::exports::html::comparison;
 use crate::report::markdown;
 use crate::results::compared::ComparisonResults;
@@ -16,49 +18,46 @@ pub struct PageArgs {
     /// Write a comparison of result files of other tools as a page (`-` is stdout)
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     html: Option<PathBuf>,
-    /// Write it as Markdown
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
-    markdown: Option<PathBuf>,
+    /// Print a comparison of result files of other tools as Markdown
+    #[arg(long, group = IN_PLACE, conflicts_with = "resume")]
+    markdown: bool,
 }
 
 impl PageArgs {
-    /// Whether a page is written to standard output, in place of the answer.
+    /// Whether one of them is on standard output, in place of the answer.
     pub fn is_output(&self) -> bool {
-        self.files().any(|file| file == Path::new(store::STDOUT))
+        self.markdown || self.has_html_output()
     }
 
-    /// Refuses more than one text on standard output.
+    fn has_html_output(&self) -> bool {
+        self.html.as_deref() == Some(Path::new(store::STDOUT))
+    }
+
+    /// Refuses a page next to another text on standard output.
     pub fn check(&self, has_output: bool) -> Result<(), String> {
-        let on_output = self.files().filter(|file| *file == Path::new(store::STDOUT)).count();
-        if on_output + usize::from(has_output) > 1 {
-            return Err("standard output has room for one text: name a file for the others".to_owned());
+        if self.has_html_output() && (has_output || self.markdown) {
+            return Err("standard output has room for one text: name a file for the page".to_owned());
         }
         Ok(())
     }
 
-    /// Refuses pages where trials are stored, or run.
+    /// Refuses both where trials are stored, or run.
     pub fn refuse(&self) -> Result<(), String> {
-        let named = [("--html", &self.html), ("--markdown", &self.markdown)];
-        match named.iter().find(|(_, file)| file.is_some()) {
-            Some((option, _)) => Err(format!(
-                "{option}: only for result files of other tools; of runs, `skill-evals report` writes a page"
-            )),
-            None => Ok(()),
-        }
+        let option = match (&self.html, self.markdown) {
+            (Some(_), _) => "--html",
+            (None, true) => "--markdown",
+            (None, false) => return Ok(()),
+        };
+        Err(format!("{option}: only for result files of other tools; of runs, `skill-evals report` writes a page"))
     }
 
     pub fn write(&self, compared: &ComparisonResults, lacks: Option<&str>) -> CliResultOf<()> {
-        type Render = fn(&ComparisonResults, Option<&str>) -> String;
-        let pages: [(_, Render); 2] = [(&self.html, comparison::page), (&self.markdown, markdown::comparison)];
-        for (file, render) in pages {
-            if let Some(file) = file {
-                store::write_out(file, |out| out.write_all(render(compared, lacks).as_bytes()))?;
-            }
+        if self.markdown {
+            document_stdout().write_all(markdown::comparison(compared, lacks).as_bytes())?;
+        }
+        if let Some(file) = &self.html {
+            store::write_out(file, |out| out.write_all(comparison::page(compared, lacks).as_bytes()))?;
         }
         Ok(())
-    }
-
-    fn files(&self) -> impl Iterator<Item = &Path> {
-        [&self.html, &self.markdown].into_iter().flatten().map(PathBuf::as_path)
     }
 }
