@@ -14,7 +14,7 @@ use skill_evals_evidence::trial::outcome::{Status, Verdict};
 
 use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
-use crate::support::live::{GREETING, Live, Trial as KeptTrial, patiently, request_text};
+use crate::support::live::{GREETING, Live, patiently, request_text};
 use crate::support::real::{HOW_TO_GET_AGENTS, bwrap_works, needing, program_of};
 use crate::support::stand_in::{Fault, Request, Turn, named};
 
@@ -101,8 +101,9 @@ fn negative(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
     Live::new("should_trigger,prompt", "false,What is 2+2?", script)
 }
 
-/// A trial of the same case, whose model never answers so that its agent gives up: it is an error of this kind.
-fn gives_up(mode: &Mode, kind: TroubleKind, turn: fn() -> Turn) -> KeptTrial {
+/// A trial of the same case, whose model never answers so that its agent gives up: it is an error of this kind, and what the agent
+/// printed until then is kept.
+fn gives_up(mode: &Mode, kind: TroubleKind, turn: fn() -> Turn) {
     // OpenCode and Vibe work for four seconds before they ask their model.
     let seconds = if matches!(mode.agent, AgentKind::OpenCode | AgentKind::Vibe) { 30 } else { 20 };
     let measured = patiently(seconds, |seconds| {
@@ -113,9 +114,12 @@ fn gives_up(mode: &Mode, kind: TroubleKind, turn: fn() -> Turn) -> KeptTrial {
         let trouble = trial.grade.trouble.as_ref().map(ToString::to_string);
         let is_it = trial.grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == kind);
         let is_told = is_it && trial.verdict() == Verdict::Error && ran.code == 3;
-        if is_told { Ok(trial) } else { Err(format!("{trouble:?}, expected {kind:?}: {}{}", ran.stdout, ran.stderr)) }
+        if !is_told {
+            return Err(format!("{trouble:?}, expected {kind:?}: {}{}", ran.stdout, ran.stderr));
+        }
+        if trial.text("trace.jsonl").is_empty() { Err("nothing that was printed is kept".to_owned()) } else { Ok(()) }
     });
-    measured.unwrap_or_else(|why| panic!("{why}"))
+    measured.unwrap_or_else(|why| panic!("{why}"));
 }
 
 /// The tool of the skills' server whose name ends so, as this agent names it.
@@ -354,8 +358,7 @@ fn refused(mode: &'static Mode) {
 }
 
 fn hangs(mode: &'static Mode) {
-    let trial = gives_up(mode, TroubleKind::NoAnswer, || Turn::Hang);
-    assert!(!trial.text("trace.jsonl").is_empty(), "partial output is kept");
+    gives_up(mode, TroubleKind::NoAnswer, || Turn::Hang);
 }
 
 fn is_missing(mode: &'static Mode) {
