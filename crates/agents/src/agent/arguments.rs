@@ -1,7 +1,7 @@
 //! What agents have in common that get all by arguments: the session, the prompt, the MCP server, and what they lack.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ pub(super) fn mcp_file_of(assignment: &Assignment<'_>, entries: &Value) -> Resul
     Ok(assignment.trial_env.show(MCP_FILE, config.to_string().as_bytes())?)
 }
 
-/// Where that file is, if it was written.
+/// Where the agent finds that file, if it was written.
 pub(super) fn mcp_path(trial_env: &TrialEnv) -> PathBuf {
-    trial_env.control().join(MCP_FILE)
+    trial_env.place_of(Path::new(MCP_FILE))
 }

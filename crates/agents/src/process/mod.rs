@@ -427,7 +427,7 @@ impl RunningProgram<'_> {
                 // If the supervisor was killed, it did not kill the rest.
                 match self.program.supervised().filter(|supervised| supervised.is_over()) {
                     Some(supervised) => supervised.release_supervisor(),
-                    None => self.tree.tree().kill_rest(started.elapsed(), &self.tree.others()),
+                    None => self.tree.tree().kill_rest(status, started.elapsed(), &self.tree.others()),
                 }
                 status
             }

@@ -6,8 +6,13 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+/// How long docker or podman may take for what they do in a moment.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(20);
+const CLIENT_POLL: Duration = Duration::from_millis(10);
 
 /// A start that hands files on holds it alone: no other program may inherit them.
 static STARTS: RwLock<()> = RwLock::new(());
@@ -49,9 +54,22 @@ pub(super) fn output(command: &mut Command) -> io::Result<Output> {
     spawn(command.stdout(Stdio::piped()))?.wait_with_output()
 }
 
-/// Runs the client of docker or podman, with the variables of this process.
+/// Runs the client of docker or podman, with the variables of this process. Its daemon may never answer.
 pub fn client_output(client: &Path, args: &[&str]) -> io::Result<Output> {
-    output(Command::new(client).args(args).stdin(Stdio::null()).stderr(Stdio::piped()))
+    let mut command = Command::new(client);
+    let mut child = spawn(command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let started = Instant::now();
+    // What it prints fits into a pipe.
+    while child.try_wait()?.is_none() {
+        if started.elapsed() > CLIENT_TIMEOUT {
+            child.kill()?;
+            child.wait()?;
+            let why = format!("no answer in {} s", CLIENT_TIMEOUT.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        }
+        std::thread::sleep(CLIENT_POLL);
+    }
+    child.wait_with_output()
 }
 
 /// Starts a program and waits for its end.

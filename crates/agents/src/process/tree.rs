@@ -1,6 +1,8 @@
 //! A program and all processes that it started.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -89,17 +91,19 @@ impl ProcessTree {
             TreeHolder::Nothing => self.kill(&[]),
             TreeHolder::Supervisor => send_signal(self.leader, KILL_NOW),
             TreeHolder::Namespace => send_signal(self.leader, Signal::SIGKILL),
-            TreeHolder::Container(client) => self.remove_container(client),
+            TreeHolder::Container(client) => {
+                self.remove_container(client);
+                send_signal(self.leader, Signal::SIGKILL);
+            }
         }
     }
 
-    /// Ends the container and its client. It may have ended by now, or not have begun.
+    /// Ends the container. It may have ended by now, or not have begun.
     fn remove_container(&self, client: &Path) {
         let name = container_name(&self.mark);
         for args in [["kill", &name].as_slice(), &["rm", "--force", &name]] {
             let _ = client_output(client, args);
         }
-        send_signal(self.leader, Signal::SIGKILL);
     }
 
     /// Kills every process of the tree, and the `known` ones. Returns when none is left: a tree may grow meanwhile.
@@ -142,11 +146,14 @@ impl ProcessTree {
         }
     }
 
-    /// Kills the processes that outlived the leader, which ran for `lifetime`. `others` are leaders of trees that still
-    /// run.
-    pub fn kill_rest(&self, lifetime: Duration, others: &[i32]) {
-        if matches!(self.holder, TreeHolder::Container(_)) {
-            // The client waits for the container, whose first process ends all others.
+    /// Kills the processes that outlived the leader, which ended so and ran for `lifetime`. `others` are leaders of trees
+    /// that still run.
+    pub fn kill_rest(&self, ended: ExitStatus, lifetime: Duration, others: &[i32]) {
+        if let TreeHolder::Container(client) = &self.holder {
+            // The client waits for the container, whose first process ends all others, unless somebody kills the client.
+            if ended.signal().is_some() {
+                self.remove_container(client);
+            }
             return;
         }
         // Process ids are given out in order, so the tree's ids are higher than the leader's unless the ids wrapped

@@ -76,3 +76,14 @@ fn the_container_of_a_trial_that_takes_too_long_is_killed_by_its_name() {
     let name = call.split(' ').next().expect("a name");
     assert!(asked.contains(&format!("kill {name}")) && asked.contains(&format!("rm --force {name}")), "{asked:?}");
 }
+
+#[test]
+fn the_container_of_a_client_that_was_killed_is_removed() {
+    let stub = stub("kill -9 $$");
+    let ran = run(&stub, "mine", "");
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let asked = asked(&stub);
+    let call = asked.iter().find_map(|call| call.strip_prefix("run --name ")).expect("a container");
+    let name = call.split(' ').next().expect("a name");
+    assert!(asked.contains(&format!("rm --force {name}")), "{asked:?}");
+}

@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::support::live::{processes_with, wait_until};
+use crate::support::real::bwrap_works;
 use crate::support::stub::{Stub, ran, signal};
 
 /// An agent that speaks the Agent Client Protocol: the variable `turn` of each test says what it does with a prompt.
@@ -430,6 +431,24 @@ fn a_wrong_path_is_an_error_that_shows_the_line() {
         let said = run(&stub);
         let (verdict, why) = graded(&stub, "n");
         assert!(verdict == "error" && why.contains(words), "{wrong}: {verdict} {why}\n{said}");
+    }
+}
+
+#[test]
+fn the_file_with_the_mcp_server_is_where_the_agent_is_told() {
+    let says = r#"#!/bin/sh
+found=$(grep -c mcpServers "$2")
+printf '%s\n' '{"k":"text","text":"found '"$found"'"}'
+printf '%s\n' '{"k":"end","tokens":{"in":90,"out":9}}'
+"#;
+    let stub = repository(says, &RULES.replace("args = [", "args = [[\"--mcp\", \"{mcp}\"], "));
+    let isolations = ["agent", "bwrap"].into_iter().filter(|way| *way == "agent" || bwrap_works());
+    for isolation in isolations {
+        let args = ["run", "--run-id", isolation, "--mode", "mine-mcp", "--case", "n"];
+        let said = ran(stub.command(&args).env("SKILL_EVALS_ISOLATION", isolation));
+        let trace = stub.run_folder(isolation).join("work/tidy/n/mine-mcp/1/trace.jsonl");
+        let trace = fs::read_to_string(trace).unwrap_or_default();
+        assert!(trace.contains("found 1"), "{isolation}: {trace}{}{}", said.stdout, said.stderr);
     }
 }
 

@@ -65,7 +65,7 @@ fn find(image: &str) -> Result<Engine, String> {
         return Err("neither `docker` nor `podman` is on the PATH".to_owned());
     }
     Err(format!(
-        "no container of the image {image:?}: {}; build it as packages/Dockerfile says, or name another one as `image` under [run] \
+        "there is no container of the image {image:?}: {}; build it as packages/Dockerfile says, or name another one as `image` under [run] \
          in {FILE}",
         failed.join("; ")
     ))

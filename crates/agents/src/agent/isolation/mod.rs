@@ -95,7 +95,7 @@ pub fn status(settings: &IsolationSettings) -> IsolationStatus {
         Isolation::Docker => {
             return match container::working(settings.image()) {
                 Ok(engine) => IsolationStatus::Container(engine),
-                Err(why) => IsolationStatus::Refused(format!("`isolation` is \"docker\", and there is {why}")),
+                Err(why) => IsolationStatus::Refused(format!("`isolation` is \"docker\", and {why}")),
             };
         }
         Isolation::Agent => "`isolation` is set to \"agent\"".to_owned(),

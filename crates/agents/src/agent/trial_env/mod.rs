@@ -185,7 +185,7 @@ impl TrialEnv {
     }
 
     /// Where the agent finds what is shown under this name.
-    fn place_of(&self, name: &Path) -> PathBuf {
+    pub fn place_of(&self, name: &Path) -> PathBuf {
         self.paths.as_ref().map_or_else(|| self.control(), |paths| paths.shown.clone()).join(name)
     }
 

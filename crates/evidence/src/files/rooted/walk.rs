@@ -8,10 +8,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 use std::vec::IntoIter;
 
 use nix::dir::Dir;
 use nix::sys::stat::{FileStat, SFlag, fstat};
+use nix::time::{ClockId, clock_gettime};
 
 use super::Root;
 use super::descend::{directory, directory_in, file_in, kind, status};
@@ -176,6 +179,12 @@ struct Names {
 /// How often a file is opened again because it changes meanwhile.
 const TRIES: usize = 100;
 
+/// How often names are counted again because one of them is new. That takes longer than a tick, which has 10 ms at most.
+const COUNTS: usize = 12;
+
+/// The time until the next look at what has just changed.
+const PAUSE: Duration = Duration::from_millis(1);
+
 impl<'a> Links<'a> {
     pub(super) fn new(root: &'a Root) -> Self {
         Self { root, counted: OnceCell::new() }
@@ -189,12 +198,15 @@ impl<'a> Links<'a> {
             return Ok(file);
         }
         for _ in 0..TRIES {
-            // Each link and each removal changes this time. So if it is the same before and after, the names between were all.
+            let now = tick()?;
             let before = fstat(&file)?;
             let named = status(at.as_fd(), name)?;
             let is_own = (named.st_dev, named.st_ino) == (before.st_dev, before.st_ino) && self.are_all(&before);
             let after = fstat(&file)?;
-            if (changed(&before), before.st_nlink) == (changed(&after), after.st_nlink) {
+            // If nothing changed meanwhile, the names between were all.
+            if !is_before(changed(&before), now) {
+                thread::sleep(PAUSE);
+            } else if changed(&before) == changed(&after) {
                 if is_own {
                     return Ok(file);
                 }
@@ -221,7 +233,23 @@ impl<'a> Links<'a> {
         })
     }
 
+    /// Counts the names of files that have several, except of those that get or lose one all the time.
     fn count(&self) -> HashMap<u64, Names> {
+        let mut counts = HashMap::new();
+        for _ in 0..COUNTS {
+            let Ok(now) = tick() else { return HashMap::new() };
+            counts = self.count_now();
+            let all = counts.len();
+            counts.retain(|_, names| names.changed.iter().all(|time| is_before(*time, now)));
+            if counts.len() == all {
+                break;
+            }
+            thread::sleep(PAUSE);
+        }
+        counts
+    }
+
+    fn count_now(&self) -> HashMap<u64, Names> {
         let mut counts: HashMap<u64, Names> = HashMap::new();
         let visited = directory(&self.root.fd, Path::new("")).and_then(|at| {
             visit(at, |_| false, &mut |found| {
@@ -246,4 +274,20 @@ impl<'a> Links<'a> {
 /// When the file last changed, or got or lost a name: no program can set it.
 fn changed(found: &FileStat) -> (i64, i64) {
     (found.st_ctime, found.st_ctime_nsec)
+}
+
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::CLOCK_REALTIME_COARSE;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::CLOCK_REALTIME;
+
+/// The time that a change of a file gets now. Linux has one for each tick of its clock, so that two changes may look like one.
+fn tick() -> io::Result<(i64, i64)> {
+    let now = clock_gettime(CLOCK)?;
+    Ok((now.tv_sec(), now.tv_nsec()))
+}
+
+/// Whether a change from `now` on has another time than this one, although some file systems keep only seconds.
+fn is_before((seconds, nanoseconds): (i64, i64), now: (i64, i64)) -> bool {
+    (seconds, nanoseconds) < if nanoseconds == 0 { (now.0, 0) } else { now }
 }
