@@ -770,6 +770,21 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(part, 0..8).prop_map(|parts| parts.concat())
 }
 
+#[test]
+fn a_value_that_is_little_else_than_a_shells_quotes_is_masked() {
+    for value in [r"'\'\''8é", r"'\'''\''8"] {
+        let in_json = serde_json::json!({ "t": value }).to_string();
+        let nested = serde_json::json!({ "t": in_json }).to_string();
+        for text in [value, &in_json, &nested, &format!("front'{value}'behind")] {
+            let mut masked = Redactor::new([value]).mask_text(text);
+            while let Ok(found) = serde_json::from_str::<serde_json::Value>(&masked) {
+                masked = found["t"].as_str().unwrap_or_default().to_owned();
+            }
+            assert!(!masked.contains(value), "{masked} of {text}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 

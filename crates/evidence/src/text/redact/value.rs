@@ -13,6 +13,9 @@ use super::cursor::{ByteCursor, NeedsMoreBytes};
 /// Shorter values may be ordinary words. Masking them would damage the evidence.
 const SHORTEST: usize = 8;
 
+/// Fewer bytes are not searched for.
+const SHORTEST_DECODED: usize = 2;
+
 /// Shorter strings in credentials are names and the like.
 const LOGIN_SHORTEST: usize = 16;
 
@@ -121,7 +124,7 @@ fn encoded(text: &str, forms: &mut Vec<SecretForm>) {
 }
 
 /// A line with `%` for its own `%25`, and so on. A `%` is also found as `%25`, so the next characters of the line would be looked
-/// for too late.
+/// for too late. Of a line that is little else, what is left may be short.
 fn without_escaped_escapes(line: &str) -> String {
     let mut parts = line.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();
@@ -132,7 +135,7 @@ fn without_escaped_escapes(line: &str) -> String {
     for quote in QUOTES_IN_QUOTES {
         decoded = decoded.replace(quote, "'");
     }
-    if decoded.len() < SHORTEST { line.to_owned() } else { decoded }
+    if decoded.len() < SHORTEST_DECODED { line.to_owned() } else { decoded }
 }
 
 /// The pieces of a line. None ends in or just after an escape of the value: a mask covers whole escapes, so it would cover the
