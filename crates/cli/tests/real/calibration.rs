@@ -2,6 +2,7 @@
 //! under such a wrapper gives no wrong verdict.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use libtest_mimic::Trial;
@@ -12,7 +13,7 @@ use skill_evals_evidence::trial::outcome::Verdict;
 use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live};
-use crate::support::real::{HOW_TO_GET_AGENTS, all_needing_both_agents, needing, program_of};
+use crate::support::real::{HOW_TO_GET_AGENTS, all_needing_both_agents, link_ripgrep, needing, program_of};
 use crate::support::stand_in::{Request, Turn, named};
 use crate::tests;
 
@@ -321,10 +322,12 @@ fn live() -> Live {
             "greeting",
             "id,should_trigger,prompt,timeout_s\npositive,true,Greet Ada.,180\nnegative,false,What is 2+2?,180\n",
         );
-    Live::over(fixture, |request: &Request| match (request.step, request.prompt.contains("2+2")) {
+    let live = Live::over(fixture, |request: &Request| match (request.step, request.prompt.contains("2+2")) {
         (0, true) => load(request),
         _ => Turn::Say("Ahoy, Ada! AHOY_MARKER".to_owned()),
-    })
+    });
+    link_ripgrep(&cache(&live));
+    live
 }
 
 fn load(request: &Request) -> Turn {
@@ -335,14 +338,18 @@ fn load(request: &Request) -> Turn {
     }
 }
 
+/// The cache of the programs that calibrate.
+fn cache(live: &Live) -> PathBuf {
+    live.user_home().join(".cache-of-calibrations")
+}
+
 /// A command of the program that may calibrate, with a cache of its own.
 fn command(live: &Live, args: &[&str]) -> Command {
     let mut command = live.program();
-    let cache = live.user_home().join(".cache-of-calibrations");
     command
         .args(args)
         .current_dir(live.fixture.root())
-        .env("XDG_CACHE_HOME", cache)
+        .env("XDG_CACHE_HOME", cache(live))
         .env_remove("SKILL_EVALS_CALIBRATE");
     command
 }

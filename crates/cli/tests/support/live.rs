@@ -64,7 +64,7 @@ impl Live {
             fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
             fs::write(path, format!("{comment}{text}")).expect("a configuration");
         }
-        link_ripgrep(home.path());
+        link_ripgrep(&home.path().join(".cache"));
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }
     }

@@ -58,9 +58,9 @@ pub fn copilot_packages() -> &'static Path {
     })
 }
 
-/// Puts ripgrep where OpenCode has downloaded it on a user's machine.
-pub fn link_ripgrep(home: &Path) {
-    let programs = home.join(".cache/opencode/bin");
+/// Puts ripgrep where OpenCode has downloaded it on a user's machine, whose PATH may not have it.
+pub fn link_ripgrep(cache: &Path) {
+    let programs = cache.join("opencode/bin");
     std::fs::create_dir_all(&programs).expect("a directory");
     let ripgrep = repository().join("target/agents/node_modules/@vscode/ripgrep-linux-x64/bin/rg");
     std::os::unix::fs::symlink(ripgrep, programs.join("rg")).expect("a link");
