@@ -8,6 +8,7 @@
 //! kills them.
 
 pub mod background;
+pub mod container;
 pub mod git;
 pub mod held;
 pub mod interrupt;
@@ -51,7 +52,6 @@ use interrupt::RegisteredTree;
 use line_buffer::LineBuffer;
 use output::{BoundedFile, ListenerState, StdoutReader, StdoutSource, pump};
 use sealed_input::sealed_input;
-pub use spawn::client_output;
 pub use start::Start;
 use supervised::SupervisedProgram;
 use tree::TreeHolder;
@@ -178,9 +178,8 @@ pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Endin
     if ending.exit_code != Some(0) && !ending.settled {
         ending.last_words = last_words(&job.stderr);
     }
-    if job.start.did_not_start(&ending) && ending.trouble.is_none() {
-        let words = ending.last_words.as_deref().unwrap_or("the container did not start");
-        ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, words));
+    if ending.trouble.is_none() {
+        ending.trouble = job.start.failure(&ending).map(|why| Trouble::new(TroubleKind::CouldNotStart, why));
     }
     Ok(ending)
 }

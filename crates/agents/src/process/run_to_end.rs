@@ -5,16 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use std::time::Duration;
 
 use super::Start;
 use super::spawn::{self, spawn, spawn_with};
-
-/// Interval between two checks whether a shell command has ended.
-const POLL: Duration = Duration::from_millis(5);
 
 /// Exit codes of a shell that cannot run a command: syntax error, not executable, not found.
 const NOT_STARTED: [i32; 3] = [2, 126, 127];
@@ -82,19 +76,6 @@ pub fn shell(command: &str, output: &File, patience: Duration) -> io::Result<Opt
         .stdout(output.try_clone()?)
         .stderr(output.try_clone()?)
         .process_group(0);
-    let mut child = spawn(&mut shell)?;
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))));
-        }
-        if started.elapsed() > patience {
-            let group = i32::try_from(child.id()).map(Pid::from_raw).map_err(io::Error::other)?;
-            // It fails if the group has just ended.
-            let _ = killpg(group, Signal::SIGKILL);
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(POLL);
-    }
+    let status = spawn::end_within(&mut spawn(&mut shell)?, patience)?;
+    Ok(status.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
 }

@@ -3,16 +3,16 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
-/// How long docker or podman may take for what they do in a moment.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(20);
-const CLIENT_POLL: Duration = Duration::from_millis(10);
+/// Interval between two checks whether a program has ended.
+const POLL: Duration = Duration::from_millis(5);
 
 /// A start that hands files on holds it alone: no other program may inherit them.
 static STARTS: RwLock<()> = RwLock::new(());
@@ -54,25 +54,25 @@ pub(super) fn output(command: &mut Command) -> io::Result<Output> {
     spawn(command.stdout(Stdio::piped()))?.wait_with_output()
 }
 
-/// Runs the client of docker or podman, with the variables of this process. Its daemon may never answer.
-pub fn client_output(client: &Path, args: &[&str]) -> io::Result<Output> {
-    let mut command = Command::new(client);
-    let mut child = spawn(command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
-    let started = Instant::now();
-    // What it prints fits into a pipe.
-    while child.try_wait()?.is_none() {
-        if started.elapsed() > CLIENT_TIMEOUT {
-            child.kill()?;
-            child.wait()?;
-            let why = format!("no answer in {} s", CLIENT_TIMEOUT.as_secs());
-            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
-        }
-        std::thread::sleep(CLIENT_POLL);
-    }
-    child.wait_with_output()
-}
-
 /// Starts a program and waits for its end.
 pub(super) fn status(command: &mut Command) -> io::Result<ExitStatus> {
     spawn(command)?.wait()
+}
+
+/// Waits for the end of the leader of a process group; `None` if it took longer than `patience` and was killed with its group.
+pub(super) fn end_within(leader: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = leader.try_wait()? {
+            return Ok(Some(status));
+        }
+        if started.elapsed() > patience {
+            let group = i32::try_from(leader.id()).map(Pid::from_raw).map_err(io::Error::other)?;
+            // It fails if the group has just ended.
+            let _ = killpg(group, Signal::SIGKILL);
+            leader.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(POLL);
+    }
 }

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::container;
 use super::sealed_input::sealed_input;
 use crate::trial::evidence::Ending;
 
@@ -61,17 +62,19 @@ impl Start {
         self.around == Around::Container
     }
 
-    /// Whether the program in a sandbox did not start, since the sandbox did not.
-    pub(super) fn did_not_start(&self, ending: &Ending) -> bool {
+    /// Why the program in a sandbox did not start, if the sandbox says so.
+    pub(super) fn failure(&self, ending: &Ending) -> Option<String> {
         let words = ending.last_words.as_deref().unwrap_or_default();
-        match self.around {
-            Around::Nothing => false,
-            Around::Bwrap => words.starts_with("bwrap: ") && ending.exit_code == Some(1),
-            // The exit code of `docker run` for what is wrong with the container itself, and podman's first process in it.
-            Around::Container => {
-                let no_program = words.starts_with("ERROR (catatonit:") && ending.exit_code == Some(1);
-                no_program || ending.exit_code == Some(125)
+        match (self.around, ending.exit_code?) {
+            (Around::Bwrap, 1) if words.starts_with("bwrap: ") => Some(words.to_owned()),
+            // Podman's first process in a container.
+            (Around::Container, 1) if words.starts_with("ERROR (catatonit:") => {
+                Some(format!("{words}; the image must have the program, and what runs it, such as `sh` or `node`"))
             }
+            // The exit code of `docker run` for what is wrong with the container itself.
+            (Around::Container, 125) if words.is_empty() => Some("the container did not start".to_owned()),
+            (Around::Container, 125) => Some(words.to_owned()),
+            _ => None,
         }
     }
 
@@ -97,7 +100,7 @@ impl Start {
             // The client has the runner's variables: they say where its daemon and its files are.
             Around::Container => {
                 let file = sealed_input(&env_file(env)?)?;
-                command.args(["run", "--name", &container_name(mark), "--env-file"]);
+                command.args(["run", "--name", &container::name(mark), "--env-file"]);
                 command.arg(format!("/dev/fd/{}", file.as_raw_fd()));
                 vec![file]
             }
@@ -105,11 +108,6 @@ impl Start {
         command.args(&self.args);
         Ok((command, files))
     }
-}
-
-/// The name of the container of a tree.
-pub(super) fn container_name(mark: &str) -> String {
-    format!("room-{mark}")
 }
 
 /// The variables of a program in a container, as its client reads them: a line each. They are not in its arguments, which other

@@ -10,10 +10,8 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::GRACE;
-use super::spawn::client_output;
-use super::start::container_name;
 use super::table::{Process, latest_pid, start_time_of};
+use super::{GRACE, container};
 use crate::settings::TREE_VARIABLE;
 
 /// Tells a [supervisor](super::supervisor) to kill all its descendants at once.
@@ -91,19 +89,22 @@ impl ProcessTree {
             TreeHolder::Nothing => self.kill(&[]),
             TreeHolder::Supervisor => send_signal(self.leader, KILL_NOW),
             TreeHolder::Namespace => send_signal(self.leader, Signal::SIGKILL),
-            TreeHolder::Container(client) => {
-                self.remove_container(client);
-                send_signal(self.leader, Signal::SIGKILL);
-            }
+            TreeHolder::Container(client) => self.end_container(client),
         }
     }
 
-    /// Ends the container. It may have ended by now, or not have begun.
-    fn remove_container(&self, client: &Path) {
-        let name = container_name(&self.mark);
-        for args in [["kill", &name].as_slice(), &["rm", "--force", &name]] {
-            let _ = client_output(client, args);
+    /// Ends the container and its client. A client that is killed while it begins a container leaves one that no client knows, so
+    /// it may finish that.
+    fn end_container(&self, client: &Path) {
+        let started = Instant::now();
+        loop {
+            container::remove(client, &self.mark);
+            if start_time_of(self.leader).is_none() || started.elapsed() > HOLDER_TIMEOUT {
+                break;
+            }
+            std::thread::sleep(POLL);
         }
+        send_signal(self.leader, Signal::SIGKILL);
     }
 
     /// Kills every process of the tree, and the `known` ones. Returns when none is left: a tree may grow meanwhile.
@@ -152,7 +153,7 @@ impl ProcessTree {
         if let TreeHolder::Container(client) = &self.holder {
             // The client waits for the container, whose first process ends all others, unless somebody kills the client.
             if ended.signal().is_some() {
-                self.remove_container(client);
+                container::remove(client, &self.mark);
             }
             return;
         }
@@ -197,8 +198,8 @@ pub(super) fn wait_for_supervisors(trees: &[ProcessTree]) {
     }
 }
 
-/// Removes the containers of trees whose runner has ended. A client that was killed may have begun one.
-pub(super) fn remove_containers(trees: &[ProcessTree]) {
+/// Ends the containers of trees whose runner has ended.
+pub(super) fn end_containers(trees: &[ProcessTree]) {
     for tree in trees.iter().filter(|tree| matches!(tree.holder, TreeHolder::Container(_))) {
         tree.kill_soon();
     }

@@ -8,8 +8,9 @@
 //! will never run.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
@@ -19,9 +20,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGXFSZ;
 
-use super::tree::{ProcessTree, kill_orphans, remove_containers, wait_for_supervisors};
+use super::tree::{ProcessTree, end_containers, kill_orphans, wait_for_supervisors};
 use super::{held, supervisor};
-use crate::settings::{SUPERVISOR_VARIABLE, WATCHDOG_VARIABLE};
+use crate::settings::{PREFIX, SUPERVISOR_VARIABLE, TREE_VARIABLE, WATCHDOG_VARIABLE};
 
 /// Maximum number of searches for trees that are left: a tree may grow while it is being killed.
 const MAX_SEARCHES: usize = 40;
@@ -124,7 +125,10 @@ impl Watchdog {
 
 fn start() -> Option<ChildStdin> {
     let mut command = Command::new(std::env::current_exe().ok()?);
-    command.env_clear().env(WATCHDOG_VARIABLE, "1").current_dir("/");
+    // The user's variables say where the daemon of docker or podman is. Those of this program are not for it.
+    let is_own = |name: &OsStr| name == TREE_VARIABLE || name.as_bytes().starts_with(PREFIX.as_bytes());
+    command.env_clear().envs(std::env::vars_os().filter(|(name, _)| !is_own(name)));
+    command.env(WATCHDOG_VARIABLE, "1").current_dir("/");
     // In its own group: Ctrl-C in a terminal is for the runner.
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     super::spawn::spawn(&mut command).ok()?.stdin.take()
@@ -146,12 +150,12 @@ fn run(mut pipe: impl BufRead) {
     }
     let trees: Vec<ProcessTree> = trees.into_values().collect();
     wait_for_supervisors(&trees);
+    end_containers(&trees);
     let mut searches = 0;
     while !trees.is_empty() && searches < MAX_SEARCHES && kill_orphans(&trees) {
         searches += 1;
         std::thread::sleep(PAUSE);
     }
-    remove_containers(&trees);
     for directory in directories {
         // The runner may have removed it, and another process may have its name by now.
         let _ = held::remove_dead(Path::new(&directory));

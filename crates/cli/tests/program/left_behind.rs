@@ -118,7 +118,7 @@ impl Scene {
     fn kill_runner_and_watchdog(&self) {
         let is_watchdog = |pid: &i32| {
             let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-            read("environ").starts_with("SKILL_EVALS_WATCHDOG=")
+            read("environ").contains("SKILL_EVALS_WATCHDOG=")
                 && read("stat").rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1).map(str::to_owned))
                     == Some(self.runner.id().to_string())
         };

@@ -217,7 +217,7 @@ pub fn processes_with(word: &str) -> Vec<String> {
         .collect()
 }
 
-/// Waits, at most forty seconds, until `done`.
+/// Waits, at most three minutes, until `done`.
 pub fn wait_until(what: &str, done: impl Fn() -> bool) {
     for _ in 0..7200 {
         if done() {

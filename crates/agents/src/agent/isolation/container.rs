@@ -65,8 +65,8 @@ fn find(image: &str) -> Result<Engine, String> {
         return Err("neither `docker` nor `podman` is on the PATH".to_owned());
     }
     Err(format!(
-        "there is no container of the image {image:?}: {}; build it as packages/Dockerfile says, or name another one as `image` under [run] \
-         in {FILE}",
+        "there is no container of the image {image:?}: {}; build it as packages/Dockerfile says, or name another one as \
+         `image` under [run] in {FILE}",
         failed.join("; ")
     ))
 }
@@ -79,7 +79,7 @@ impl Engine {
 
     fn with_image(client: PathBuf, image: &str) -> Result<Self, String> {
         let format = "{{.Id}}{{range .Config.Env}}\n{{.}}{{end}}";
-        let output = process::client_output(&client, &["image", "inspect", "--format", format, "--", image]);
+        let output = process::container::client_output(&client, &["image", "inspect", "--format", format, "--", image]);
         let output = output.map_err(|error| error.to_string())?;
         if !output.status.success() {
             let words = String::from_utf8_lossy(&output.stderr);
