@@ -110,7 +110,9 @@ fn the_page_of_the_first_ten_minutes_can_be_followed() {
         } else if block.info == "console" {
             said.clear();
             for command in &block.commands {
-                let ran = ran(&mut machine.command("/bin/sh", folder, &["-c", &command.line]));
+                let mut shell = machine.command("/bin/sh", folder, &["-c", &command.line]);
+                // A newcomer has the page's settings alone.
+                let ran = ran(shell.env_remove("SKILL_EVALS_CALIBRATE"));
                 said = said + &ran.stdout + &ran.stderr;
                 assert_eq!(ran.code, command.exit, "{}: {said}", command.line);
                 ran_any += 1;
