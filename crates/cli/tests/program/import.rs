@@ -202,9 +202,13 @@ fn a_case_that_cannot_be_written_is_named_with_its_place_and_its_reason() {
         "not written: tidy/evals-3: skills/tidy/evals/evals.json:4:3: [missing-key] the key `prompt` is missing",
         "not written: tidy/evals-4: skills/tidy/evals/evals.json:5:3: `evalConfig.tags` is !no; expected a tag",
         "not written: tidy/eval-slow: evals/tidy/eval.yaml:2:5: a task file cannot say its `timeout`",
+        "note: keep the file: skills/tidy/evals/evals.json still has 3 cases that no task has; remove the others from it: \
+         they now run twice",
     ] {
         assert!(ran.stderr.lines().any(|shown| shown == line), "{line}\n{}", ran.stderr);
     }
+    // Who does what the notes say loses no case.
+    assert!(!ran.stderr.contains("remove the old files"), "{}", ran.stderr);
     assert_eq!(fs::read_dir(fixture.root().join("evals/tasks")).expect("tasks").count(), 1);
 }
 

@@ -50,7 +50,8 @@ impl TaskArgs {
     pub fn import(&self, repository: &RepositoryArgs) -> CliResult {
         let LoadedRepository { repository, catalog, .. } = repository.read()?;
         let cases = self.cases(&repository, &catalog)?;
-        let (mut names, mut exit, mut remaining, mut weighted) = (BTreeSet::new(), Exit::Clean, Vec::new(), 0);
+        let (mut names, mut exit, mut weighted) = (BTreeSet::new(), Exit::Clean, 0);
+        let (mut replaced, mut still_needed) = (Vec::new(), Vec::new());
         for of_file in cases.chunk_by(|a, b| a.file == b.file) {
             let mut written = 0;
             for found in of_file {
@@ -70,14 +71,22 @@ impl TaskArgs {
             let verb = if self.dry_run { "would be written" } else { "written" };
             let all = counted(of_file.len(), "case");
             writeln!(text_stdout(), "{file}: {written} of {all} {verb} to {}", folder().display())?;
-            remaining.extend((written > 0).then_some(file));
+            if written == of_file.len() {
+                replaced.push(file);
+            } else if written > 0 {
+                let left = counted(of_file.len() - written, "case");
+                still_needed.push(format!("{file} still has {left} that no task has"));
+            }
         }
         if weighted > 0 {
             let cases = counted(weighted, "case");
             writeln!(stderr(), "note: the weights of {cases} are left out: without a threshold they decide nothing")?;
         }
-        if !remaining.is_empty() && !self.dry_run {
-            let files = cut::names(&remaining, 1);
+        for file in still_needed.iter().filter(|_| !self.dry_run) {
+            writeln!(stderr(), "note: keep the file: {file}; remove the others from it: they now run twice")?;
+        }
+        if !replaced.is_empty() && !self.dry_run {
+            let files = cut::names(&replaced, 1);
             writeln!(stderr(), "note: cases now run twice: remove the old files, {files}")?;
         }
         Ok(exit)
