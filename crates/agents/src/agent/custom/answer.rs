@@ -55,9 +55,11 @@ impl AnswerSoFar {
         }
     }
 
-    /// Notes a message or a thought, or a piece of it.
+    /// Notes a message or a thought, or a piece of it. Blanks alone are no word of the model.
     pub(super) fn says(&mut self, text: &str, is_thought: bool, is_piece: bool, said: &mut Vec<AgentEvent>) {
-        self.begin(said);
+        if !text.trim().is_empty() {
+            self.begin(said);
+        }
         if is_thought || !is_piece {
             self.end_text(said);
         }
@@ -171,5 +173,15 @@ mod tests {
     fn a_refusal_in_pieces_is_one_and_so_is_a_turn_without_a_word() {
         assert!(!is_done(&["Error", ": 401", " refused"]) && !is_done(&["\n", "Error: 401"]) && !is_done(&[]));
         assert!(is_done(&["An ", "Error: x", " was there"]) && is_done(&["Hello"]));
+    }
+
+    #[test]
+    fn a_blank_message_is_no_word() {
+        for text in ["", "  \n"] {
+            let (mut answer, mut said) = (AnswerSoFar::default(), Vec::new());
+            answer.says(text, false, false, &mut said);
+            assert!(!answer.done(false, &mut said) && !is_done(&[text, text]), "{text:?}");
+            assert!(is_done(&[text, "Hello", text]), "{text:?}");
+        }
     }
 }
