@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::fcntl::{OFlag, openat};
@@ -26,7 +27,11 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let directory = tempfile::tempdir_in(memory()).expect("a directory");
+        Self::in_directory(&memory())
+    }
+
+    fn in_directory(directory: &Path) -> Self {
+        let directory = tempfile::tempdir_in(directory).expect("a directory");
         let victim = directory.path().join("victim");
         fs::create_dir_all(victim.join("inner")).expect("a directory");
         fs::create_dir(directory.path().join("room")).expect("a directory");
@@ -135,6 +140,33 @@ fn a_name_that_is_removed_while_it_is_opened_makes_no_other_file_one_of_the_room
         let read: Vec<Vec<u8>> = (0..20_000).filter_map(|_| room.join("name").read(1_000).ok()).collect();
         stop.store(true, Ordering::Relaxed);
         assert_eq!(read, Vec::<Vec<u8>>::new());
+    });
+}
+
+/// The kernel finds a name until the disk knows of its removal; the file has lost it before. How long that takes depends on the
+/// disk.
+#[test]
+#[ignore = "TMPDIR must be on a slow ext4; .ci/nightly makes one"]
+fn a_name_that_the_disk_is_removing_makes_no_other_file_one_of_the_room() {
+    let world = World::in_directory(&std::env::temp_dir());
+    let (victim, stop) = (world.victim().join("file"), AtomicBool::new(false));
+    let [slow, usual] = ["slow", "usual"].map(|name| world.room().join(name));
+    fs::create_dir(&usual).and_then(|()| fs::create_dir(&slow)).expect("directories");
+    // Its changes go to the disk at once. Not every file system can, nor every user.
+    let _ = Command::new("chattr").arg("+D").arg(&slow).stderr(Stdio::null()).status();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let _ = fs::hard_link(&victim, slow.join("name")).and_then(|()| fs::remove_file(slow.join("name")));
+            }
+        });
+        let room = world.entered();
+        let is_read = |name: &str| room.join(name).read(1_000).is_ok();
+        let one_name = (0..5_000).filter(|_| is_read("slow/name")).count();
+        fs::hard_link(&victim, usual.join("name")).expect("a link");
+        let two_names = (0..500).filter(|_| is_read("slow/name") || is_read("usual/name")).count();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!((one_name, two_names), (0, 0));
     });
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::libc::mode_t;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
 
 use crate::files::bounded;
@@ -128,6 +129,12 @@ fn link() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, or lies behind one; it is not followed")
 }
 
+/// Permissions for the kernel.
+#[allow(clippy::cast_possible_truncation, reason = "macOS has 16 bits for them, which are enough")]
+pub(super) fn mode(permissions: u32) -> Mode {
+    Mode::from_bits_truncate(permissions as mode_t)
+}
+
 /// The prefix of a file that gets its name when it is written.
 const NEW: &str = ".new-";
 
@@ -141,7 +148,7 @@ pub(super) fn new_file(at: impl AsFd) -> io::Result<(OsString, File)> {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = OsString::from(format!("{NEW}{}-{number}", std::process::id()));
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        match openat(at.as_fd(), name.as_os_str(), flags, Mode::from_bits_truncate(super::COMMON)) {
+        match openat(at.as_fd(), name.as_os_str(), flags, mode(super::COMMON)) {
             Ok(file) => return Ok((name, File::from(file))),
             Err(Errno::EEXIST) => {}
             Err(errno) => return Err(errno.into()),

@@ -31,7 +31,7 @@ use std::thread;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat, renameat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat};
 use nix::unistd::{linkat, symlinkat};
 
 use crate::files::at::PathError;
@@ -339,7 +339,7 @@ impl RootedPath {
         let create = || {
             let (parent, name) = self.made_parent()?;
             let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-            Ok(openat(parent, name, flags, Mode::from_bits_truncate(mode))?)
+            Ok(openat(parent, name, flags, descend::mode(mode))?)
         };
         create().map(File::from).map_err(|error: io::Error| self.error(error))
     }
@@ -365,10 +365,11 @@ impl RootedPath {
         let put = || {
             let (parent, name) = self.made_parent()?;
             let found = descend::status(&parent, name).ok();
-            let mode = found.filter(|found| descend::kind(found) == SFlag::S_IFREG).map(|found| found.st_mode & 0o7777);
+            let is_file = |found: &FileStat| descend::kind(found) == SFlag::S_IFREG;
+            let mode = found.filter(is_file).map(|found| Mode::from_bits_truncate(found.st_mode & 0o7777));
             let (new, mut file) = descend::new_file(&parent)?;
             let written = write(&mut file).and_then(|()| {
-                mode.map_or(Ok(()), |mode| file.set_permissions(Permissions::from_mode(mode)))?;
+                mode.map_or(Ok(()), |mode| fchmod(&file, mode))?;
                 Ok(renameat(&parent, new.as_os_str(), &parent, name)?)
             });
             written.inspect_err(|_| _ = remove::remove(&parent, &new))

@@ -1,6 +1,6 @@
 //! Walks through a directory without recursion, to a limited depth.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -9,10 +9,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
 use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::renameat;
+use nix::libc::{dev_t, ino_t, nlink_t};
 use nix::sys::stat::{FileStat, SFlag, fstat};
 use nix::time::{ClockId, clock_gettime};
 
@@ -163,8 +166,10 @@ pub(super) fn names(directory: &mut Dir, is_whole: &mut bool) -> Vec<OsString> {
 #[derive(Debug)]
 pub(super) struct Links<'a> {
     root: &'a Root,
-    /// Counted when it is needed.
-    counted: OnceCell<HashMap<u64, Names>>,
+    /// By device and inode. Counted when it is needed.
+    counted: OnceCell<HashMap<(dev_t, ino_t), Names>>,
+    /// How long it has waited for files that change.
+    waited: Cell<Duration>,
 }
 
 /// The names of a file in a closed directory.
@@ -172,22 +177,19 @@ pub(super) struct Links<'a> {
 struct Names {
     /// The inode of its directory, and the name there: a directory that is moved during the count gives no second name.
     found: HashSet<(u64, OsString)>,
-    /// When the file got or lost a name before it was found.
-    changed: HashSet<(i64, i64)>,
+    /// The last changes of the file before it was found.
+    changed: HashSet<LinkChange>,
 }
 
-/// How often a file is opened again because it changes meanwhile.
-const TRIES: usize = 100;
+/// How long a walk waits, in all, for files that change. Some file systems keep only seconds.
+const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// How often names are counted again because one of them is new. That takes longer than a tick, which has 10 ms at most.
-const COUNTS: usize = 12;
-
-/// The time until the next look at what has just changed.
-const PAUSE: Duration = Duration::from_millis(1);
+/// The time until the next look at the clock. It is short: a file that changes all the time has not changed just after a tick.
+const PAUSE: Duration = Duration::from_micros(50);
 
 impl<'a> Links<'a> {
     pub(super) fn new(root: &'a Root) -> Self {
-        Self { root, counted: OnceCell::new() }
+        Self { root, counted: OnceCell::new(), waited: Cell::default() }
     }
 
     /// Opens the regular file `name` in the open directory `at`, unless the directory of the walk is closed and the file has a name
@@ -197,16 +199,15 @@ impl<'a> Links<'a> {
         if !self.root.is_closed {
             return Ok(file);
         }
-        for _ in 0..TRIES {
+        loop {
             let now = tick()?;
+            settle(at.as_fd(), name)?;
             let before = fstat(&file)?;
             let named = status(at.as_fd(), name)?;
             let is_own = (named.st_dev, named.st_ino) == (before.st_dev, before.st_ino) && self.are_all(&before);
             let after = fstat(&file)?;
             // If nothing changed meanwhile, the names between were all.
-            if !is_before(changed(&before), now) {
-                thread::sleep(PAUSE);
-            } else if changed(&before) == changed(&after) {
+            if is_before(changed(&before).time, now) && changed(&before) == changed(&after) {
                 if is_own {
                     return Ok(file);
                 }
@@ -215,10 +216,27 @@ impl<'a> Links<'a> {
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
                 }
             }
-            // Something else has its name by now.
+            if !self.waits_past(now)? {
+                let why = "it is changed again and again while it is opened";
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+            }
+            // Something else may have its name by now.
             file = file_in(at.as_fd(), name)?;
         }
-        Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is replaced again and again while it is opened"))
+    }
+
+    /// Waits until the clock shows another time than `now`. Returns `false` if this walk has waited enough.
+    fn waits_past(&self, now: (i64, i64)) -> io::Result<bool> {
+        if self.waited.get() >= PATIENCE {
+            return Ok(false);
+        }
+        let start = Instant::now();
+        thread::sleep(PAUSE);
+        while tick()? == now {
+            thread::sleep(PAUSE);
+        }
+        self.waited.set(self.waited.get() + start.elapsed());
+        Ok(true)
     }
 
     /// Whether a file, one of whose names is in the directory, has all of them there.
@@ -227,37 +245,35 @@ impl<'a> Links<'a> {
             return file.st_nlink == 1;
         }
         let counted = self.counted.get_or_init(|| self.count());
-        counted.get(&file.st_ino).is_some_and(|names| {
+        counted.get(&(file.st_dev, file.st_ino)).is_some_and(|names| {
             let has_changed = names.changed.iter().any(|time| *time != changed(file));
-            !has_changed && u64::try_from(names.found.len()).is_ok_and(|found| found >= file.st_nlink)
+            !has_changed && nlink_t::try_from(names.found.len()).is_ok_and(|found| found >= file.st_nlink)
         })
     }
 
     /// Counts the names of files that have several, except of those that get or lose one all the time.
-    fn count(&self) -> HashMap<u64, Names> {
-        let mut counts = HashMap::new();
-        for _ in 0..COUNTS {
+    fn count(&self) -> HashMap<(dev_t, ino_t), Names> {
+        loop {
             let Ok(now) = tick() else { return HashMap::new() };
-            counts = self.count_now();
+            let mut counts = self.count_now();
             let all = counts.len();
-            counts.retain(|_, names| names.changed.iter().all(|time| is_before(*time, now)));
-            if counts.len() == all {
-                break;
+            counts.retain(|_, names| names.changed.iter().all(|change| is_before(change.time, now)));
+            if counts.len() == all || !self.waits_past(now).unwrap_or(false) {
+                return counts;
             }
-            thread::sleep(PAUSE);
         }
-        counts
     }
 
-    fn count_now(&self) -> HashMap<u64, Names> {
-        let mut counts: HashMap<u64, Names> = HashMap::new();
+    fn count_now(&self) -> HashMap<(dev_t, ino_t), Names> {
+        let mut counts: HashMap<(dev_t, ino_t), Names> = HashMap::new();
         let visited = directory(&self.root.fd, Path::new("")).and_then(|at| {
             visit(at, |_| false, &mut |found| {
-                let status = &found.status;
-                if kind(status) == SFlag::S_IFREG && status.st_nlink > 1 {
-                    let names = counts.entry(status.st_ino).or_default();
-                    names.changed.insert(changed(status));
-                    if let Ok(directory) = fstat(found.directory) {
+                if kind(&found.status) == SFlag::S_IFREG && found.status.st_nlink > 1 {
+                    let settled = settle(found.directory, found.name);
+                    let found_now = settled.and_then(|()| status(found.directory, found.name));
+                    if let (Ok(file), Ok(directory)) = (found_now, fstat(found.directory)) {
+                        let names = counts.entry((file.st_dev, file.st_ino)).or_default();
+                        names.changed.insert(changed(&file));
                         names.found.insert((directory.st_ino, found.name.to_owned()));
                     }
                 }
@@ -271,9 +287,28 @@ impl<'a> Links<'a> {
     }
 }
 
-/// When the file last changed, or got or lost a name: no program can set it.
-fn changed(found: &FileStat) -> (i64, i64) {
-    (found.st_ctime, found.st_ctime_nsec)
+/// Waits until nobody is removing or replacing a name in the directory. The kernel finds a name until its removal is over, which
+/// takes long where the directory is written through to the disk; the file has lost it before. To rename a file to its own name
+/// does nothing, but the directory is locked for it.
+fn settle(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    match renameat(at, name, at, name) {
+        // Nobody removes anything there.
+        Ok(()) | Err(Errno::EROFS) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The last change of a file.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct LinkChange {
+    /// When the file last changed, or got or lost a name: no program can set it.
+    time: (i64, i64),
+    /// How many names it has since. Some file systems count them just before they set the time.
+    names: nlink_t,
+}
+
+fn changed(found: &FileStat) -> LinkChange {
+    LinkChange { time: (found.st_ctime, found.st_ctime_nsec), names: found.st_nlink }
 }
 
 #[cfg(target_os = "linux")]
