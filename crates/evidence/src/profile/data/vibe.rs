@@ -12,7 +12,7 @@ pub const PROFILE: Profile = Profile {
                  [agents.vibe]",
     // Its models see only the name of an MCP server until they search for its tools, so no mode has the built-in server.
     packages: &["mistral-vibe"],
-    measured: "3.0.2",
+    measured: "3.0.3",
     modes: &[("vibe", AgentKind::Vibe, Delivery::Native), ("vibe-none", AgentKind::Vibe, Delivery::None)],
     home: ".vibe",
     sessions: "logs/session",
