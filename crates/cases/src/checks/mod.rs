@@ -165,6 +165,11 @@ pub trait Condition: fmt::Debug + Send + Sync {
     fn names(&self) -> Named<'_> {
         Named::default()
     }
+
+    /// Why its answer tells nothing about a trial, if that is sure without one.
+    fn without_effect(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a condition names besides the trial: what lint looks up, and what a change of makes recordings stale.

@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use crate::checks::pattern::{Pattern, Style};
+use crate::text::diagnostic::shorten;
 use crate::text::redact::is_masked;
 use crate::text::word_enum::word_enum;
 use crate::trace::excerpt;
@@ -103,6 +104,25 @@ impl TextTest {
             TextWant::Pattern(pattern) if self.json.is_none() => Some(pattern),
             _ => None,
         }
+    }
+
+    /// Why its result is that of every text, if it is.
+    pub fn without_effect(&self) -> Option<String> {
+        let pattern = self.plain_pattern()?;
+        let has_match = pattern.same_for_all()?;
+        if pattern.text.is_empty() {
+            return Some("the text to look for is empty: every text has it".to_owned());
+        }
+        let texts = if has_match { "every text" } else { "no text" };
+        let end = if has_match == self.negated { "pass" } else { "fail" };
+        Some(format!("this check can never {end}: {texts} matches \"{}\"", shorten(&pattern.text)))
+    }
+
+    /// The same where a text has to be there at all, which a pattern of any text asks for.
+    pub fn without_text(&self) -> Option<String> {
+        let pattern = self.plain_pattern()?;
+        let asks = !self.negated && !pattern.text.is_empty() && pattern.same_for_all() == Some(true);
+        self.without_effect().filter(|_| !asks)
     }
 
     /// The test in words, as the rest of a sentence about a text.

@@ -34,6 +34,7 @@ pub(super) fn check(
     problems.extend(checker.start_files());
     problems.extend(checker.output_schema(schemas));
     problems.extend(checker.scripts());
+    problems.extend(checker.without_effect());
     problems.extend(checker.dialects());
     problems.extend(checker.snapshots());
     problems.extend(mocks::problems(tree, case, &catalog.mock_servers));
@@ -127,7 +128,16 @@ impl<'a> CaseChecker<'a> {
 
     /// Where paths of the case start.
     fn sources(&self) -> String {
-        format!("paths start in {}/ or at the repository's root", evals_folder(&self.case.skill).display())
+        let next_to_it = self.found.file.parent().filter(|directory| *directory != Path::new(""));
+        match (self.found.format().foreign.is_some(), next_to_it) {
+            (false, _) => {
+                format!("paths start in {}/ or at the repository's root", evals_folder(&self.case.skill).display())
+            }
+            (true, Some(directory)) => {
+                format!("paths start in {}/, a directory above it, or at the repository's root", directory.display())
+            }
+            (true, None) => "paths start at the repository's root".to_owned(),
+        }
     }
 
     fn start_files(&self) -> Vec<Diagnostic> {
@@ -251,6 +261,16 @@ impl<'a> CaseChecker<'a> {
         problems.collect()
     }
 
+    /// Checks that say the same of every trial, whichever format they are written in.
+    fn without_effect(&self) -> Vec<Diagnostic> {
+        let checks = self.case.checks.iter().filter_map(|check| Some((check, check.ask.without_effect()?)));
+        let problems = checks.map(|(check, message)| {
+            let problem = Diagnostic::new(Code::InvalidCheck, self.place_of(check, None), message);
+            problem.help("write what a good trial has and a bad one lacks, or remove the check")
+        });
+        problems.collect()
+    }
+
     /// Patterns that other runners read differently.
     fn dialects(&self) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
@@ -354,7 +374,9 @@ struct RequiredText<'a> {
 impl<'a> RequiredText<'a> {
     fn of(check: &'a Check) -> Option<Self> {
         let (pattern, wanted) = check.ask.text()?;
-        (wanted == Presence::Present).then_some(Self { check, pattern })
+        // One that every text has is reported as such.
+        let decides = || check.ask.without_effect().is_none();
+        (wanted == Presence::Present && decides()).then_some(Self { check, pattern })
     }
 
     /// Ignores upper and lower case in plain text: an agent that repeats the prompt may get them right.

@@ -216,6 +216,18 @@ fn a_case_is_a_directory_with_a_prompt_or_a_file_of_it_all() {
 }
 
 #[test]
+fn a_grader_without_a_name_is_one_problem_and_an_empty_pattern_another() {
+    let graders = "graders: [{ type: regex, pattern: x }, { type: regex, pattern: x }]";
+    let text = format!("schema_version: '1.1'\nname: a\nexecution: {{ prompt: p }}\n{graders}\n");
+    let (_, problems) = said(&[("a/case.yaml", &text)]);
+    let missing = problems.iter().filter(|problem| problem.contains("the key `name` is missing")).count();
+    assert_eq!((missing, problems.len()), (2, 2), "{problems:?}");
+    let fixture = Fixture::new().skill("greeting").file(".claude-plugin/plugin.json", r#"{"name": "tea"}"#);
+    let lines = fixture.file("evals/a/case.yaml", with("type: regex, pattern: ''")).lines();
+    assert!(lines.contains("evals/a/case.yaml:5:5: [invalid-check] the pattern is empty"), "{lines}");
+}
+
+#[test]
 fn a_case_gets_its_directories_its_script_its_history_and_its_limits() {
     let context = "{ add_dirs: [given/docs], scaffold_script: make.sh, history_file: before.jsonl }";
     let execution = "{ prompt: ' p ', max_turns: 3, env: { EVAL_A: x }, allowed_tools: ['Bash(ls:*)', Read], disallowed_tools: [Read] }";

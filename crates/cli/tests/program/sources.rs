@@ -65,6 +65,14 @@ fn a_path_with_two_files_is_an_error_that_names_both_unless_it_starts_at_the_roo
 }
 
 #[test]
+fn a_missing_file_of_another_program_s_case_is_looked_for_from_the_directory_of_that_file() {
+    let evals = r#"{ "evals": [ { "id": 1, "prompt": "Brew tea", "expectations": ["x"], "files": ["a.csv"] } ] }"#;
+    let lint = Fixture::new().skill("tea").file("skills/tea/evals/evals.json", evals).run(&["lint"]);
+    let help = "paths start in skills/tea/evals/, a directory above it, or at the repository's root";
+    assert!(lint.stdout.contains("the file skills/tea/evals/a.csv does not exist") && lint.stdout.contains(help));
+}
+
+#[test]
 fn one_file_behind_a_link_is_not_two() {
     let fixture = Fixture::new().skill("tea").file("schemas/a.json", r#"{ "type": "object" }"#);
     let fixture = fixture.prompts("tea", "id,should_trigger,prompt,output_schema\na,true,Brew tea,schemas/a.json\n");

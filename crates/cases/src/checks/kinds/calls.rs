@@ -315,6 +315,10 @@ impl Condition for CommandCheck {
     fn settled_by(&self) -> Option<Status> {
         Some(self.count.settled_by())
     }
+
+    fn without_effect(&self) -> Option<String> {
+        self.pattern.text.trim().is_empty().then(|| "the command to look for is empty: every command has it".to_owned())
+    }
 }
 
 /// An entry of a sequence.

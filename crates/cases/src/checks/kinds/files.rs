@@ -163,6 +163,10 @@ impl Condition for FileCheck {
         let snapshot = if let FileWant::Snapshot(path) = &self.want { Some(path) } else { None };
         Named { snapshot, file: self.files.glob.is_none().then_some(&self.files.path), ..Named::default() }
     }
+
+    fn without_effect(&self) -> Option<String> {
+        if let FileWant::Content(test) = &self.want { test.without_text() } else { None }
+    }
 }
 
 impl FileCheck {

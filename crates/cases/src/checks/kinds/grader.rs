@@ -113,6 +113,11 @@ impl Condition for Question {
         Named { file: self.file.as_ref(), ..Named::default() }
     }
 
+    fn without_effect(&self) -> Option<String> {
+        let GraderTest::Text { pattern, .. } = &self.grader.test else { return None };
+        pattern.is_empty().then(|| "the pattern is empty: every text matches it".to_owned())
+    }
+
     fn forbids(&self) -> bool {
         match &self.grader.test {
             GraderTest::Text { want, .. } => matches!(want, TextMatch::None | TextMatch::Exactly(0)),

@@ -95,6 +95,15 @@ impl Condition for RunCheck {
     fn names(&self) -> Named<'_> {
         Named { program: Some(&self.program), ..Named::default() }
     }
+
+    fn without_effect(&self) -> Option<String> {
+        match &self.program {
+            WorkspaceProgram::Command { line, .. } if line.trim().is_empty() => {
+                Some("the command is empty: it always exits with 0".to_owned())
+            }
+            _ => self.prints.as_ref()?.without_text(),
+        }
+    }
 }
 
 /// The answer by the standard output.

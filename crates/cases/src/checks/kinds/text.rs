@@ -137,6 +137,10 @@ impl Condition for TextCheck {
         let pattern = self.test.plain_pattern().filter(|_| self.place == TextPlace::Final);
         pattern.map(|pattern| (pattern, presence))
     }
+
+    fn without_effect(&self) -> Option<String> {
+        if self.place == TextPlace::Final { self.test.without_effect() } else { self.test.without_text() }
+    }
 }
 
 impl TextCheck {

@@ -4,6 +4,8 @@ mod dialect;
 mod javascript;
 mod search;
 
+use regex_syntax::hir::{Class, HirKind, Look};
+
 use crate::text::diagnostic::shorten;
 
 pub use dialect::DialectDifference;
@@ -78,6 +80,32 @@ impl Pattern {
     /// The parts that mean something else in Python, whose regular expressions other runners use.
     pub fn differences(&self) -> Vec<DialectDifference<'_>> {
         if self.is_literal() || self.text.len() > LONGEST { Vec::new() } else { dialect::differences(&self.text) }
+    }
+
+    /// Whether every text has a match of it, or none has; `None` if that depends on the text, or is not sure.
+    pub fn same_for_all(&self) -> Option<bool> {
+        if self.text.is_empty() {
+            return Some(true);
+        }
+        if self.is_literal() || self.text.len() > LONGEST {
+            return None;
+        }
+        // This look-ahead is how people write a pattern that never matches.
+        if self.text == "(?!)" {
+            return Some(false);
+        }
+        let hir = regex_syntax::parse(&self.text).ok()?;
+        match hir.kind() {
+            HirKind::Class(Class::Unicode(class)) if class.ranges().is_empty() => return Some(false),
+            HirKind::Class(Class::Bytes(class)) if class.ranges().is_empty() => return Some(false),
+            _ => {}
+        }
+        // An empty match is at the start of every text, or at its end, unless the pattern looks at more than that.
+        let looks = || hir.properties().look_set().iter();
+        let start = [Look::Start, Look::StartLF, Look::StartCRLF];
+        let end = [Look::End, Look::EndLF, Look::EndCRLF];
+        let is_anywhere = looks().all(|look| start.contains(&look)) || looks().all(|look| end.contains(&look));
+        (hir.properties().minimum_len() == Some(0) && is_anywhere).then_some(true)
     }
 
     /// Splits at bars except `\|`, trims the parts and drops empty ones.

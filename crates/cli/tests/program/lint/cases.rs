@@ -108,7 +108,7 @@ fn a_pattern_that_means_something_else_to_other_runners_is_told() {
         }
     }
     for same in [
-        r"a\b", "[a&b]", r"[\[\]]", "[]a]", "[^]a]", "a+?", "(?:a+)+", "a*", r"[\&\&]", r"\\<", "(?i)a", r"^\d{2}$",
+        r"a\b", "[a&b]", r"[\[\]]", "[]a]", "[^]a]", "a+?", "(?:a+)+", "ba*", r"[\&\&]", r"\\<", "(?i)a", r"^\d{2}$",
         "a+?b",
     ] {
         let fixture = with_row(",must_not_include", &format!("mid,true,Do it,{same}"));

@@ -10,6 +10,7 @@ mod skill_md;
 mod task_json;
 mod unread;
 mod user;
+mod without_effect;
 
 use crate::support::fixture::Fixture;
 

@@ -49,6 +49,10 @@ impl Document<'_> {
     /// The values of the field `name`: one, or a list of them.
     pub fn field_values(&mut self, name: &str, form: FieldForm, written: &Node) -> Vec<FieldValue> {
         let list = written.elements().filter(|_| form.is_list()).unwrap_or(std::slice::from_ref(written));
+        // No check is made of it.
+        if matches!(form, FieldForm::Patterns | FieldForm::Paths | FieldForm::Sources) {
+            self.not_empty(name, written);
+        }
         list.iter().filter_map(|element| self.field_value(name, form, element)).collect()
     }
 

@@ -86,7 +86,8 @@ impl Graders {
             _ => document.required_text(node, "name").unwrap_or_default(),
         };
         let name = name.to_owned();
-        if !self.names.insert(name.clone()) {
+        // A missing name is a problem of its own.
+        if !name.is_empty() && !self.names.insert(name.clone()) {
             let range = node.get("name").unwrap_or(node).range.clone();
             document.problem(Code::InvalidCheck, range, format!("another grader has the name `{}`", shorten(&name)));
         }

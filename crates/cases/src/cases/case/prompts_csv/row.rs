@@ -11,7 +11,7 @@ use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField};
 use crate::cases::case::{Case, CaseFormat, CaseSource, FoundCase};
 use crate::cases::case_places::CasePlaces;
 use crate::cases::repo_files::RepoFiles;
-use crate::checks::{FieldValue, InvalidField};
+use crate::checks::{FieldForm, FieldValue, InvalidField};
 use crate::files::inside;
 use crate::settings::trials::Repetition;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
@@ -224,7 +224,13 @@ impl RowReader<'_> {
 
     fn values(&mut self, field: CaseField) -> Vec<FieldValue> {
         let (column, form) = (field.field().column, field.field().form);
-        let mut parts = form.split(&self.text(column));
+        let text = self.text(column);
+        let mut parts = form.split(&text);
+        if parts.is_empty() && form.is_list() && form != FieldForm::Messages && !text.trim().is_empty() {
+            let message = format!("`{column}` is {:?}, which holds no value", shorten(text.trim()));
+            let problem = Diagnostic::new(Code::EmptyValue, self.row.place(column), message);
+            self.problems.push(problem.help("write what must hold, or leave the cell empty"));
+        }
         if parts.is_empty() && field.is_required() {
             parts.push(String::new());
         }

@@ -1,0 +1,87 @@
+//! Checks that say the same of every trial, in each format.
+
+use super::{TASK, with_row};
+use crate::support::fixture::Fixture;
+
+#[test]
+fn a_cell_with_separators_alone_is_an_error_at_the_cell() {
+    for (column, cell) in [
+        ("must_include", "|"),
+        ("must_not_include", " | | "),
+        ("require_files", ";"),
+        ("check", "; ;"),
+        ("files", ";"),
+        ("tags", ";"),
+    ] {
+        let fixture = with_row(&format!(",{column}"), &format!("mid,true,Do it,{cell}"));
+        let problem = format!("[empty-value] `{column}` is {:?}, which holds no value", cell.trim());
+        let lines = fixture.lines();
+        assert!(lines.contains(&problem) && lines.contains("prompts.csv:3:16: "), "{lines}");
+        assert_eq!(fixture.broken_cases(), ["mid"]);
+    }
+}
+
+#[test]
+fn a_list_of_no_checks_is_an_error() {
+    for key in ["mustInclude", "mustNotInclude", "requireFiles", "check"] {
+        let task = TASK.replace("\"tidy\"", &format!("\"tidy\", \"{key}\": []"));
+        let fixture = Fixture::new().skill("tidy").task("one", TASK).task("two", task);
+        let expected = format!("[empty-value] `evalConfig.{key}` is an empty list");
+        assert!(fixture.lines().contains(&expected), "{}", fixture.lines());
+    }
+}
+
+#[test]
+fn a_pattern_that_decides_nothing_is_an_error_in_every_format() {
+    let list =
+        |check: &str| ("evals/tasks/x.json", TASK.replace("\"tidy\"", &format!("\"tidy\", \"checks\": [{check}]")));
+    let evals = |key: &str| {
+        let text = format!("{{ \"evals\": [ {{ \"id\": 1, \"prompt\": \"Do it\", {key} }} ] }}");
+        ("skills/tidy/evals/evals.json", text)
+    };
+    let vally = |grader: &str| {
+        let text = format!("stimuli:\n  - {{ name: a, prompt: Do it, graders: [{{ {grader} }}] }}\n");
+        ("evals/tidy/eval.yaml", text)
+    };
+    let empty = "the text to look for is empty";
+    for ((path, text), wanted) in [
+        (list(r#"{ "text": "final", "matches": "^" }"#), r#"this check can never fail: every text matches "^""#),
+        (list(r#"{ "text": "final", "matches": "x*" }"#), r#"this check can never fail: every text matches "x*""#),
+        (list(r#"{ "text": "all", "matches": "x*", "not": true }"#), "this check can never pass: every text matches"),
+        (list(r#"{ "text": "final", "matches": "(?!)", "not": true }"#), "this check can never fail: no text matches"),
+        (list(r#"{ "file": "a", "matches": "[^\\s\\S]" }"#), r#"this check can never pass: no text matches "[^\s\S]""#),
+        (evals(r#""assertions": [ { "type": "command_succeeds", "command": "" } ]"#), "the command is empty"),
+        (evals(r#""expectations": ["x"], "expected_script": """#), "the command to look for is empty"),
+        (vally("type: output-matches, config: { pattern: '' }"), empty),
+        (vally("type: output-matches, config: { pattern: '', negate: true }"), empty),
+        (vally("type: output-not-matches, config: { pattern: '' }"), empty),
+        (vally("type: file-matches, config: { path: a, pattern: '' }"), empty),
+        (vally("type: run-command, config: { command: ls, stdout_matches: '' }"), empty),
+    ] {
+        let fixture = Fixture::new().skill("tidy").task("one", TASK).file(path, &text);
+        let lines = fixture.lines();
+        let found: Vec<&str> = lines.lines().filter(|line| line.contains(path)).collect();
+        assert!(
+            matches!(found[..], [line] if line.contains("[invalid-check]") && line.contains(wanted)),
+            "{text}\n{lines}"
+        );
+    }
+}
+
+#[test]
+fn a_pattern_that_may_decide_something_is_none() {
+    for check in [
+        r#"{ "text": "final", "matches": "^$" }"#,
+        r#"{ "text": "final", "matches": "x+" }"#,
+        r#"{ "text": "final", "matches": "^.*$" }"#,
+        r#"{ "text": "final", "matches": "\\b" }"#,
+        r#"{ "text": "final", "matches": "(?=x)" }"#,
+        r#"{ "text": "tools", "matches": ".*" }"#,
+        r#"{ "file": "a.txt", "matches": ".*" }"#,
+        r#"{ "tool": "Read", "matches": ".*" }"#,
+    ] {
+        let task = TASK.replace("\"tidy\"", &format!("\"tidy\", \"checks\": [{check}]"));
+        let fixture = Fixture::new().skill("tidy").task("one", TASK).task("two", task);
+        assert!(!fixture.lines().contains("invalid-check"), "{check}: {}", fixture.lines());
+    }
+}
