@@ -37,7 +37,7 @@ use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::problems::{Problems, filled};
 use crate::settings::repetition::WrittenNumber;
 use crate::skill::slug;
-use crate::text::diagnostic::{Diagnostic, suggest};
+use crate::text::diagnostic::{Diagnostic, SourceLocation, suggest};
 use crate::text::relative_path::RelativePath;
 
 pub use activation::ActivationRule;
@@ -71,6 +71,8 @@ pub const ROOT: &str = "{root}";
 pub struct Settings {
     /// The directories that hold skills, from the repository's root; `None` for the default ones.
     pub skill_roots: Option<Vec<RelativePath>>,
+    /// Where evals.toml names each plugin that is trusted, as it is written.
+    pub trust_places: BTreeMap<String, SourceLocation>,
     /// Columns of prompts.csv that are the user's own and are not read.
     pub own_columns: Vec<String>,
     /// The name of the test that adds custom checks, after the directory of its crate if that is not the root.
@@ -167,6 +169,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             skill_roots: None,
+            trust_places: BTreeMap::new(),
             own_columns: Vec::new(),
             harness: None,
             modes: Mode::built_in().into_iter().map(Arc::new).collect(),
@@ -341,8 +344,8 @@ impl Settings {
             self.mcp = table.into_inner().settings(range, &mut problems);
         }
         self.mocks.extend(file.mocks.answers(&mut problems));
-        self.isolation.home = file.home.unwrap_or(self.isolation.home);
-        let required = file.require_isolation.or(file.require_sandbox);
+        let (required, trusted) = (file.require_isolation.or(file.require_sandbox), problems.places(&file.trust));
+        (self.isolation.home, self.trust_places) = (file.home.unwrap_or(self.isolation.home), trusted);
         self.isolation.apply(file.isolation, required, (file.isolation_read, file.trust), &mut problems);
         // The model of every mode that has none. The environment and the command line override both.
         for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {

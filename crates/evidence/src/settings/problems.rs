@@ -1,5 +1,6 @@
 //! Problems of evals.toml.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -81,6 +82,11 @@ impl<'a> Problems<'a> {
         let mut paths = self.paths(others, what);
         paths.extend((!here.is_empty()).then(RelativePath::here));
         paths
+    }
+
+    /// Where each of these texts is written.
+    pub(super) fn places(&self, written: &[toml::Spanned<String>]) -> BTreeMap<String, SourceLocation> {
+        written.iter().map(|written| (written.get_ref().clone(), self.place(written.span()))).collect()
     }
 }
 

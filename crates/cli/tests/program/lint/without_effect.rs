@@ -85,3 +85,23 @@ fn a_pattern_that_may_decide_something_is_none() {
         assert!(!fixture.lines().contains("invalid-check"), "{check}: {}", fixture.lines());
     }
 }
+
+#[test]
+fn trust_in_what_is_no_plugin_is_an_error_with_the_plugin_that_is_meant() {
+    let manifest = r#"{ "name": "house" }"#;
+    let skill = "---\nname: brew\ndescription: Brews tea.\n---\n\nDo it.\n";
+    let fixture = |trust: &str| {
+        Fixture::new()
+            .file("plugins/house/.claude-plugin/plugin.json", manifest)
+            .file("plugins/house/skills/brew/SKILL.md", skill)
+            .file("evals/evals.toml", format!("jobs = 1\ntrust = [{trust}]\n"))
+            .run(&["lint"])
+    };
+    let good = fixture("\"plugins/house\"");
+    assert_eq!(good.code, 0, "{}{}", good.stdout, good.stderr);
+    let bad = fixture("\"plugins/hous\"");
+    assert_eq!(bad.code, 1, "{}{}", bad.stdout, bad.stderr);
+    for said in ["evals/evals.toml:2:10", "`trust` names \"plugins/hous\"", "did you mean `plugins/house`?"] {
+        assert!(bad.stdout.contains(said), "{said}: {}", bad.stdout);
+    }
+}
