@@ -792,7 +792,7 @@ fn a_file_with_the_name_of_cases_that_cannot_be_read_is_a_broken_case_with_the_r
     for (fixture, said) in [
         (pipe, "a named pipe"),
         (fixture().file(&format!("{file}/a.md"), "a"), "a directory, not a file"),
-        (fixture().link(file, "nowhere"), "No such file"),
+        (fixture().link(file, "nowhere"), "it is a link to nowhere, which does not exist"),
         (fixture().link(file, &format!("{outside}/evals.json")), ", which is outside "),
         (fixture().link("skills/tidy/evals", outside), ", which is outside "),
     ] {

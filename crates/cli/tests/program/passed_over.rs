@@ -263,7 +263,11 @@ fn an_assertion_with_a_type_is_a_check_a_statement_or_unsupported() {
         (r#"{ "type": "tool_used", "text": "Read" }"#, "", "an assertion of the type `tool_used`"),
         (r#"{ "type": "icontains", "pattern": "tea|coffee" }"#, "", "an assertion of the type `icontains`"),
         (r#"{ "type": "friendly", "text": "It is kind" }"#, "", ""),
-        (r#"{ "type": "regex", "pattern": "(" }"#, "", "regex parse error"),
+        (
+            r#"{ "type": "regex", "pattern": "(" }"#,
+            "",
+            r#"`pattern`: the pattern "(" does not compile: unclosed group"#,
+        ),
         (r#"{ "type": "contains", "text": "" }"#, "", "the text to look for is empty"),
     ] {
         let text =
@@ -315,6 +319,10 @@ fn a_scenario_of_tessl_is_a_case_with_a_weighted_rubric() {
         ("{", "this is not JSON"),
         ("{}", "the key `checklist` is missing"),
         (r#"{ "checklist": [ {} ] }"#, "the key `max_score` is missing"),
+        (
+            r#"{ "checklist": [ { "description": "x", "max_score": "10" } ] }"#,
+            "`max_score` is a string; expected a number that is not negative",
+        ),
     ] {
         let fixture = with_skills(&["skills/tea"])
             .file("evals/first/task.md", "Brew tea\n")

@@ -1,6 +1,7 @@
 //! Files of a repository, which anybody may have written. A link that stays in the repository is followed. One that leaves it is
 //! an error: a checkout must neither show nor change other files of the user.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,17 @@ pub fn real(root: &Path, path: &Path) -> io::Result<PathBuf> {
 
 /// The content of the regular file at `path`.
 pub fn read(root: &Path, path: &Path) -> io::Result<Vec<u8>> {
-    place(root, path)?.read(MAX_FILE)
+    place(root, path).and_then(|place| place.read(MAX_FILE)).map_err(|error| of_link(&root.join(path), error))
+}
+
+/// The error of reading a file, which says so if it is a link that leads nowhere.
+fn of_link(path: &Path, error: io::Error) -> io::Error {
+    match fs::read_link(path) {
+        Ok(target) if error.kind() == io::ErrorKind::NotFound => {
+            io::Error::new(error.kind(), format!("it is a link to {}, which does not exist", target.display()))
+        }
+        _ => error,
+    }
 }
 
 /// The text of the regular file at `path`.

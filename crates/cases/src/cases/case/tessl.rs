@@ -75,9 +75,10 @@ fn parse(file: &ForeignFile<'_>, task: &[u8]) -> Option<FileCases> {
                 &["description", "max_score"],
                 &["name", "id", "category"],
             ));
-            let weight = entry.get("max_score").and_then(Node::amount).filter(|score| *score >= 0.0);
-            if weight.is_none() {
-                criteria.missing(entry, "max_score");
+            let written = criteria.required(entry, "max_score");
+            let weight = written.and_then(Node::amount).filter(|score| *score >= 0.0);
+            if let (Some(written), None) = (written, weight) {
+                criteria.wrong_type("`max_score`", "a number that is not negative", written);
             }
             let (Some(text), Some(weight)) = (criteria.required_text(entry, "description"), weight) else { continue };
             let place = criteria.place(entry.range.clone());

@@ -121,7 +121,7 @@ pub(super) fn read(document: &mut Document<'_>, node: &Node) -> Option<Typed> {
                 return Some(Typed::Unknown);
             }
             let test = test(node, key, is_pattern, ignores_case, negated);
-            (vec![key], checked(test).map(|test| checks::text(TextPlace::Final, test)))
+            (vec![key], checked(key, test).map(|test| checks::text(TextPlace::Final, test)))
         }
         "file_exists" | "file_exist" | "exists" | "file_created" => {
             let Some(key) = path().or_else(|| value(&["value"])) else { return Some(Typed::Unknown) };
@@ -130,7 +130,10 @@ pub(super) fn read(document: &mut Document<'_>, node: &Node) -> Option<Typed> {
         "file_contains" | "file_contain" | "file_matches" | "file_match" => {
             let (Some(key), Some(searched)) = (path(), value(&VALUES)) else { return Some(Typed::Unknown) };
             let test = test(node, searched, name.starts_with("file_match") || is_pattern(searched), false, negated);
-            (vec![key, searched], checked(test).and_then(|test| checks::file(text(node, key), FileWant::Content(test))))
+            (
+                vec![key, searched],
+                checked(searched, test).and_then(|test| checks::file(text(node, key), FileWant::Content(test))),
+            )
         }
         "command_succeeds" | "command" | "command_exit_zero" | "run_command" if !negated => {
             let Some(key) = value(&COMMANDS) else { return Some(Typed::Unknown) };
@@ -210,13 +213,16 @@ fn test(node: &Node, key: &str, is_pattern: bool, ignores_case: bool, negated: b
 }
 
 /// The test if its pattern compiles and is not empty.
-fn checked(test: TextTest) -> Result<TextTest, InvalidCheck> {
+fn checked(key: &'static str, test: TextTest) -> Result<TextTest, InvalidCheck> {
     let TextWant::Pattern(pattern) = &test.want else { return Ok(test) };
     if pattern.text.is_empty() {
-        return Err(InvalidCheck::new("text", "the text to look for is empty", "write the text"));
+        return Err(InvalidCheck::new(key, "the text to look for is empty", "write the text"));
     }
     match pattern.check() {
         Ok(()) => Ok(test),
-        Err(error) => Err(InvalidCheck::new("pattern", error.to_string(), "fix the regular expression")),
+        Err(error) => {
+            let (message, help) = pattern.problem(key, &error);
+            Err(InvalidCheck::new(key, message, help))
+        }
     }
 }
