@@ -133,7 +133,7 @@ codes! {
     CsvExtraCell = "csv-extra-cell": Fixed,
     /// A cell without quotes begins with a blank and others of its row do not, or a row has empty cells behind those of the header: a comma may belong to a text.
     CsvUnquotedComma = "csv-unquoted-comma": Warning,
-    /// A cell that must not be empty is.
+    /// A cell that must not be empty is, or it has separators alone. Or a list of checks is empty.
     EmptyValue = "empty-value": Fixed,
     /// Not true or false.
     BadBoolean = "bad-boolean": Fixed,
@@ -147,7 +147,7 @@ codes! {
     BadRegex = "bad-regex": Fixed,
     /// A regular expression that means something else to other runners.
     RegexDialect = "regex-dialect": Warning,
-    /// An object of the list `checks` is not a check.
+    /// An object of the list `checks` is not a check. Or a check says the same of every trial, as with an empty pattern.
     InvalidCheck = "invalid-check": Fixed,
     /// A path leaves its directory, is not a path, or would give the agent what is expected of it.
     BadPath = "bad-path": Fixed,
