@@ -180,7 +180,7 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
     let mut looked_at = 0;
     for entry in walk.filter_map(Result::ok) {
         let path = relative(root, &entry);
-        if file_formats().any(|(_, files)| files.have(path)) {
+        if path == Path::new(FILE) || file_formats().any(|(_, files)| files.have(path)) {
             continue;
         }
         let (own, foreign) = of_parent(&entry);

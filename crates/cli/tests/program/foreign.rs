@@ -142,6 +142,29 @@ fn every_form_of_an_evals_json_is_read_and_what_it_expects_has_a_place() {
 }
 
 #[test]
+fn a_file_named_as_cases_is_an_error_where_its_prompts_have_unknown_keys() {
+    for key in ["promt", "ask", "title"] {
+        let cases = format!(r#"{{"skill_name":"tidy","evals":[{{"id":7,"{key}":"Do it","should_trigger":true}}]}}"#);
+        for path in ["skills/tidy/evals/evals.json", "evals/evals.json", "evals/tidy.evals.json"] {
+            let lines = lines(&tidy(path, &cases));
+            let is_said = |line: &String| line.contains("-7 eval") && line.contains("`prompt` is missing");
+            assert!(lines.iter().any(is_said), "{path}: {lines:?}");
+        }
+    }
+}
+
+#[test]
+fn settings_are_no_cases() {
+    let settings = "check_timeout_s = 30\n[agents.mine]\ncommand = 'a'\nprotocol = 'jsonl'\nskills = '.a'\n\
+                    args = ['{prompt}']\n[[agents.mine.events]]\nsays = 'call'\nwhen = { '/type' = 'call' }\n\
+                    id = '/id'\nname = '/name'\ninput = '/input'\n[[agents.mine.events]]\nsays = 'message'\n\
+                    when = { '/type' = 'message' }\ntext = '/text'\n[[agents.mine.events]]\nsays = 'done'\n\
+                    when = { '/type' = 'done' }\n";
+    let ran = tidy("evals/evals.toml", settings).run(&["lint"]);
+    assert!(ran.code == 0 && ran.stdout.contains("no problems"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
 fn every_form_of_a_trigger_set_is_read() {
     let query = |text: &str| format!(r#"{{ "query": "Do it", {text} }}"#);
     for (text, expected) in [

@@ -132,10 +132,16 @@ fn parse(
 ) -> Option<FileCases> {
     let entries = entries(root);
     let holds_results = || is_result(root) || entries.iter().any(|entry| is_result(entry.node));
-    let is_other =
-        is_trigger_set(root, &entries) != triggers || !file.is_certain && (!has_prompts(&entries) || holds_results());
-    // The formats before this one have left a file with a name of trigger sets: it is one, even if its content does not say so.
-    if is_other && !(triggers && file.is_certain) {
+    let shows_cases = || has_prompts(&entries) && !holds_results();
+    let is_set = is_trigger_set(root, &entries);
+    let is_other = match (file.is_certain, triggers) {
+        // The formats before this one have left a file with a name of trigger sets: it is one, even if its content does not say so.
+        (true, true) => false,
+        // Trigger sets of another name are taken by what they show.
+        (true, false) => is_set && shows_cases(),
+        (false, _) => is_set != triggers || !shows_cases(),
+    };
+    if is_other {
         return None;
     }
     for key in list_keys() {
