@@ -73,10 +73,8 @@ impl Reader<'_> {
         self.paths(&document, folder, &root);
         let base = root.get("metadata").and_then(|metadata| metadata.get("pluginRoot")).and_then(Node::text);
         for entry in root.get("plugins").and_then(Node::elements).unwrap_or_default() {
-            // A source that is an object is another repository.
-            let Some(source) = entry.get("source").and_then(Node::text) else { continue };
-            let is_here = source.starts_with('.') || base.is_some();
-            let Some(plugin) = resolved(&folder.join(base.unwrap_or_default()).join(source)).filter(|_| is_here) else {
+            let Some(plugin) = self.source(&document, &folder.join(base.unwrap_or_default()), base.is_some(), entry)
+            else {
                 continue;
             };
             self.paths(&document, &plugin, entry);
@@ -85,6 +83,24 @@ impl Reader<'_> {
                 self.plugin(&plugin);
             }
         }
+    }
+
+    /// The directory of a plugin of a list, if it is in this repository. A source that is an object is another one; so is a text that
+    /// is no path, `owner/name`, unless the list says where its paths begin.
+    fn source(&mut self, document: &Document<'_>, base: &Path, begins: bool, entry: &Node) -> Option<PathBuf> {
+        let written = entry.get("source")?;
+        let path = written.text().filter(|path| path.starts_with('.') || begins)?;
+        let found = resolved(&base.join(path));
+        let is_here = found.as_ref().is_some_and(|found| self.tree.kind(found) != FileKind::Missing);
+        if !is_here {
+            let message = match found {
+                Some(_) => "this manifest publishes a plugin in a directory that is not here",
+                None => "this manifest publishes a plugin outside the repository",
+            };
+            let problem = Diagnostic::new(Code::SkillRoot, document.place(written.range.clone()), message);
+            self.problems.push(problem.help("fix the path, or remove the plugin"));
+        }
+        found.filter(|_| is_here)
     }
 
     /// Adds the directories that an object names.

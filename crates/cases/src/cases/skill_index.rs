@@ -1,9 +1,10 @@
 //! Which skill a file is for, by its place.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::cases::case_folders::{SKILL_EVALS, case_folders};
 use crate::cases::catalog::Catalog;
 use crate::cases::other_skill::NotRead;
 use crate::skill::slug;
@@ -14,6 +15,8 @@ pub(super) struct SkillIndex {
     skills: HashMap<PathBuf, Place>,
     /// The directories above them, without the root: the skill in it, if it is the only one.
     around: HashMap<PathBuf, Option<Place>>,
+    /// The directories directly above them, without the root.
+    holders: HashSet<PathBuf>,
 }
 
 /// A skill of the catalog by its slug, or the number of one that is not read.
@@ -25,7 +28,7 @@ enum Place {
 
 impl SkillIndex {
     pub(super) fn of(catalog: &Catalog) -> Self {
-        let mut index = Self { skills: HashMap::new(), around: HashMap::new() };
+        let mut index = Self { skills: HashMap::new(), around: HashMap::new(), holders: HashSet::new() };
         for found in &catalog.skills {
             index.add(&found.skill().folder, &Place::Skill(found.skill().slug.clone()));
         }
@@ -41,6 +44,8 @@ impl SkillIndex {
     }
 
     fn add(&mut self, folder: &Path, place: &Place) {
+        let holder = folder.parent().filter(|holder| !holder.as_os_str().is_empty());
+        self.holders.extend(holder.map(Path::to_path_buf));
         self.skills.entry(folder.to_path_buf()).or_insert_with(|| place.clone());
         for above in folder.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
             let only = self.around.entry(above.to_path_buf()).or_insert_with(|| Some(place.clone()));
@@ -62,6 +67,9 @@ impl SkillIndex {
         if let Some(slug) = slugs.find(|slug| catalog.skill(slug).is_some()) {
             return Some(Place::Skill(slug));
         }
+        if self.names_unknown(path) {
+            return None;
+        }
         match folders().find_map(|folder| self.around.get(folder)) {
             Some(place) => place.clone(),
             None if catalog.skills.len() == 1 => {
@@ -69,6 +77,15 @@ impl SkillIndex {
             }
             None => None,
         }
+    }
+
+    /// Whether a path that no skill's name is a part of has a name where that of a skill belongs.
+    fn names_unknown(&self, path: &Path) -> bool {
+        let is_known = |folder: &Path| self.skills.contains_key(folder) || self.around.contains_key(folder);
+        let is_next_to_skills = |folder: &Path| folder.parent().is_some_and(|holder| self.holders.contains(holder));
+        let in_skill_evals = path.strip_prefix(SKILL_EVALS).is_ok_and(|inside| inside.iter().count() > 1);
+        let names_file = path.to_str().is_some_and(|path| path.ends_with(".prompts.csv"));
+        in_skill_evals || names_file || case_folders(path).any(|folder| !is_known(folder) && is_next_to_skills(folder))
     }
 
     /// The slug of the skill that the place of a file stands for.

@@ -167,6 +167,38 @@ fn cases_of_a_second_skill_of_one_name_are_said_once() {
 }
 
 #[test]
+fn cases_at_the_place_of_a_skill_that_is_not_here_are_not_those_of_the_only_one() {
+    let evals = r#"{ "evals": [ { "id": 1, "prompt": "Brew tea", "expectations": ["It is tea"] } ] }"#;
+    let rows = "id,should_trigger,prompt\na,true,Brew tea\n";
+    for (path, text) in [
+        ("skills/zoo/evals/evals.json", evals),
+        ("skills/zoo/tests/evals/evals.json", evals),
+        ("evals/skills/zoo/evals.json", evals),
+        ("evals/zoo.prompts.csv", rows),
+    ] {
+        let lint = with_skills(&["skills/tea"]).file(path, text).run(&["lint"]).stdout;
+        assert!(lint.contains("error[unknown-skill]") && lint.contains(path), "{path}: {lint}");
+    }
+    for path in ["evals/zoo/evals.json", "zoo/evals/evals.json", "skills/evals/evals.json"] {
+        let lint = with_skills(&["skills/tea"]).file(path, evals).run(&["lint"]).stdout;
+        assert!(lint.contains("1 skill, 1 case: no problems"), "{path}: {lint}");
+    }
+}
+
+#[test]
+fn plugins_of_a_marketplace_that_are_not_here_are_named() {
+    let manifest = r#"{ "plugins": [ { "source": "./plugins/nosuch" }, { "source": "../outside" }, { "source": "owner/name" } ] }"#;
+    let lint = with_skills(&["skills/tea"]).file(".claude-plugin/marketplace.json", manifest).run(&["lint"]).stdout;
+    let said =
+        |words: &str, place: &str| lint.contains(&format!("{words}\n --> .claude-plugin/marketplace.json:1:{place}\n"));
+    assert!(
+        said("a plugin in a directory that is not here", "28") && said("a plugin outside the repository", "62"),
+        "{lint}"
+    );
+    assert_eq!(lint.matches("warning[").count(), 2, "{lint}");
+}
+
+#[test]
 fn agents_get_no_directory_of_cases_whether_a_format_reads_it_or_not() {
     let stub = Stub::new(1, "find -L .agents/skills/tidy -type f > \"$folder/seen\"");
     for path in [
