@@ -320,7 +320,7 @@ fn live() -> Live {
         .file("skills/greeting/references/formal.md", "Say \"Good day\".\n")
         .prompts(
             "greeting",
-            "id,should_trigger,prompt,timeout_s\npositive,true,Greet Ada.,180\nnegative,false,What is 2+2?,180\n",
+            "id,should_trigger,prompt,timeout_s\npositive,true,Greet Ada.,600\nnegative,false,What is 2+2?,600\n",
         );
     let live = Live::over(fixture, |request: &Request| match (request.step, request.prompt.contains("2+2")) {
         (0, true) => load(request),

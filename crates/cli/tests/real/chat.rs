@@ -51,7 +51,7 @@ fn raw_call(id: &str, name: &str, arguments: &Value) -> Turn {
 
 /// A case that passes unless nothing was measured.
 fn negative(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
-    Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,180", script)
+    Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,600", script)
 }
 
 fn trouble(trial: &Trial) -> (TroubleKind, String) {
@@ -225,7 +225,7 @@ fn every_protocol_has_the_same_trial() {
             1 => Turn::Several(vec![Turn::Shell("echo one".to_owned()), Turn::Shell("echo two; false".to_owned())]),
             _ => Turn::Say("Ahoy, Ada! AHOY_MARKER".to_owned()),
         };
-        let live = Live::new("should_trigger,prompt,must_include,timeout_s", "true,Greet Ada.,AHOY_MARKER,180", script);
+        let live = Live::new("should_trigger,prompt,must_include,timeout_s", "true,Greet Ada.,AHOY_MARKER,600", script);
         let settings = format!("model = 'stand-in'\n[agents.chat]\nargs = ['--api={api}', '--max-tokens=77']\n");
         fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
         let trial = live.trial("chat");
@@ -252,7 +252,7 @@ fn every_protocol_has_the_same_trial() {
 fn a_model_without_tools_acts_by_json() {
     let act = |action: Value| Turn::Say(json!({ "action": action }).to_string());
     let live =
-        Live::new("should_trigger,prompt,must_include,timeout_s", "true,Greet Ada.,AHOY_MARKER,180", move |request| {
+        Live::new("should_trigger,prompt,must_include,timeout_s", "true,Greet Ada.,AHOY_MARKER,600", move |request| {
             match request.body["messages"].as_array().map_or(0, Vec::len) {
                 2 => act(json!({ "tool": "skill", "name": "greeting" })),
                 4 => act(json!({ "tool": "bash", "command": "echo hi" })),
@@ -287,7 +287,7 @@ fn a_model_without_tools_acts_by_json() {
 fn turns_are_limited_and_a_history_is_sent() {
     let history =
         r#""[{""role"": ""user"", ""content"": ""I am Ada.""}, {""role"": ""assistant"", ""content"": ""Noted.""}]""#;
-    let live = Live::new("should_trigger,prompt,history,timeout_s", &format!("true,And now?,{history},180"), |_| {
+    let live = Live::new("should_trigger,prompt,history,timeout_s", &format!("true,And now?,{history},600"), |_| {
         Turn::Shell("echo again".to_owned())
     });
     fs::write(live.fixture.root().join("evals/evals.toml"), "max_turns = 2\n").expect("settings");
@@ -300,7 +300,7 @@ fn turns_are_limited_and_a_history_is_sent() {
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     assert!(trial.text("trace.jsonl").contains("max-turns"));
 
-    let rows = r#"true,Greet Ada.,180,"[""And again.""]""#;
+    let rows = r#"true,Greet Ada.,600,"[""And again.""]""#;
     let live = Live::new("should_trigger,prompt,timeout_s,follow_ups", rows, |_| Turn::Say("Ahoy!".to_owned()));
     fs::write(live.fixture.root().join("evals/evals.toml"), "max_turns = 1\n").expect("settings");
     live.trial("chat").expect(Verdict::Fail);

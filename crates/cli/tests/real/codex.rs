@@ -398,7 +398,7 @@ fn the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_cut(
 }
 
 fn an_interrupted_run_leaves_no_agent_and_keeps_what_there_was() {
-    let live = Live::new(POSITIVE, "true,Greet Ada.,read-only,180,AHOY", |_| Turn::Hang);
+    let live = Live::new(POSITIVE, "true,Greet Ada.,read-only,600,AHOY", |_| Turn::Hang);
     let child = live.start(&["--mode", "codex"]);
     wait_until("the model to be asked", || !live.model.requests().is_empty());
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
@@ -412,7 +412,7 @@ fn an_interrupted_run_leaves_no_agent_and_keeps_what_there_was() {
 }
 
 fn a_run_becomes_a_recording_that_replays_and_goes_stale() {
-    let live = Live::new(POSITIVE, "true,Greet Ada.,read-only,180,AHOY_MARKER", opens_and_says("Ahoy! AHOY_MARKER"));
+    let live = Live::new(POSITIVE, "true,Greet Ada.,read-only,600,AHOY_MARKER", opens_and_says("Ahoy! AHOY_MARKER"));
     live.trial("codex").expect(Verdict::Pass);
     let recorded = live.fixture.run(&["record", "t"]);
     assert_eq!(recorded.code, 0, "{}{}", recorded.stdout, recorded.stderr);
@@ -427,7 +427,7 @@ fn a_run_becomes_a_recording_that_replays_and_goes_stale() {
 
     // A changed check grades the same evidence again, and can fail it.
     let prompts = live.fixture.root().join("evals/skills/greeting/prompts.csv");
-    let table = |prompt: &str, marker: &str| format!("id,{POSITIVE}\nit,true,{prompt},read-only,180,{marker}\n");
+    let table = |prompt: &str, marker: &str| format!("id,{POSITIVE}\nit,true,{prompt},read-only,600,{marker}\n");
     fs::write(&prompts, table("Greet Ada.", "ANOTHER_MARKER")).expect("a table");
     let ran = replay(&live);
     assert_eq!(ran.code, 1);

@@ -39,7 +39,7 @@ fn edited(rates: Rates) -> Live {
         Turn::Say(if well { "Ahoy, Ada!" } else { "No." }.to_owned())
     };
     let cases = "id,should_trigger,prompt,sandbox,timeout_s,must_include\n\
-                 a,false,Say something.,read-only,180,Ahoy\nb,false,Say anything.,read-only,180,Ahoy\n";
+                 a,false,Say something.,read-only,600,Ahoy\nb,false,Say anything.,read-only,600,Ahoy\n";
     let fixture = Fixture::new().skill_text("greeting", GREETING).prompts("greeting", cases);
     let live = Live::over(fixture, script);
     for args in
@@ -117,7 +117,7 @@ fn codex_loses_to_the_neighbor_that_its_model_prefers() {
     let fixture = Fixture::new()
         .skill_text("greeting", GREETING)
         .skill_text("welcoming", "---\nname: welcoming\ndescription: Welcomes people.\n---\n\nSay welcome.\n")
-        .prompts("greeting", "id,should_trigger,prompt,sandbox,timeout_s\na,true,Greet Ada.,read-only,180\n");
+        .prompts("greeting", "id,should_trigger,prompt,sandbox,timeout_s\na,true,Greet Ada.,read-only,600\n");
     let live = Live::over(fixture, script);
     let arms = ["--baseline", "offer=alone", "--candidate", "offer=all", "--skill", "greeting", "--max-trials", "40"];
     let (code, found) = answer(&live, &[&arms[..], &["--mode", "codex"]].concat());
@@ -144,7 +144,7 @@ fn a_forced_skill_is_loaded(mode: &str) {
         .skill_text("welcoming", "---\nname: welcoming\ndescription: Welcomes people.\n---\n\nSay welcome.\n")
         .prompts(
             "greeting",
-            "id,should_trigger,prompt,sandbox,timeout_s,must_include\na,true,Greet Ada.,read-only,180,Ahoy\n",
+            "id,should_trigger,prompt,sandbox,timeout_s,must_include\na,true,Greet Ada.,read-only,600,Ahoy\n",
         );
     let live = Live::over(fixture, script);
     let mut command = live.program();

@@ -20,7 +20,7 @@ use crate::support::stand_in::{Fault, Request, Turn, named};
 
 /// A case that wants the skill and a file of it, in words that every format of cases has.
 const LOADS: &str =
-    r#"{"prompt":"Greet Dr. Ada.","evalConfig":{"expectedSkillName":"greeting","expectResourceLoad":true}}"#;
+    r#"{"prompt":"Greet Dr. Ada.","evalConfig":{"expectedSkillName":"greeting","expectResourceLoad":true,"timeoutS":600}}"#;
 
 const RESOURCE: &str = "references/formal.md";
 
@@ -238,7 +238,7 @@ fn wants_another(mode: &'static Mode) {
 fn is_called(mode: &'static Mode) {
     let call = mode.agent.profile().call_of("greeting").unwrap_or("/greeting".to_owned());
     let script = |_: &Request| Turn::Say(ANSWER.to_owned());
-    let live = Live::new("should_trigger,prompt,timeout_s", &format!("true,{call} Ada,180"), script);
+    let live = Live::new("should_trigger,prompt,timeout_s", &format!("true,{call} Ada,600"), script);
     let trial = live.trial(&mode.name);
     let seen: Vec<_> = trial.grade.metrics.activations.iter().map(|found| found.how).collect();
     let is_known = mode.agent.profile().calls_skill.is_some();
@@ -258,7 +258,7 @@ fn thinks(mode: &'static Mode) {
 
 /// The model of this case never stops to call its tools.
 fn limits_turns(mode: &'static Mode) {
-    let live = Live::new("should_trigger,prompt,timeout_s,max_turns", "false,What is 2+2?,180,3", |request| {
+    let live = Live::new("should_trigger,prompt,timeout_s,max_turns", "false,What is 2+2?,600,3", |request| {
         match request.step {
             0..9 => Turn::Shell(format!("echo {}", request.step)),
             _ => Turn::Say(ANSWER.to_owned()),

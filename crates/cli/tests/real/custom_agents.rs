@@ -171,7 +171,7 @@ fn show(trial: &Trial) {
 }
 
 fn uses_the_skill(agent: &str) {
-    let live = live(COLUMNS, "true,Greet Dr. Ada.,180", |request| {
+    let live = live(COLUMNS, "true,Greet Dr. Ada.,600", |request| {
         if is_first(request) { load(request) } else { Turn::Say(ANSWER.to_owned()) }
     });
     let trial = live.trial(agent);
@@ -182,7 +182,7 @@ fn uses_the_skill(agent: &str) {
 }
 
 fn does_not_use_it(agent: &str) {
-    let live = live(COLUMNS, "false,What is 2+2?,180", |request| match request.step {
+    let live = live(COLUMNS, "false,What is 2+2?,600", |request| match request.step {
         0 => Turn::Shell("echo 4".to_owned()),
         _ => Turn::Say("4".to_owned()),
     });
@@ -196,7 +196,7 @@ fn does_not_use_it(agent: &str) {
 }
 
 fn sends_more(agent: &str) {
-    let cells = r#"true,Say hello.,"[""Greet Ada in the house style.""]",180"#;
+    let cells = r#"true,Say hello.,"[""Greet Ada in the house style.""]",600"#;
     let live = live("should_trigger,prompt,follow_ups,timeout_s", cells, |request| {
         let is_next = request_text(request).contains("Greet Ada in the house style.");
         match (is_next, is_first(request)) {
@@ -215,7 +215,7 @@ fn sends_more(agent: &str) {
 }
 
 fn asks_the_server(agent: &str) {
-    let live = live(COLUMNS, "true,Greet Dr. Ada.,180", |request| {
+    let live = live(COLUMNS, "true,Greet Dr. Ada.,600", |request| {
         let tool = request.tools.iter().find(|tool| tool.contains("skilljack") && tool.ends_with("skill"));
         match (is_first(request), tool) {
             (true, Some(tool)) => Turn::Call { tool: tool.clone(), input: json!({ "name": "greeting" }) },
@@ -250,7 +250,7 @@ fn is_refused(agent: &str) {
 /// With bubblewrap, and without it: Gemini CLI starts itself once more, and that process outlives the first.
 fn leaves_nothing(agent: &str) {
     for isolation in ["bwrap", "agent"] {
-        let live = live(COLUMNS, "false,What is 2+2?,180", |_| Turn::Hang);
+        let live = live(COLUMNS, "false,What is 2+2?,600", |_| Turn::Hang);
         let mut command = live.command(&["--mode", agent]);
         let mut runner = in_own_group(command.env("SKILL_EVALS_ISOLATION", isolation));
         wait_until("a request", || !live.model.requests().is_empty());
@@ -270,7 +270,7 @@ const CASES: [(&str, bool, bool, Verdict); 4] = [
 ];
 
 fn same_verdicts(own: &str, agent: &str) {
-    let row = |(id, wanted, ..): (&str, bool, bool, Verdict)| format!("{id},{wanted},Case {id}.,180\n");
+    let row = |(id, wanted, ..): (&str, bool, bool, Verdict)| format!("{id},{wanted},Case {id}.,600\n");
     let rows: String = CASES.into_iter().map(row).collect();
     let fixture = Fixture::new()
         .skill_text("greeting", GREETING)
@@ -304,7 +304,7 @@ fn same_verdicts(own: &str, agent: &str) {
 
 /// Only a calibration can say that a directory is the wrong one. It says where it is named, and which one may be meant.
 fn a_misspelt_directory_of_skills_is_an_error_at_its_place() {
-    let live = Live::new(COLUMNS, "false,What is 2+2?,180", |_| Turn::Say("4".to_owned()));
+    let live = Live::new(COLUMNS, "false,What is 2+2?,600", |_| Turn::Say("4".to_owned()));
     let settings = printers(&live).replace(".qwen/skills", ".qwen/skils");
     let settings = settings.replace(&live.model.url(), "{endpoint}").replace(&format!("\"{MODEL}\""), "\"{model}\"");
     let place = settings.lines().position(|line| line.contains("skils")).expect("a line") + 1;

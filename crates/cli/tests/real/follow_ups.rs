@@ -12,7 +12,7 @@ use crate::tests;
 
 const COLUMNS: &str = "should_trigger,prompt,follow_ups,must_include,must_not_include,timeout_s";
 const CELLS: &str =
-    r#"true,Say hello.,"[""Greet Ada in the house style."", ""And now Bob.""]",AHOY_MARKER Bob,^Hello.$,180"#;
+    r#"true,Say hello.,"[""Greet Ada in the house style."", ""And now Bob.""]",AHOY_MARKER Bob,^Hello.$,600"#;
 
 /// A test of a mode whose agent continues sessions.
 type Test = fn(&str);

@@ -30,7 +30,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
 }
 
 fn cells(follow_ups: &str, must_include: &str) -> String {
-    format!("true,Greet the captain.,{HISTORY},{follow_ups},{must_include},9000,180")
+    format!("true,Greet the captain.,{HISTORY},{follow_ups},{must_include},9000,600")
 }
 
 fn load(request: &Request) -> Turn {

@@ -53,7 +53,7 @@ use libtest_mimic::Arguments;
 fn main() -> ExitCode {
     let mut args = Arguments::from_args();
     // Programs wait more than they work; more at once than this and their own timeouts grow tight.
-    args.test_threads = Some(args.test_threads.unwrap_or(6));
+    args.test_threads = Some(args.test_threads.unwrap_or(3));
     let modules = [
         // First, since it has a crate built.
         ide::trials,

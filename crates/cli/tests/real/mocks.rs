@@ -24,7 +24,7 @@ const SETTINGS: &str = "[[mocks.command.gh]]\nargs = '^pr view \\d+$'\nstdout_fi
 fn fixture(sandbox: &str) -> Fixture {
     let task = format!(
         r#"{{"prompt": "What is pull request 12 about?",
-            "evalConfig": {{"skill": "greeting", "sandbox": "{sandbox}", "timeoutS": 180,
+            "evalConfig": {{"skill": "greeting", "sandbox": "{sandbox}", "timeoutS": 600,
               "checks": [{{"mock": "gh", "matches": "^pr view 12$", "atLeast": 1, "atMost": 1}},
                          {{"mock": "gh", "matches": "^pr merge"}},
                          {{"mock": "gh", "matches": "^repo delete", "not": true}},
@@ -107,7 +107,7 @@ fn a_mocked_server_is_called_by_models_and_known_to_checks() {
     ] {
         let is_violated = prompt.contains("violate");
         let task = format!(
-            r#"{{"prompt": "{prompt}", "evalConfig": {{"skill": "greeting", "timeoutS": 180,
+            r#"{{"prompt": "{prompt}", "evalConfig": {{"skill": "greeting", "timeoutS": 600,
               "checks": [{{"mock": "shop/buy", "at": "/what", "equals": "tea"}}, {{"mock": "shop/*", "atMost": 3}},
                          {{"text": "final", "contains": "Bought tea, of the own case"}}]}}}}"#
         );

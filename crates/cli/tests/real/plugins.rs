@@ -41,7 +41,7 @@ const HOOKS: &str = r#"{"hooks": {"SessionStart": [{"hooks": [{"type": "command"
 /// A plugin at the root with the skills `greeting` and `parting`, a command and a case; nothing in it runs code.
 fn plugin(prompt: &str) -> Fixture {
     let task =
-        format!(r#"{{"prompt": "{prompt}", "evalConfig": {{"expectedSkillName": "greeting", "timeoutS": 180}}}}"#);
+        format!(r#"{{"prompt": "{prompt}", "evalConfig": {{"expectedSkillName": "greeting", "timeoutS": 600}}}}"#);
     Fixture::new()
         .file(".claude-plugin/plugin.json", r#"{"name": "house", "version": "1.0.0"}"#)
         .file("commands/tea.md", "---\ndescription: Makes tea.\n---\nPour $ARGUMENTS into the cup.\n")

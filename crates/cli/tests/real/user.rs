@@ -13,7 +13,7 @@ use crate::support::stand_in::{Request, Turn};
 use crate::tests;
 
 const COLUMNS: &str = "should_trigger,prompt,user,must_include,timeout_s";
-const CELLS: &str = "false,Write a note.,user.json,AHOY administrators,180";
+const CELLS: &str = "false,Write a note.,user.json,AHOY administrators,600";
 const USER: &str =
     r#"{ "goal": "A note.", "facts": { "audience": "administrators", "date": "3 March" }, "maxTurns": 2 }"#;
 

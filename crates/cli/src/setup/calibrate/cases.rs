@@ -235,7 +235,7 @@ impl SkillTools {
             (Does::Uses, _) if lacks(RESOURCE_TEXT) => self.resource(request, case.delivery),
             (Does::Uses, _) if lacks("counted-one") => ScriptedTurn::Shell("echo counted-one".to_owned()),
             (Does::Uses, _) if lacks("counted-two") => ScriptedTurn::Shell("echo counted-two".to_owned()),
-            (Does::Reads, 0) => self.read(SKILL),
+            (Does::Reads, _) if lacks(BODY) => self.read(SKILL),
             (Does::UsesOther, 0) => self.load(request, case.delivery, OTHER),
             (Does::Refused(429), _) => ScriptedTurn::Wait(WAIT),
             (Does::Refused(status), _) => ScriptedTurn::Status(status),
