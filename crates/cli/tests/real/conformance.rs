@@ -19,8 +19,7 @@ use crate::support::real::{HOW_TO_GET_AGENTS, bwrap_works, needing, program_of};
 use crate::support::stand_in::{Fault, Request, Turn, named};
 
 /// A case that wants the skill and a file of it, in words that every format of cases has.
-const LOADS: &str =
-    r#"{"prompt":"Greet Dr. Ada.","evalConfig":{"expectedSkillName":"greeting","expectResourceLoad":true,"timeoutS":600}}"#;
+const LOADS: &str = r#"{"prompt":"Greet Dr. Ada.","evalConfig":{"expectedSkillName":"greeting","expectResourceLoad":true,"timeoutS":600}}"#;
 
 const RESOURCE: &str = "references/formal.md";
 
