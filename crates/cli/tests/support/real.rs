@@ -16,7 +16,7 @@ const CHANGE: &str = "CHANGE";
 
 /// Each change runs one of this many parts of the tests. It has no divisor in common with the number of the fault matrix's modes:
 /// every row meets every mode.
-const PARTS: usize = 11;
+const PARTS: usize = 17;
 
 /// How to get the agents.
 pub const HOW_TO_GET_AGENTS: &str = "get it with `npm install --prefix target/agents` as .ci/run does";
