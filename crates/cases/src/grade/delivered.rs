@@ -40,7 +40,14 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
     // What the agent has, its model may not have been shown. An agent that the user describes shows nothing: a doubt of its
     // trials says whether its calibration found that its directory is what its model is shown.
     let is_described = matches!(evidence.meta.agent.kind, AgentKind::Custom(_));
-    let is_open = offered.unseen && is_listed && !loaded && !is_described;
+    let mut is_open = offered.unseen && is_listed && !loaded && !is_described;
+    // Nor does that say what the agent makes of a skill that others leave out.
+    let left_out = skill.may_be_left_out().filter(|_| offered.unseen && is_listed && is_described && ways.is_empty());
+    if let Some(what) = left_out {
+        is_open = true;
+        let fix = "nobody knows whether this agent offers such a skill; `skill-evals lint` says what to write";
+        found.extend(["; its SKILL.md has ", what, ": ", fix]);
+    }
     let as_mode_says = natively == delivery.native() && by_mcp == delivery.mcp();
     let status = match as_mode_says {
         _ if is_open => Status::Unknown,

@@ -130,6 +130,34 @@ fn an_agent_that_was_never_calibrated_proves_only_by_using_a_skill_that_it_was_o
 }
 
 #[test]
+fn a_skill_that_agents_may_leave_out_proves_nothing_unless_the_agent_uses_it() {
+    let body = "# Tidy\n\nPut the blue box under the table, and the red one on the shelf.\n";
+    for (front, what) in [
+        ("", "no front matter"),
+        ("---\nname: tidy\n---\n", "no description"),
+        ("---\nname: tidy\ndescription: ' '\n---\n", "no description"),
+        ("---\nname: tidy\ndescription: a: b\n---\n", "`: ` in a value without quotes"),
+    ] {
+        for (turn, positive, negative) in
+            [("reads; done_with end_turn", "pass", "fail"), ("done_with end_turn", "error", "error")]
+        {
+            let stub = speaks(&Faults { turn, ..FINE }, SETTINGS);
+            stub.write("skills/tidy/SKILL.md", &format!("{front}{body}"));
+            let said = run(&stub);
+            let (p, n) = (graded(&stub, "p"), graded(&stub, "n"));
+            assert_eq!((p.0.as_str(), n.0.as_str()), (positive, negative), "{front} {turn}: {said}");
+            let why = format!("its SKILL.md has {what}: nobody knows whether this agent offers such a skill");
+            assert!(negative != "error" || p.1.contains(&why) && n.1.contains(&why), "{p:?} {n:?}");
+        }
+    }
+    // One of 0 bytes cannot even be used.
+    let stub = speaks(&Faults { turn: "done_with end_turn", ..FINE }, SETTINGS);
+    stub.write("skills/tidy/SKILL.md", "");
+    let said = run(&stub);
+    assert_eq!((graded(&stub, "p").0.as_str(), graded(&stub, "n").0.as_str()), ("error", "error"), "{said}");
+}
+
+#[test]
 fn a_call_without_what_it_returned_leaves_open_whether_the_skill_was_activated() {
     let call = r#"update '{"sessionUpdate":"tool_call","toolCallId":"c","title":"Look around","status":"completed"}'"#;
     let stub = speaks(&Faults { turn: &format!("{call}; done_with end_turn"), ..FINE }, SETTINGS);

@@ -46,6 +46,14 @@ pub struct Skill {
     pub faults: Vec<Fault>,
 }
 
+impl Skill {
+    /// What of its front matter may keep an agent that nobody measured from offering it.
+    pub fn may_be_left_out(&self) -> Option<&'static str> {
+        let fault = self.faults.first().map(|fault| fault.as_str());
+        fault.or_else(|| self.description.is_empty().then_some("no description"))
+    }
+}
+
 /// A parsed SKILL.md.
 #[derive(Clone, Debug)]
 pub struct SkillFile {
