@@ -97,7 +97,7 @@ impl<'a> UserMessages<'a> {
         self.reference.follow_ups = self.sent.len();
         let trace = self.so_far?.trace(self.assignment, self.redactor, &self.reference);
         match trace {
-            Ok(trace) => trace.final_message.filter(|text| !text.trim().is_empty()),
+            Ok(trace) => trace.final_message,
             Err(error) => {
                 self.trouble = Some(Trouble::new(TroubleKind::Files, format!("the agent's answer: {error}")));
                 None

@@ -31,7 +31,7 @@ use crate::store::{self, TrialFolder};
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::text::redact::secrets_within_all;
 use crate::trace::trouble::TroubleKind;
-use crate::trace::{AgentProgress, Trace};
+use crate::trace::{AgentProgress, Trace, spoken};
 use crate::trial::evidence::{AgentMeta, Evidence, Meta, SkillMeta};
 use crate::trial::outcome::{CheckResult, Status};
 
@@ -260,7 +260,7 @@ impl CaseVerifier<'_> {
                     copied.map_err(|error| self.unusable("solution", &error))?;
                 }
                 let read = case.answer.as_ref().map(|path| inside::read_text(&run.root, path.as_path()));
-                answer = read.transpose().map_err(|error| self.unusable("answer", &error))?;
+                answer = read.transpose().map_err(|error| self.unusable("answer", &error))?.and_then(spoken);
                 trace.lost.push("a reference solution has no session".to_owned());
             }
             MadeUp::EmptyWorkspace | MadeUp::UntouchedFixture => {}

@@ -10,7 +10,7 @@ use crate::agent;
 use crate::run::skill_texts::TextReader;
 use crate::store::{self, TrialFolder};
 use crate::text::relative_path::RelativePath;
-use crate::trace::Trace;
+use crate::trace::{Trace, spoken};
 use crate::trial::evidence::{Evidence, Meta};
 use crate::trial::workspace_file::WorkspaceFile;
 
@@ -259,7 +259,7 @@ impl TrialSample {
     /// Sets the agent's final message.
     #[must_use]
     pub fn final_text(mut self, text: impl Into<String>) -> Self {
-        self.final_text = Some(text.into());
+        self.final_text = spoken(text.into());
         self
     }
 

@@ -381,7 +381,7 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
             AgentEvent::Message(text) => {
                 self.recorder.message(&text);
                 if by.is_empty() {
-                    self.recorder.trace.final_message = Some(text);
+                    self.recorder.trace.says_last(text);
                 }
             }
             AgentEvent::Thought(text) => trace.thought(Some(text)),

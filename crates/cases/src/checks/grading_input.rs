@@ -87,9 +87,9 @@ impl<'a> GradingInput<'a> {
         run.ending.as_ref().map_err(Clone::clone)
     }
 
-    /// The final message, if it is not blank.
+    /// The final message.
     pub fn final_text(&self) -> Option<&'a str> {
-        self.evidence.final_text.filter(|text| !text.trim().is_empty())
+        self.evidence.final_text
     }
 
     /// The event of the final message; without a message, the end of the process.

@@ -20,6 +20,7 @@ use skill_evals_evidence::trace::description::DescriptionVisibility;
 use skill_evals_evidence::trace::trouble::Trouble;
 use skill_evals_evidence::trace::{
     AgentProgress, ChangeVisibility, Mechanism, OfferedSkills, StopReason, Trace, TraceBuilder, Usage, WaitingFor,
+    spoken,
 };
 use skill_evals_evidence::trial::evidence::{Ending, Evidence, Inputs, META_FORMAT, Meta};
 use skill_evals_evidence::trial::outcome::{CheckResult, Grade, Status, TroubleKind, Verdict};
@@ -146,7 +147,7 @@ impl Trial {
             model_only: false,
             faults: Vec::new(),
         };
-        let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text };
+        let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text.and_then(spoken) };
         let (schema, activation) = (self.schema.as_ref(), self.case.activation.unwrap_or_default());
         let (contents, prices, programs) = (&self.files, &Prices::default(), &self.programs);
         let evidence = &evidence;

@@ -70,6 +70,28 @@ fn what_failed_comes_first_with_its_evidence_and_then_the_session() {
 }
 
 #[test]
+fn a_final_message_of_blanks_is_the_same_as_none() {
+    let message = |text: &str| json!({"type": "agent_message", "text": text});
+    let last = |items: &[Value], answer: &str, own_file: &str| {
+        // Codex writes its last message to a file, too.
+        let writes =
+            "while [ $# -gt 1 ]; do [ \"$1\" != --output-last-message ] || printf 'TEXT' > \"$2\"; shift; done";
+        let stub = Stub::new(1, &format!("{}\n{}", writes.replace("TEXT", own_file), session(items, answer)));
+        stub.run(&["run", "--run-id", "r"]);
+        let grade = stub.json("r", "work/tidy/c0/codex/1/grade.json");
+        let check = grade["checks"].as_array().expect("checks").iter().find(|check| check["id"] == "final-message");
+        let check = check.expect("it is asked of every trial");
+        (check["status"].clone(), check["found"].clone(), grade["verdict"].clone())
+    };
+    let before = (json!("pass"), json!("I begin."), json!("pass"));
+    let none = (json!("fail"), json!("none"), json!("fail"));
+    for blank in ["", " \n"] {
+        assert_eq!(last(&[message("I begin.")], blank, " "), before, "{blank:?}");
+        assert_eq!(last(&[], blank, " "), none, "{blank:?}");
+    }
+}
+
+#[test]
 fn a_session_is_one_json_whose_id_says_which_trial_it_was_and_whether_it_failed() {
     let stub = stub(&["welcome,false,Welcome Priya.,Pune,", "no way,false,Bye.,Oslo,"]);
     stub.run(&["run", "--run-id", "r"]);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Activation, AgentProgress, Mark, Marked, Mechanism, Moment, Request, Resource, Step, Trace, Usage, cut, excerpt,
-    shell,
+    shell, spoken,
 };
 use crate::text;
 
@@ -59,7 +59,12 @@ impl TraceBuilder {
     /// Reports that the agent is done with a message of the user. Without a final message it has not answered.
     pub fn message_answered(&mut self) {
         self.reached(AgentProgress::Done);
-        self.messages_answered += u64::from(self.final_message.as_ref().is_some_and(|text| !text.trim().is_empty()));
+        self.messages_answered += u64::from(self.final_message.is_some());
+    }
+
+    /// Reports the agent's last message so far. One of blanks alone is none, and the one before stays the last.
+    pub fn says_last(&mut self, text: String) {
+        self.final_message = spoken(text).or_else(|| self.final_message.take());
     }
 
     /// Reports that the agent started to work. Returns whether that is in answer to a further message of the user.

@@ -368,6 +368,12 @@ pub fn kept_part(text: &str) -> (&str, bool) {
     (kept, is_cut)
 }
 
+/// A text as a message of an agent: blanks alone are none.
+#[doc(hidden)]
+pub fn spoken<T: AsRef<str>>(text: T) -> Option<T> {
+    Some(text).filter(|text| !text.as_ref().trim().is_empty())
+}
+
 /// The start of `text` on one line, as evidence.
 #[doc(hidden)]
 pub fn excerpt(text: &str) -> String {

@@ -14,6 +14,7 @@ use crate::files::bounded;
 use crate::files::rooted::{self, RootedPath};
 use crate::grade::rubric::{JUDGMENT_FORMAT, Judgment};
 use crate::text::name::{check_case_id, check_id};
+use crate::trace::spoken;
 use crate::trial::evidence::{META_FORMAT, Meta};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{GRADE_FORMAT, Grade};
@@ -258,7 +259,7 @@ impl TrialFolder {
     pub fn final_text(&self) -> Result<Option<String>, StoreError> {
         let path = self.path.join(FINAL);
         match beneath::read(&self.path, Path::new(FINAL), bounded::MAX_FILE) {
-            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Ok(bytes) => Ok(spoken(String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Ok(Err(error).at(&path)?),
         }

@@ -413,7 +413,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             // claude reports a limit of the account like an answer, with exit code 0.
             trace.trouble = Some(synthetic.trouble("claude answered in the model's place"));
         } else {
-            trace.final_message = Some(text);
+            trace.says_last(text);
             trace.message_answered();
         }
     }

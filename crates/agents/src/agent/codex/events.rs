@@ -234,7 +234,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
                     trace.answers += 1;
                     trace.push(Step::Message(text.clone()));
                 }
-                trace.final_message = Some(text);
+                trace.says_last(text);
             }
             "command_execution" if !self.facts.conversation => {
                 let (command, exit_code) = (item.command.unwrap_or_default(), item.exit_code.0);

@@ -6,7 +6,7 @@ use crate::agent::agent_event::AgentEvent;
 use crate::agent::refusal::Refusal;
 use crate::settings::ToolNames;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trace::{Usage, excerpt};
+use crate::trace::{Usage, excerpt, spoken};
 
 /// What the model has said since it was asked.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -133,7 +133,7 @@ impl AnswerSoFar {
 
     fn end_text(&mut self, said: &mut Vec<AgentEvent>) {
         let text = std::mem::take(&mut self.text);
-        said.extend(Some(text).filter(|text| !text.trim().is_empty()).map(AgentEvent::Message));
+        said.extend(spoken(text).map(AgentEvent::Message));
     }
 
     fn end_thought(&mut self, said: &mut Vec<AgentEvent>) {

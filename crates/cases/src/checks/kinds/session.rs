@@ -105,7 +105,7 @@ impl PrintedSession {
         let output = subject.contents.of_output();
         let lines = output.ok().and_then(|bytes| String::from_utf8(bytes).ok());
         // The lines of other agents may parse too, and show nothing of what the trace has.
-        let answered = subject.evidence.final_text.is_some_and(|text| !text.is_empty());
+        let answered = subject.final_text().is_some();
         let shows = |session: &Self| !answered || !session.last_text.is_empty() || !session.calls.is_empty();
         lines.and_then(|text| Self::read(&text)).filter(shows).map_or_else(|| Self::of_trace(subject), Ok)
     }
