@@ -222,9 +222,21 @@ fn a_grader_without_a_name_is_one_problem_and_an_empty_pattern_another() {
     let (_, problems) = said(&[("a/case.yaml", &text)]);
     let missing = problems.iter().filter(|problem| problem.contains("the key `name` is missing")).count();
     assert_eq!((missing, problems.len()), (2, 2), "{problems:?}");
-    let fixture = Fixture::new().skill("greeting").file(".claude-plugin/plugin.json", r#"{"name": "tea"}"#);
-    let lines = fixture.file("evals/a/case.yaml", with("type: regex, pattern: ''")).lines();
-    assert!(lines.contains("evals/a/case.yaml:5:5: [invalid-check] the pattern is empty"), "{lines}");
+    let lines = |grader: &str| {
+        let fixture = Fixture::new().skill("greeting").file(".claude-plugin/plugin.json", r#"{"name": "tea"}"#);
+        fixture.file("evals/a/case.yaml", with(grader)).lines()
+    };
+    let empty = lines("type: regex, pattern: ''");
+    assert!(empty.contains("evals/a/case.yaml:5:5: [invalid-check] the text to look for is empty"), "{empty}");
+    for (grader, said) in [
+        ("type: regex, pattern: 'x*'", "this check can never fail: every text matches \"x*\""),
+        ("type: regex, pattern: 'x*', match: not_contains", "this check can never pass: every text matches"),
+        ("type: regex, pattern: 'x*', match: 'count:2'", ""),
+        ("type: regex, pattern: 'x*', target: { source: file, path: a }", ""),
+    ] {
+        let lines = lines(grader);
+        assert_eq!((lines.contains("[invalid-check]"), lines.contains(said)), (!said.is_empty(), true), "{lines}");
+    }
 }
 
 #[test]

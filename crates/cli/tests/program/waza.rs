@@ -42,6 +42,15 @@ fn of_tidy(fixture: &Fixture) -> Vec<String> {
 }
 
 #[test]
+fn a_diff_that_asks_for_an_empty_text_is_an_error() {
+    for line in ["", "+ ", "-"] {
+        let config = format!("{{ expected_files: [{{ path: a.txt, contains: ['{line}'] }}] }}");
+        let lines = lines(&task(&format!("graders: [{{ name: g, type: diff, config: {config} }}]\n"))).join("\n");
+        assert!(lines.contains("the text to look for is empty: every text has it"), "{lines}");
+    }
+}
+
+#[test]
 fn each_task_file_that_a_spec_of_waza_names_is_a_case_at_its_own_place() {
     let fixture = spec(
         "tasks:\n  - 'tasks/*.yaml'\n  - tasks/b.yaml\n  - '../shared/**/[c-d]?{}.yaml'\n",

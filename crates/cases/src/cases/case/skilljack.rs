@@ -140,7 +140,7 @@ fn deterministic(document: &mut Document<'_>, task: &Node, draft: &mut CaseDraft
     let known = ["expect_skill_activation", "expect_marker", tools[0], tools[1]];
     draft.case.unsupported.extend(document.unsupported_keys(object, &known, &[]));
     let is_activated = document.flag(object, "expect_skill_activation").unwrap_or(true);
-    if let Some(marker) = document.text(object, "expect_marker").filter(|marker| !marker.is_empty()) {
+    if let Some(marker) = document.text(object, "expect_marker") {
         let pattern = Pattern { text: marker.to_owned(), style: Style::Literal };
         let check = checks::text(TextPlace::Final, pattern.into());
         let line = object.get("expect_marker").map_or(0, |node| document.line_of(node.range.start));

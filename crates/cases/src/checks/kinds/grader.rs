@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use crate::checks::kinds::session::{Call, PrintedOnce, PrintedSession};
-use crate::checks::pattern::{PatternError, PatternSearch, SearchError};
+use crate::checks::pattern::{Pattern, PatternError, PatternSearch, SearchError, Style};
+use crate::checks::text_test::TextTest;
 use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput, Named};
 use crate::text::redact::is_masked;
 use crate::text::relative_path::{RelativePath, resolved};
@@ -114,8 +115,15 @@ impl Condition for Question {
     }
 
     fn without_effect(&self) -> Option<String> {
-        let GraderTest::Text { pattern, .. } = &self.grader.test else { return None };
-        pattern.is_empty().then(|| "the pattern is empty: every text matches it".to_owned())
+        let GraderTest::Text { pattern, want, source, .. } = &self.grader.test else { return None };
+        let negated = match want {
+            TextMatch::None | TextMatch::Exactly(0) => true,
+            TextMatch::Exactly(_) if !pattern.is_empty() => return None,
+            TextMatch::Some | TextMatch::Exactly(_) => false,
+        };
+        let pattern = Pattern { text: pattern.clone(), style: Style::JavaScript };
+        let test = TextTest { negated, ..pattern.into() };
+        if matches!(source, TextSource::File(_)) { test.without_text() } else { test.without_effect() }
     }
 
     fn forbids(&self) -> bool {

@@ -43,6 +43,10 @@ fn a_pattern_that_decides_nothing_is_an_error_in_every_format() {
         let text = format!("stimuli:\n  - {{ name: a, prompt: Do it, graders: [{{ {grader} }}] }}\n");
         ("evals/tidy/eval.yaml", text)
     };
+    let skilljack = |check: &str| {
+        let task = format!("{{ id: a, prompt: Do it, expected_skill_load: tidy, deterministic: {{ {check} }} }}");
+        ("evals/tidy/tasks.yaml", format!("skill: tidy\ntasks:\n  - {task}\n"))
+    };
     let empty = "the text to look for is empty";
     for ((path, text), wanted) in [
         (list(r#"{ "text": "final", "matches": "^" }"#), r#"this check can never fail: every text matches "^""#),
@@ -52,6 +56,13 @@ fn a_pattern_that_decides_nothing_is_an_error_in_every_format() {
         (list(r#"{ "file": "a", "matches": "[^\\s\\S]" }"#), r#"this check can never pass: no text matches "[^\s\S]""#),
         (evals(r#""assertions": [ { "type": "command_succeeds", "command": "" } ]"#), "the command is empty"),
         (evals(r#""expectations": ["x"], "expected_script": """#), "the command to look for is empty"),
+        (evals(r#""assertions": [ { "type": "contains", "text": "" } ]"#), empty),
+        (
+            evals(r#""assertions": [ { "type": "not_matches", "pattern": "x*" } ]"#),
+            "can never pass: every text matches",
+        ),
+        (evals(r#""assertions": [ { "type": "file_contains", "path": "a", "value": "" } ]"#), empty),
+        (skilljack("expect_marker: ''"), empty),
         (vally("type: output-matches, config: { pattern: '' }"), empty),
         (vally("type: output-matches, config: { pattern: '', negate: true }"), empty),
         (vally("type: output-not-matches, config: { pattern: '' }"), empty),

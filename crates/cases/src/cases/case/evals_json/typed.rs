@@ -212,12 +212,9 @@ fn test(node: &Node, key: &str, is_pattern: bool, ignores_case: bool, negated: b
     TextTest { negated, ..Pattern { text: text(node, key).to_owned(), style }.into() }
 }
 
-/// The test if its pattern compiles and is not empty.
+/// The test if its pattern compiles.
 fn checked(key: &'static str, test: TextTest) -> Result<TextTest, InvalidCheck> {
     let TextWant::Pattern(pattern) = &test.want else { return Ok(test) };
-    if pattern.text.is_empty() {
-        return Err(InvalidCheck::new(key, "the text to look for is empty", "write the text"));
-    }
     match pattern.check() {
         Ok(()) => Ok(test),
         Err(error) => {

@@ -167,11 +167,9 @@ fn differences(document: &mut Document<'_>, grader: &GraderEntry<'_>, of: &Forei
         }
         for line in document.text_list(expected, "contains") {
             let part = line.strip_prefix(['+', '-']).unwrap_or(&line).trim();
-            if !part.is_empty() {
-                let pattern = Pattern { text: part.to_owned(), style: Style::Verbatim };
-                let test = TextTest { negated: line.starts_with('-'), ..TextTest::new(TextWant::Pattern(pattern)) };
-                file(document, path, FileWant::Content(test), case);
-            }
+            let pattern = Pattern { text: part.to_owned(), style: Style::Verbatim };
+            let test = TextTest { negated: line.starts_with('-'), ..TextTest::new(TextWant::Pattern(pattern)) };
+            file(document, path, FileWant::Content(test), case);
         }
     }
 }
