@@ -432,9 +432,10 @@ fn mark_duplicates(cases: &mut [FoundCase], tree: &dyn RepoFiles) {
         let is_free = |id: &String| !first.contains_key(&name::segment(id));
         let id = ends.map(|end| format!("{id}{end}")).find(is_free).unwrap_or_default();
         first.insert(name::segment(&id), at);
-        // A case that is broken anyway has one cause.
-        let problems =
-            if found.source.file_problems().is_empty() { vec![problem] } else { found.source.file_problems().to_vec() };
+        // A case that is broken before it is read has one cause: its id may be made up.
+        let is_named = found.source.file_problems().is_empty();
+        let others = found.case().err().unwrap_or_default().iter().cloned();
+        let problems = is_named.then_some(problem).into_iter().chain(others).collect();
         let source = ReadCase::new(found.format(), Err(problems));
         cases[at] = FoundCase::new(id, found.skill.clone(), found.file.clone(), found.line, source);
     }

@@ -241,6 +241,17 @@ fn of_two_cases_with_one_id_the_second_is_wrong_and_no_third() {
 }
 
 #[test]
+fn a_case_with_an_id_that_is_taken_and_another_mistake_has_both() {
+    let text = format!("{HEADER},must_include\nok,true,Do it,done\nok,maybe,,(\n");
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", text);
+    let lines = fixture.lines();
+    for said in ["3:1: [duplicate-case]", "3:4: [bad-boolean]", "3:10: [empty-value]", "3:11: [bad-regex]"] {
+        assert!(lines.contains(&format!("{AT}:{said}")), "{said}: {lines}");
+    }
+    assert_eq!(fixture.good_cases(), ["ok"]);
+}
+
+#[test]
 fn a_byte_order_mark_changes_nothing() {
     let good = Fixture::new().skill("tidy").prompts("tidy", format!("\u{feff}{}", sheet("", "mid,true,Do it")));
     assert_eq!((good.lines().as_str(), good.good_cases().len()), ("", 3));
