@@ -188,6 +188,7 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
     }
     problems.extend(stale);
     problems.extend(run.settings.repetition.unknown_skills(&run.catalog.slugs()));
+    problems.extend(lint::unknown_plugins(&run.settings, &run.catalog));
     verdict_of(context, problems)
 }
 

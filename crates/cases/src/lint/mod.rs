@@ -15,6 +15,7 @@ mod script;
 mod similar;
 mod skill;
 mod suite;
+mod trust;
 mod user;
 
 use crate::cases::case::{Case, FoundCase};
@@ -30,6 +31,7 @@ pub use prompt::{SkillWords, calls_skill, copies_description, names_skill};
 pub use repeats::never_decided;
 pub use similar::nearest_skills;
 pub use skill::LONGEST_DESCRIPTION;
+pub use trust::unknown_plugins;
 
 /// The scope of [`all`].
 #[derive(Clone, Copy, Debug, Default)]

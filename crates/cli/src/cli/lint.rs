@@ -1,6 +1,5 @@
 //! `skill-evals lint`.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -22,8 +21,7 @@ use crate::run::{ignored, rubric};
 use crate::settings::Settings;
 use crate::skill::{SKILL_FILE, slug};
 use crate::store;
-use crate::text::diagnostic::{Code, Diagnostic, Severity, grouped, suggest};
-use crate::text::relative_path::resolved;
+use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -82,7 +80,7 @@ pub fn problems(
 ) -> Vec<Diagnostic> {
     let mut problems = lint::all(catalog, repository, options);
     problems.extend(settings.repetition.unknown_skills(&catalog.slugs()));
-    problems.extend(unknown_plugins(settings, catalog));
+    problems.extend(lint::unknown_plugins(settings, catalog));
     let cases = || catalog.cases.iter().map(AsRef::as_ref);
     problems.extend(ignored::case_files(&repository.root, cases()));
     problems.extend(ignored::copied_files(&repository.root, settings, cases()));
@@ -94,23 +92,6 @@ pub fn problems(
     // A case or the command line may ask for a judge.
     problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
     problems
-}
-
-/// What `trust` names and is no plugin: a plugin that the line means stays without its hooks and servers.
-fn unknown_plugins(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
-    let plugins = catalog.skills.iter().filter_map(|found| found.plugin.as_ref()?.folder.to_str());
-    let known: BTreeSet<&str> = plugins.map(|folder| if folder.is_empty() { "." } else { folder }).collect();
-    let known = Vec::from_iter(known);
-    let path = |name: &str| resolved(Path::new(name));
-    let is_known = |name: &str| known.iter().any(|known| path(known) == path(name));
-    let unknown = settings.trust_places.iter().filter(|(name, _)| !is_known(name));
-    let problems = unknown.map(|(name, place)| {
-        let message = format!("`trust` names {name:?}, which is no directory of a plugin with skills");
-        let help =
-            if known.is_empty() { "remove it: no skill here is of a plugin".to_owned() } else { suggest(name, &known) };
-        Diagnostic::new(Code::Config, place.clone(), message).help(help)
-    });
-    problems.collect()
 }
 
 impl LintArgs {

@@ -67,6 +67,7 @@ use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::Stream;
 use crate::files::inside;
+use crate::lint::unknown_plugins;
 use crate::process::{git, open_files, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
@@ -374,10 +375,11 @@ impl RepositoryArgs {
     }
 }
 
-/// The problems of whole files of skills and cases.
+/// The problems of whole files of skills and cases, and of what evals.toml trusts.
 fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let of_cases = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
-    grouped(once(settings.lint.judged(catalog.problems.clone()).into_iter().chain(of_cases)))
+    let of_files = catalog.problems.iter().cloned().chain(unknown_plugins(settings, catalog));
+    grouped(once(settings.lint.judged(of_files.collect()).into_iter().chain(of_cases)))
 }
 
 fn problem_line(problem: &Diagnostic) -> String {

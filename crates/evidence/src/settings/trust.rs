@@ -77,6 +77,7 @@ impl Trust {
         Settings {
             root: file.root,
             skill_roots: file.skill_roots,
+            trust_places: file.trust_places,
             own_columns: file.own_columns,
             create: file.create,
             secret_env: base.secret_env,
@@ -219,6 +220,7 @@ mod tests {
             skill_roots: settings(branch).skill_roots,
             secret_env: vec!["A".to_owned(), "B".to_owned()],
             isolation: settings(branch).isolation,
+            trust_places: settings(branch).trust_places,
             ..settings(base)
         };
         assert_eq!(format!("{read:?}"), format!("{expected:?}"));

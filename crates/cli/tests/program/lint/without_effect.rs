@@ -106,13 +106,15 @@ fn trust_in_what_is_no_plugin_is_an_error_with_the_plugin_that_is_meant() {
             .file("plugins/house/.claude-plugin/plugin.json", manifest)
             .file("plugins/house/skills/brew/SKILL.md", skill)
             .file("evals/evals.toml", format!("jobs = 1\ntrust = [{trust}]\n"))
-            .run(&["lint"])
     };
-    let good = fixture("\"plugins/house\"");
-    assert_eq!(good.code, 0, "{}{}", good.stdout, good.stderr);
-    let bad = fixture("\"plugins/hous\"");
-    assert_eq!(bad.code, 1, "{}{}", bad.stdout, bad.stderr);
-    for said in ["evals/evals.toml:2:10", "`trust` names \"plugins/hous\"", "did you mean `plugins/house`?"] {
-        assert!(bad.stdout.contains(said), "{said}: {}", bad.stdout);
+    // Whether `run` finds an agent here is not asked.
+    for (command, codes) in [(&["lint"][..], Some((0, 1))), (&["list"], Some((0, 2))), (&["run", "--dry-run"], None)] {
+        let [good, bad] = ["\"plugins/house\"", "\"plugins/hous\""].map(|trust| fixture(trust).run(command));
+        assert!(codes.is_none_or(|codes| codes == (good.code, bad.code)), "{command:?}: {} {}", good.code, bad.code);
+        assert!(!format!("{}{}", good.stdout, good.stderr).contains("`trust`"), "{}", good.stderr);
+        let said = format!("{}{}", bad.stdout, bad.stderr);
+        for part in ["evals/evals.toml:2:10", "`trust` names \"plugins/hous\"", "did you mean `plugins/house`?"] {
+            assert_eq!(said.matches(part).count(), 1, "{command:?} {part}: {said}");
+        }
     }
 }
