@@ -8,7 +8,7 @@ use crate::decide::{CaseChange, Comparison, ResultBasis, SideSummary};
 use crate::diagnostics::counted;
 use crate::headline;
 use crate::paint::{Paint, Tone};
-use crate::rate::{self, fraction, points, probability, signed, up, with_sign};
+use crate::rate::{self, fraction, points, probability, signed, signed_to, up, with_sign};
 use crate::results::activation_shift::{ReplacementSkill, SkillShift};
 use crate::results::compared::{ComparisonResults, SpentTrials};
 use crate::stats::amounts::Ratio;
@@ -78,7 +78,7 @@ fn mean(compared: &ComparisonResults) -> Option<String> {
         1 => "difference".to_owned(),
         cases => format!("mean of {cases} cases"),
     };
-    let (low, high) = (difference.interval.low, difference.interval.high);
+    let (low, high, places) = (difference.interval.low, difference.interval.high, decimals(comparison));
     let decided = |result: &CompareResult| matches!(result, CompareResult::Worse | CompareResult::Better);
     let note = if comparison.results == [CompareResult::Broke] {
         ", undecided by itself"
@@ -89,7 +89,7 @@ fn mean(compared: &ComparisonResults) -> Option<String> {
     };
     Some(format!(
         "{what}: {} points ({:.0} %: {} … {}){note}",
-        signed(difference.difference),
+        signed_to(difference.difference, places),
         compared.rule.level * 100.0,
         signed(low),
         signed(high),
@@ -215,7 +215,7 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
         ("candidate", &compared.candidate, &comparison.candidate),
     ];
     for (side, label, shown) in shown {
-        let _ = writeln!(text, "  {side}  {}: {}", escape::line(label), side_line(shown));
+        let _ = writeln!(text, "  {side}  {}: {}", escape::line(label), side_line(shown, decimals(comparison)));
     }
     cases(&mut text, comparison);
     for line in told(compared) {
@@ -224,10 +224,17 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
     text
 }
 
-pub fn side_line(shown: &SideSummary) -> String {
+/// The decimals of both sides' shares and of their difference.
+pub fn decimals(comparison: &Comparison) -> usize {
+    let shares = comparison.baseline.share.zip(comparison.candidate.share).zip(comparison.difference);
+    shares.map_or(0, |((before, after), found)| rate::decimals(before, after, found.difference))
+}
+
+/// A side: its trials, and their share with so many decimals.
+pub fn side_line(shown: &SideSummary, decimals: usize) -> String {
     let mut text = fraction(shown.rate);
     if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
-        let _ = write!(text, ", {}", rate::share(share, interval));
+        let _ = write!(text, ", {}", rate::share_to(share, interval, decimals));
         // Some cases have more trials than others.
         if rate::points(share) != rate::points(shown.rate.share().unwrap_or_default()) {
             text.push_str(" with cases weighted equally");
@@ -440,7 +447,7 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
 }
 
 fn change(ratio: &Ratio) -> String {
-    let percent = |ratio: f64| with_sign((ratio - 1.0) * 100.0);
+    let percent = |ratio: f64| with_sign((ratio - 1.0) * 100.0, 0);
     let interval = ratio.interval.map(|found| format!(" ({} … {})", percent(found.low), percent(found.high)));
     format!("{} %{}", percent(ratio.ratio), interval.unwrap_or_default())
 }

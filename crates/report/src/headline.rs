@@ -1,6 +1,6 @@
 //! What the headline of another tool is worth.
 
-use crate::rate::{points, probability, signed};
+use crate::rate::{decimals, points_to, probability, signed, signed_to};
 use crate::results::compared::Headline;
 
 /// The p up to which a headline holds.
@@ -12,8 +12,9 @@ const POINT: f64 = 0.01;
 /// What the tool that measured shows, and whether its scores show that.
 pub fn worth(headline: &Headline) -> String {
     let Headline { tool, baseline, candidate, errors, by_case, p } = headline;
-    let (a, b) = (points(*baseline), points(*candidate));
     let difference = candidate - baseline;
+    let places = decimals(*baseline, *candidate, difference);
+    let (a, b) = (points_to(*baseline, places), points_to(*candidate, places));
     let worth = match by_case.zip(*p) {
         None => "no case was measured on both sides".to_owned(),
         // Errors, or cases with other numbers of trials, make most of it.
@@ -33,5 +34,5 @@ pub fn worth(headline: &Headline) -> String {
         1 => "; 1 error in it, which is not counted here".to_owned(),
         errors => format!("; {errors} errors in it, which are not counted here"),
     };
-    format!("{tool} itself scores {a} % → {b} %, {} points: {worth}{errors}", signed(difference))
+    format!("{tool} itself scores {a} % → {b} %, {} points: {worth}{errors}", signed_to(difference, places))
 }

@@ -11,7 +11,17 @@ pub fn fraction(rate: Rate) -> String {
 
 /// `80 % (38–96)`: a share with its interval.
 pub fn share(share: f64, interval: Interval) -> String {
-    format!("{} % ({})", points(share), range(interval))
+    share_to(share, interval, 0)
+}
+
+/// The same, the share with so many decimals.
+pub fn share_to(share: f64, interval: Interval, decimals: usize) -> String {
+    format!("{} % ({})", points_to(share, decimals), range(interval))
+}
+
+/// How many decimals two shares need next to their difference: in whole numbers, equal shares may have one, and others none.
+pub fn decimals(before: f64, after: f64, difference: f64) -> usize {
+    usize::from((points(before) == points(after)) != (signed(difference) == signed(0.0)))
 }
 
 /// `80 % (38–96)`. `None` with fewer than two trials: a single trial says no more than its verdict.
@@ -31,7 +41,12 @@ pub fn of_case(case: CaseShare) -> Option<String> {
 
 /// A share in percent, rounded.
 pub fn points(share: f64) -> String {
-    format!("{:.0}", share * 100.0)
+    points_to(share, 0)
+}
+
+/// The same with so many decimals.
+pub fn points_to(share: f64, decimals: usize) -> String {
+    format!("{:.decimals$}", share * 100.0)
 }
 
 /// `38–96`.
@@ -41,16 +56,21 @@ pub fn range(interval: Interval) -> String {
 
 /// A difference in points, with its sign.
 pub fn signed(difference: f64) -> String {
-    with_sign(difference * 100.0)
+    signed_to(difference, 0)
+}
+
+/// The same with so many decimals.
+pub fn signed_to(difference: f64, decimals: usize) -> String {
+    with_sign(difference * 100.0, decimals)
 }
 
 /// A number with its sign, rounded.
-pub fn with_sign(number: f64) -> String {
-    let rounded = number.round();
-    match rounded {
+pub fn with_sign(number: f64, decimals: usize) -> String {
+    let scale = 10_f64.powi(i32::try_from(decimals).unwrap_or_default());
+    match (number * scale).round() / scale {
         0.0 => "±0".to_owned(),
-        less if less < 0.0 => format!("−{:.0}", -less),
-        more => format!("+{more:.0}"),
+        less if less < 0.0 => format!("−{:.decimals$}", -less),
+        more => format!("+{more:.decimals$}"),
     }
 }
 
@@ -77,6 +97,21 @@ pub fn probability(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_that_look_equal_next_to_a_difference_have_a_decimal() {
+        for (before, after, shown) in [
+            (0.5025, 0.495, "50.2 49.5 −0.7"),
+            (0.494, 0.4955, "49.4 49.5 +0.2"),
+            (0.5, 0.5, "50 50 ±0"),
+            (0.5, 0.5004, "50 50 ±0"),
+            (1.0 / 3.0, 2.0 / 3.0, "33 67 +33"),
+        ] {
+            let places = decimals(before, after, after - before);
+            let [a, b] = [before, after].map(|share| points_to(share, places));
+            assert_eq!(format!("{a} {b} {}", signed_to(after - before, places)), shown);
+        }
+    }
 
     #[test]
     fn a_bound_is_never_quoted_below_itself() {

@@ -46,6 +46,16 @@ fn a_row_may_be_a_trial_and_the_first_side_is_the_baseline() {
 }
 
 #[test]
+fn shares_that_round_to_one_number_show_the_decimal_that_makes_their_difference() {
+    let rows = "case,side,passed,trials\na,old,201,400\na,new,198,400\n";
+    let text = compare("outcomes.csv", rows, &[]).stdout;
+    for part in ["difference: −0.7 points (95 %: −8 … +6)", "201/400, 50.2 % (45–55)", "198/400, 49.5 % (45–54)"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
 fn a_case_of_another_mode_or_model_is_another_case() {
     let rows = "case,mode,model,side,passed,trials\na,m,x,old,0,9\na,m,y,old,9,9\na,m,x,new,9,9\na,m,y,new,0,9\n";
     let ran = compare("outcomes.csv", rows, &[]);

@@ -6,7 +6,9 @@ use std::fmt::Write;
 use super::{chart, escape, page};
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseChange, Comparison};
-use crate::report::compared::{behind, certainty, moved_cases, sentence, short_names, side_line, side_name, told};
+use crate::report::compared::{
+    behind, certainty, decimals, moved_cases, sentence, short_names, side_line, side_name, told,
+};
 use crate::report::paint::Paint;
 use crate::report::rate;
 use crate::results::compared::ComparisonResults;
@@ -103,7 +105,8 @@ pub(super) fn sides(html: &mut String, compared: &ComparisonResults) {
         ("candidate", &compared.candidate, &comparison.candidate),
     ] {
         let drawn = summary.share.zip(summary.interval).map(|(share, interval)| chart::interval(share, interval));
-        let (name, line, drawn) = (escape::text(side_name(label)), side_line(summary), drawn.unwrap_or_default());
+        let (name, line, drawn) =
+            (escape::text(side_name(label)), side_line(summary, decimals(comparison)), drawn.unwrap_or_default());
         let _ = writeln!(
             html,
             "<tr><th scope=\"row\">{name} <small>{side}</small></th><td>{line}</td><td>{drawn}</td></tr>"
