@@ -92,6 +92,27 @@ fn init_generate_and_the_docs_agree_on_the_shape_of_prompts_csv() {
 }
 
 #[test]
+fn init_keeps_the_line_ends_of_the_files_that_it_adds_to() {
+    let manifest = "[package]\r\nname = \"mine\"\r\nedition = \"2024\"\r\n\r\n[workspace]\r\nmembers = []\r\n";
+    let fixture = || Fixture::new().skill("tidy").file("src/lib.rs", "");
+    let windows = fixture().file("Cargo.toml", manifest).file(".gitignore", "/target\r\n");
+    let unix = fixture().file("Cargo.toml", manifest.replace('\r', "")).file(".gitignore", "/target\n");
+    for repository in [&windows, &unix] {
+        let ran = repository.run(&["init", "--rust", "--yes"]);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    }
+    for file in ["Cargo.toml", ".gitignore"] {
+        let written = kept(&unix, file);
+        assert!(written.contains("skill"), "{written}");
+        assert_eq!(kept(&windows, file), written.replace('\n', "\r\n"));
+    }
+    // A second time adds nothing.
+    let before = kept(&windows, "Cargo.toml");
+    assert!(windows.run(&["init", "--rust", "--yes"]).stdout.contains("Cargo.toml: is there already"));
+    assert_eq!(kept(&windows, "Cargo.toml"), before);
+}
+
+#[test]
 fn nothing_that_is_there_is_overwritten_unless_asked_for() {
     let own = "id,should_trigger,prompt\na,true,Mine\n";
     let fixture = Fixture::new().skill("tidy").prompts("tidy", own).skill("sort");

@@ -8,6 +8,12 @@ use super::{FileAction, InitError, InitMode, InitStep};
 use crate::files::inside;
 use crate::store::StoreError;
 
+/// How the first line of a text ends: what is added to it ends so, too.
+pub(super) fn line_end(text: &str) -> &'static str {
+    let is_crlf = text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r'));
+    if is_crlf { "\r\n" } else { "\n" }
+}
+
 /// Writes files, or only plans them.
 pub(super) struct InitFiles<'a> {
     /// The directory of `init`.

@@ -24,7 +24,7 @@ use crate::skill::{SKILL_FILE, SkillFile};
 use crate::store::{self, RECORDINGS, StoreError, TrialFolder};
 use crate::text::diagnostic::Diagnostic;
 
-use files::InitFiles;
+use files::{InitFiles, line_end};
 use layout::{HarnessCrate, InitLayout};
 pub use manifest::CrateSource;
 use manifest::ManifestChange;
@@ -182,8 +182,9 @@ impl Init<'_> {
         let text = self.files.read(path)?.unwrap_or_default();
         let (new, change) =
             change(&text).map_err(|why| InitError::Manifest { path: relative(self.files.folder, path), why })?;
-        if new != text {
-            self.files.write(path, &new)?;
+        if let ManifestChange::Added(_) = change {
+            // The editor of TOML ends all lines with `\n`.
+            self.files.write(path, &new.replace("\r\n", "\n").replace('\n', line_end(&text)))?;
         }
         let action = match change {
             ManifestChange::Nothing => FileAction::IsThere,
@@ -251,10 +252,11 @@ impl Init<'_> {
         }
         let action = if old.is_some() { FileAction::Added(rules.join(", ")) } else { FileAction::Written };
         let mut text = old.unwrap_or_default();
+        let end = line_end(&text);
         if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
+            text.push_str(end);
         }
-        text.extend(rules.iter().flat_map(|rule| [rule, "\n"]));
+        text.extend(rules.iter().flat_map(|rule| [rule, end]));
         self.files.write(&path, &text)?;
         self.files.step(&path, action);
         Ok(())
