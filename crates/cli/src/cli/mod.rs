@@ -177,7 +177,12 @@ fn no_trials(name: &str, runs: &[RunFolder]) -> String {
     if runs.iter().any(named_runs::is_replay) {
         return format!("{name} replayed recordings and has no trials of its own: name {} instead", store::RECORDINGS);
     }
-    format!("no stored trials found in {name} (it has no meta.json)")
+    let places: Vec<String> = runs.iter().map(|run| run.path().display().to_string()).collect();
+    format!(
+        "no stored trials found in {name}: no meta.json in {}; no trial started, or they were removed; skill-evals status \
+         says what ended",
+        places.join(", ")
+    )
 }
 
 pub fn main() -> ExitCode {

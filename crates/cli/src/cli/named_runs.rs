@@ -85,7 +85,7 @@ pub fn is_archive(name: &str) -> bool {
 }
 
 pub fn latest(root: &Path) -> CliResultOf<RunFolder> {
-    Ok(store::runs(root)?.into_iter().next().ok_or("no runs found; `skill-evals run` makes one")?)
+    Ok(store::latest(root)?.ok_or("no runs found; `skill-evals run` makes one")?)
 }
 
 /// Whether the run replayed recordings, which have its evidence.

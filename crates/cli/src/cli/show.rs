@@ -115,6 +115,7 @@ impl ShowArgs {
         };
         let trials = named_runs::trials(root, &run)?;
         if trials.is_empty() {
+            named_runs::check_trials(&run)?;
             return Err(no_trials(run.id(), std::slice::from_ref(&run)).into());
         }
         Ok((format!("the run {}", run.id()), trials))
@@ -124,19 +125,34 @@ impl ShowArgs {
 impl ShowArgs {
     /// The latest run that has the named trial, if one has; none if only a recording has it. Else the latest run.
     fn latest(&self, root: &Path) -> CliResultOf<Option<RunFolder>> {
-        let mut runs = store::runs(root)?.into_iter();
-        let Some(name) = &self.name else { return Ok(runs.next()) };
+        let first = store::latest(root)?;
+        let Some(name) = &self.name else { return Ok(first) };
         let has_it = |trials: Vec<TrialFolder>| !matching(name, &with_ids(trials)).is_empty();
-        let first = runs.next();
-        for run in first.iter().cloned().chain(runs) {
+        for run in store::runs(root)? {
             // A run that cannot be read is reported if it is named.
             if named_runs::trials(root, &run).is_ok_and(has_it) {
                 return Ok(Some(run));
+            }
+            // An earlier one would be shown as the latest that has it. A run that resumes measures some trials again.
+            if !run.is_live() {
+                named_runs::check_trials(&run)?;
+                check_not_ended(name, &run)?;
             }
         }
         let is_recorded = has_it(store::trials_below(&root.join(store::RECORDINGS)));
         Ok(first.filter(|_| !is_recorded))
     }
+}
+
+/// Fails if the named trial ended in this run, of which it has no directory.
+fn check_not_ended(name: &str, run: &RunFolder) -> CliResultOf<()> {
+    let mut ended = Vec::new();
+    run.each_record(|record| ended.push((record.id.clone(), ())))?;
+    let Some((id, ())) = matching(name, &ended).into_iter().next() else { return Ok(()) };
+    let (path, id_of_run) = (run.path().display(), run.id());
+    let why = "it did not start, or was removed";
+    let help = format!("skill-evals summary {id_of_run} has its result, and --run names an earlier run");
+    Err(format!("{path} has no directory of {id}, which ended in this run: {why}; {help}").into())
 }
 
 fn with_ids(trials: Vec<TrialFolder>) -> Vec<(TrialId, TrialFolder)> {
@@ -172,8 +188,8 @@ fn cases_in_modes(trials: &[(TrialId, TrialFolder)]) -> BTreeSet<String> {
 }
 
 /// The trial with this session id. Else those with exactly this name, then those of this repeat, then those whose name contains it.
-fn matching(name: &str, known: &[(TrialId, TrialFolder)]) -> Vec<(TrialId, TrialFolder)> {
-    let all = |is_wanted: &dyn Fn(&TrialId) -> bool| -> Vec<(TrialId, TrialFolder)> {
+fn matching<T: Clone>(name: &str, known: &[(TrialId, T)]) -> Vec<(TrialId, T)> {
+    let all = |is_wanted: &dyn Fn(&TrialId) -> bool| -> Vec<(TrialId, T)> {
         known.iter().filter(|(id, _)| is_wanted(id)).cloned().collect()
     };
     let session_id = name.strip_prefix(session::FAILED).unwrap_or(name);

@@ -1,5 +1,6 @@
 //! What is seen while a run goes on, and right after it: each cause once, commands that can be copied, and how to go on.
 
+use std::fs;
 use std::process::Stdio;
 
 use nix::sys::signal::Signal;
@@ -66,6 +67,53 @@ fn a_trial_is_shown_from_the_latest_run_that_has_it() {
     assert!(shown.code == 0 && shown.stdout.contains("of-c0"), "{}{}", shown.stdout, shown.stderr);
     let unknown = stub.run(&["show", "tidy/c7"]);
     assert!(unknown.code == 2 && unknown.stderr.contains("in the run of-c1"), "{}", unknown.stderr);
+}
+
+#[test]
+fn a_latest_run_of_which_a_part_is_missing_is_an_error_and_no_other_is_shown_in_its_place() {
+    for (parts, words) in [
+        (&["work"][..], "1 of its 1 graded trials are missing"),
+        (&["run.json", "progress.jsonl"], "it has neither run.json nor progress.jsonl"),
+    ] {
+        let stub = Stub::new(1, "");
+        for id in ["one", "two"] {
+            assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+        }
+        let path = stub.run_folder("two");
+        for part in parts {
+            let part = path.join(part);
+            if part.is_dir() { fs::remove_dir_all(part) } else { fs::remove_file(part) }.expect("a part");
+        }
+        for command in [&["show"][..], &["show", "tidy/c0"], &["summary"], &["status"], &["report"]] {
+            let ran = stub.run(command);
+            assert_eq!(ran.code, 2, "{command:?}: {}{}", ran.stdout, ran.stderr);
+            let said =
+                format!("{}: {words}: a part of the run was removed; restore it, or remove the rest", path.display());
+            assert!(ran.stdout.is_empty() && ran.stderr.contains(&said), "{command:?}: {}{}", ran.stdout, ran.stderr);
+        }
+        fs::remove_dir_all(&path).expect("the rest");
+        assert!(stub.run(&["show"]).stdout.contains("run one"));
+    }
+}
+
+#[test]
+fn a_trial_that_ended_in_the_latest_run_without_a_directory_is_not_shown_from_an_earlier_one() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--run-id", "one"]).code, 0);
+    stub.body("exit 3");
+    assert_eq!(stub.run(&["run", "--run-id", "two"]).code, 3);
+    let work = stub.run_folder("two").join("work");
+    fs::remove_dir_all(&work).expect("trials");
+    let path = stub.run_folder("two").display().to_string();
+    for (command, words) in [
+        (&["show", "tidy/c0"][..], "has no directory of tidy/c0/codex"),
+        (&["show"], "no trial started, or they were removed"),
+    ] {
+        let shown = stub.run(command);
+        assert!(shown.code == 2 && shown.stdout.is_empty(), "{}{}", shown.stdout, shown.stderr);
+        assert!(shown.stderr.contains(&path) && shown.stderr.contains(words), "{}", shown.stderr);
+    }
+    assert!(stub.run(&["show", "tidy/c0", "--run", "one"]).stdout.contains("run one"));
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub use calibrations::CalibrationCache;
 pub use kept::{KeptTrial, KeptTrials};
 pub use ledger::{Follower, Ledger, LedgerContents};
 pub use outputs::{STDOUT, check_new_folder, check_out, take_room, write_folder, write_out, write_whole, write_with};
-pub use run_files::{RunLock, each_line, remove_left_over, runs};
+pub use run_files::{RunLock, each_line, latest, remove_left_over, runs};
 pub use seal::lines as with_digests;
 pub use staging::Staging;
 pub use trial_folder::TrialFolder;

@@ -13,7 +13,9 @@ use serde_json::Value;
 
 use super::ledger::{self, Follower, Ledger, LedgerContents};
 use super::pkbllm;
-use super::{At, RUN, RunFolder, StoreError, check_format, read_json, runs_folder, seal, sub_folders, write_json};
+use super::{
+    At, RUN, RunFolder, StoreError, WORK, check_format, read_json, runs_folder, seal, sub_folders, write_json,
+};
 use crate::files::at::PathError;
 use crate::files::rooted;
 use crate::text::lines::{self, TraceLine};
@@ -103,6 +105,11 @@ impl RunFolder {
 
     pub fn is_run(&self) -> bool {
         [RUN, PROGRESS].into_iter().any(|name| self.path.join(name).is_file())
+    }
+
+    /// Whether it has what is left of a run. A run that could not start leaves an empty directory, and one may be starting.
+    fn is_rest(&self) -> bool {
+        [PLAN, SUMMARY, WORK].into_iter().any(|name| self.path.join(name).exists()) && !self.is_live()
     }
 
     /// Adds the trials that are not in the run's plan yet. Returns how many the plan has then.
@@ -404,10 +411,22 @@ pub fn each_line(path: &Path, take: impl FnMut(&[u8])) -> Result<(), StoreError>
 
 /// All runs of the repository at `root`, the latest first, without those of other runners.
 pub fn runs(root: &Path) -> Result<Vec<RunFolder>, StoreError> {
+    runs_like(root, RunFolder::is_run)
+}
+
+/// The latest run, if there is one. One of which only a part is there is an error: no other is the latest.
+pub fn latest(root: &Path) -> Result<Option<RunFolder>, StoreError> {
+    match runs_like(root, |run| run.is_run() || run.is_rest())?.into_iter().next() {
+        Some(run) if !run.is_run() => Err(run.half(&format!("it has neither {RUN} nor {PROGRESS}"))),
+        latest => Ok(latest),
+    }
+}
+
+fn runs_like(root: &Path, is_wanted: impl Fn(&RunFolder) -> bool) -> Result<Vec<RunFolder>, StoreError> {
     let folder = runs_folder(root)?;
     let ids = sub_folders(&folder).into_iter().filter(|id| super::check_run_id(id).is_ok());
     let mut runs: Vec<RunFolder> = ids.map(|id| RunFolder { path: folder.join(&id), id }).collect();
-    runs.retain(|run| run.is_run() && !pkbllm::is_one(&run.path));
+    runs.retain(|run| is_wanted(run) && !pkbllm::is_one(&run.path));
     runs.sort_by_cached_key(|run| std::cmp::Reverse((run.changed(), run.id.clone())));
     Ok(runs)
 }
