@@ -66,7 +66,7 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
         load::read(&repository.root, args.repository.trust())?
     } else {
         let mut settings = Settings::default();
-        settings.apply_environment(std::env::vars()).map_err(|problems| problems.join("\n"))?;
+        settings.apply_environment(std::env::vars_os()).map_err(|problems| problems.join("\n"))?;
         settings
     };
     interrupt::listen(false)?;

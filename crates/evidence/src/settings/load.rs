@@ -42,10 +42,7 @@ pub fn read_for_gate(root: &Path, trust: Trust, base: Option<&str>) -> Result<Se
 }
 
 fn with_environment(mut settings: Settings, trust: Trust) -> Result<Settings, ConfigError> {
-    // All variables of this program are Unicode.
-    let variables =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    settings.apply_environment(variables).map_err(ConfigError::Environment)?;
+    settings.apply_environment(std::env::vars_os()).map_err(ConfigError::Environment)?;
     trust.confine(&mut settings).map_err(|why| ConfigError::Environment(vec![why]))?;
     Ok(settings)
 }

@@ -44,7 +44,7 @@ const REFUSED: [RefusedKey; 16] = [
 impl Trust {
     /// What the environment says; `None` if it says nothing.
     pub fn of_environment() -> Option<Self> {
-        match std::env::var(UNTRUSTED_VARIABLE).ok()?.trim() {
+        match std::env::var_os(UNTRUSTED_VARIABLE)?.to_string_lossy().trim() {
             "" => None,
             "0" | "false" => Some(Self::Trusted),
             // What is neither is an error of the environment, too.

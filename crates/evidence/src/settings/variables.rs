@@ -1,5 +1,6 @@
 //! The variables of the environment, in one table. Command line options and keys of evals.toml use its entries too.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,6 +34,9 @@ pub const UNTRUSTED_VARIABLE: &str = "SKILL_EVALS_UNTRUSTED";
 
 /// Variables that this program passes to its processes; users do not set them.
 const INTERNAL: [&str; 3] = [WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE];
+
+/// Paths and a key, which are read where they are used, as bytes.
+const BYTES: [&str; 3] = ["SKILL_EVALS_ROOT", "SKILL_EVALS_HARNESS", "SKILL_EVALS_KEPT_KEY"];
 
 /// The largest cost limit of a run, in US dollars.
 const MOST_COST: f64 = 1e9;
@@ -172,24 +176,33 @@ impl Variable {
     pub fn apply(&self, settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
         (self.set)(settings, GivenValue { name, value, shown: &format!("{value:?}") })
     }
+
+    fn apply_bytes(&self, settings: &mut Settings, value: &OsStr) -> Result<(), String> {
+        match value.to_str() {
+            Some(text) => self.apply(settings, self.name, text.trim()),
+            None if BYTES.contains(&self.name) => Ok(()),
+            None => Err(format!("{} is {:?}; expected UTF-8 text", self.name, value.to_string_lossy())),
+        }
+    }
 }
 
 impl Settings {
     /// Applies the variables that start with [`PREFIX`]. The error has a message for each that is unknown or invalid.
     pub fn apply_environment(
         &mut self,
-        variables: impl IntoIterator<Item = (String, String)>,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(), Vec<String>> {
         let mut problems = Vec::new();
         for (name, value) in variables {
-            if name == CI && !matches!(value.trim(), "" | "0" | "false") {
+            let name = name.to_string_lossy();
+            if name == CI && !matches!(value.to_string_lossy().trim(), "" | "0" | "false") {
                 self.require_recordings.get_or_insert(true);
             }
-            if !name.starts_with(PREFIX) || INTERNAL.contains(&name.as_str()) {
+            if !name.starts_with(PREFIX) || INTERNAL.contains(&&*name) {
                 continue;
             }
             let known = VARIABLES.iter().find(|variable| variable.name == name).ok_or_else(|| unknown(&name));
-            problems.extend(known.and_then(|variable| variable.apply(self, &name, value.trim())).err());
+            problems.extend(known.and_then(|variable| variable.apply_bytes(self, &value)).err());
         }
         problems.sort();
         if problems.is_empty() { Ok(()) } else { Err(problems) }

@@ -1,6 +1,10 @@
 //! `SKILL_EVALS_*`: what the command line can choose, the environment can.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
 use crate::support::repository;
+use crate::support::stub::{Stub, ran};
 use skill_evals_evidence::settings::{Settings, Suite, VARIABLES};
 use skill_evals_exports::EXPORTS;
 use skill_evals_report::export::{Export, ExportKind};
@@ -11,7 +15,7 @@ use crate::support::harness::{harness, listed};
 
 fn apply(variables: &[(&str, &str)]) -> Result<Settings, Vec<String>> {
     let mut settings = Settings::default();
-    let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let owned = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
     settings.apply_environment(owned).map(|()| settings)
 }
 
@@ -37,6 +41,33 @@ fn every_variable_of_the_table_is_read() {
         };
         assert!(apply(&[(name, value)]).is_ok(), "{name}: {:?}", apply(&[(name, value)]));
     }
+}
+
+#[test]
+fn a_variable_that_is_not_utf8_is_an_error_with_its_name_or_read_as_a_path() {
+    let bytes = |name: &str| [(OsString::from(name), OsString::from_vec(b"bwra\xff".to_vec()))];
+    for name in VARIABLES.iter().map(|variable| variable.name).chain(["SKILL_EVALS_UNKNOWN"]) {
+        let applied = Settings::default().apply_environment(bytes(name));
+        match name {
+            "SKILL_EVALS_ROOT" | "SKILL_EVALS_HARNESS" | "SKILL_EVALS_KEPT_KEY" => {
+                assert_eq!(applied, Ok(()), "{name}");
+            }
+            "SKILL_EVALS_UNKNOWN" => assert!(applied.is_err_and(|all| all[0].starts_with("unknown variable"))),
+            _ => assert_eq!(applied, Err(vec![format!("{name} is \"bwra\u{fffd}\"; expected UTF-8 text")])),
+        }
+    }
+    let list = |name: &str| {
+        let [(name, value)] = bytes(name);
+        let stub = Stub::new(1, "");
+        stub.write("evals/evals.toml", "");
+        ran(stub.command(&["list"]).env(name, value))
+    };
+    for name in ["SKILL_EVALS_ISOLATION", "SKILL_EVALS_UNTRUSTED"] {
+        let listed = list(name);
+        assert!(listed.code == 2 && listed.stderr.contains(&format!("{name} is \"bwra")), "{}", listed.stderr);
+    }
+    // Those of others are theirs.
+    assert_eq!(list("OTHER_VARIABLE").code, 0);
 }
 
 #[test]
