@@ -61,10 +61,14 @@ impl Repository {
         let mut unique: Vec<FoundSkill> = Vec::with_capacity(catalog.skills.len());
         for found in std::mem::take(&mut catalog.skills) {
             match unique.last_mut().filter(|first| first.skill().slug == found.skill().slug) {
-                // Two roots may lead to the same directory.
-                Some(first) if first.skill().folder == found.skill().folder => {}
+                // Two roots may lead to the same directory, also one by a link.
+                Some(first) if self.directory(first) == self.directory(&found) => {
+                    if self.directory(&found) == found.skill().folder {
+                        *first = found;
+                    }
+                }
                 Some(first) => {
-                    let duplicate = duplicate_slug(found.skill(), first.skill());
+                    let duplicate = self.duplicate_slug(found.skill(), first.skill());
                     // Reported with the first skill: the second has no name of its own.
                     first.file.problems.push(duplicate);
                     first.file.problems.extend(found.file.problems);
@@ -80,6 +84,31 @@ impl Repository {
             found.plugin = plugin.clone().filter(|plugin| plugin.has(&found.skill().folder));
         }
         catalog.skills = unique;
+    }
+
+    /// The directory of a skill, whichever links lead to it.
+    fn directory(&self, found: &FoundSkill) -> PathBuf {
+        let folder = &found.skill().folder;
+        inside::place(&self.root, folder).map_or_else(|_| folder.clone(), |place| place.relative().to_path_buf())
+    }
+
+    fn duplicate_slug(&self, second: &Skill, first: &Skill) -> Diagnostic {
+        let plugin = |skill: &Skill| Some(plugin::around(self, &skill.folder)?.0.to_path_buf());
+        let of = |skill: &Skill| match plugin(skill).filter(|_| plugin(first) != plugin(second)) {
+            Some(folder) if folder == Path::new("") => " of the plugin of the repository".to_owned(),
+            Some(folder) => format!(" of the plugin {}", folder.display()),
+            None => String::new(),
+        };
+        let Skill { name, slug, folder, .. } = second;
+        let other = first.folder.join(SKILL_FILE);
+        let message = format!(
+            "the slug `{slug}` of the skill `{name}`{} is also that of {}{}",
+            of(second),
+            other.display(),
+            of(first)
+        );
+        Diagnostic::new(Code::SlugCollision, SourceLocation::file(folder.join(SKILL_FILE)), message)
+            .help("rename one of the two: agents, tests and artifacts could not tell them apart")
     }
 
     /// Adds the skills of the first of these that has any: what is published, the whole repository, agents' own directories,
@@ -250,15 +279,4 @@ fn skill_file(folder: &Path, files: &[&str]) -> PathBuf {
     let mut paths = files.iter().map(|name| folder.join(name));
     let existing = paths.find(|path| path.symlink_metadata().is_ok());
     existing.unwrap_or_else(|| folder.join(files.first().unwrap_or(&SKILL_FILE)))
-}
-
-fn duplicate_slug(second: &Skill, first: &Skill) -> Diagnostic {
-    let message = format!(
-        "the slug `{}` of the skill `{}` is also that of {}",
-        second.slug,
-        second.name,
-        first.folder.join(SKILL_FILE).display()
-    );
-    Diagnostic::new(Code::SlugCollision, SourceLocation::file(second.folder.join(SKILL_FILE)), message)
-        .help("rename one of the two: agents, tests and artifacts could not tell them apart")
 }

@@ -341,7 +341,8 @@ impl RepositoryArgs {
     fn read(&self) -> CliResultOf<LoadedRepository> {
         let LoadedRepository { repository, settings, catalog } = self.read_quietly()?;
         let is_said = |problem: &&Diagnostic| {
-            problem.is_error() || problem.code == Code::SkillRoot && problem.severity != Severity::Allowed
+            let leaves_out = matches!(problem.code, Code::SkillRoot | Code::LinkedFolder);
+            problem.is_error() || leaves_out && problem.severity != Severity::Allowed
         };
         for problem in file_problems(&settings, &catalog).iter().filter(is_said) {
             writeln!(output::stderr(), "{}", problem_line(problem))?;
