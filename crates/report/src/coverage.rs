@@ -12,6 +12,7 @@ use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
 use crate::lint;
 use crate::settings::LintSettings;
+use crate::text::diagnostic::Code;
 use crate::text::escape;
 
 /// The cases of a file, and what they ask for.
@@ -46,6 +47,14 @@ pub fn coverage<'a>(
         let (file, format) = (found.file.to_path_buf(), found.format().name);
         let new = || FileCoverage { file: file.clone(), format, ..FileCoverage::default() };
         let covered = files.entry((file.clone(), format)).or_insert_with(new);
+        let is_unread = found.source.file_problems().iter().any(|problem| problem.code == Code::UnreadCases);
+        // It is broken for each skill that it may be for.
+        if is_unread && covered.cases > 0 {
+            continue;
+        }
+        if is_unread {
+            covered.format = "not read";
+        }
         covered.cases += 1;
         let is_refused = !found.refused(|found| lint::case_errors(found, catalog, tree, settings)).is_empty();
         let Some(case) = found.case().ok().filter(|_| !is_refused) else {

@@ -5,13 +5,18 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
-use crate::cases::case::evals_json::list_keys;
+use crate::cases::case::evals_json::{case_lists, expectation_keys, list_names};
+use crate::cases::case::plugin_eval::{CASE, GRADERS, PROMPT};
 use crate::cases::case::results::{is_result, plain};
-use crate::cases::case::{ForeignFiles, foreign_formats};
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+use crate::cases::case::tessl::{CRITERIA, TASK};
+use crate::cases::case::{ForeignFiles, agentv, foreign_formats, promptfoo};
+use crate::cases::unread::is_part_of_case;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, slip};
 
 /// Keys of what an agent is asked, in lower case without `_`.
-const PROMPTS: [&str; 17] = [
+const PROMPTS: [&str; 20] = [
+    "conversation",
+    "given",
     "prompt",
     "prompts",
     "userprompt",
@@ -28,14 +33,15 @@ const PROMPTS: [&str; 17] = [
     "request",
     "scenario",
     "text",
+    "turns",
     "utterance",
 ];
 
 /// Those of them that are prompts only in a list of cases.
-const WEAK: [&str; 5] = ["message", "messages", "request", "scenario", "text"];
+const WEAK: [&str; 7] = ["conversation", "message", "messages", "request", "scenario", "text", "turns"];
 
 /// How the keys of what is expected of it begin.
-const EXPECTATIONS: [&str; 20] = [
+const EXPECTATIONS: [&str; 22] = [
     "accept",
     "answer",
     "assert",
@@ -50,60 +56,169 @@ const EXPECTATIONS: [&str; 20] = [
     "judge",
     "must",
     "mustnot",
+    "outcome",
     "pass",
     "reference",
     "rubric",
     "should",
     "success",
+    "then",
     "trigger",
 ];
 
-/// How deep in a file a list of cases is searched.
-const MAX_DEPTH: usize = 3;
+/// The keys of lists of queries.
+const TRIGGERS: [&str; 2] = ["should_trigger", "should_not_trigger"];
 
-/// The problem of a file that holds cases which nobody reads; `None` if it holds none.
-pub(super) fn unread(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
-    if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")) {
+/// How deep in a file a list of cases is searched.
+const MAX_DEPTH: usize = 5;
+
+/// Ends of the names of files of cases, without the `s` of several.
+const NAMES: [&str; 12] = [
+    "activation",
+    "case",
+    "eval",
+    "negative",
+    "positive",
+    "prompt",
+    "querie",
+    "query",
+    "scenario",
+    "suite",
+    "test",
+    "trigger",
+];
+
+/// Names of files that are one case each, in a directory of its own.
+const CASES: [&str; 3] = ["case", "scenario", "task"];
+
+/// A file in a directory of cases that no format reads.
+pub(super) struct Candidate<'a> {
+    pub path: &'a Path,
+    pub bytes: &'a [u8],
+    /// Whether it is directly in a directory of cases, or in that of a skill in one.
+    pub is_direct: bool,
+}
+
+impl Candidate<'_> {
+    /// The problem of a file that holds cases which nobody reads; `None` if it holds none.
+    pub fn problem(&self) -> Option<Diagnostic> {
+        if self.has_ending("md") {
+            return markdown(self.path, self.bytes);
+        }
+        let text = String::from_utf8_lossy(self.bytes);
+        if self.path.file_stem() == Path::new(CRITERIA).file_stem() {
+            let lacks = format!("`Tessl scenario`, {TASK} is missing next to it");
+            return Some(unread(self.path, "a part of a case", &lacks));
+        }
+        let separator = self.path.extension().and_then(OsStr::to_str).and_then(separator);
+        let (place, prompt, keys) = match (Syntax::named(self.path), separator) {
+            (Some(syntax), _) => {
+                let mut document = Document::new(self.path, self.bytes, syntax);
+                let keys: HashSet<String> = assignments(&text).collect();
+                let Some(root) = document.root() else {
+                    // Only a value could show that it holds no cases.
+                    let is_named = prompt_of(&keys).is_some() || self.is_named();
+                    return document.problems.into_vec().into_iter().next().filter(|_| is_named);
+                };
+                if let Some(what) = empty_list(&root) {
+                    let message = format!("this file has no cases: {what} is empty");
+                    let place = document.place(root.range.start..root.range.start + 1);
+                    return Some(
+                        Diagnostic::new(Code::UnreadCases, place, message).help("write cases, or remove the file"),
+                    );
+                }
+                let has_cases =
+                    || has_list(&root, MAX_DEPTH) || root.entries().iter().any(|entry| is_prompt(&entry.key));
+                let named = || Some((&root, None)).filter(|_| self.is_named() && has_cases());
+                let found = case_in(&root, MAX_DEPTH, false).map(|(case, prompt)| (case, Some(prompt.to_owned())));
+                let (case, prompt) = found.or_else(named)?;
+                (document.place(case.range.start..case.range.start + 1), prompt, keys)
+            }
+            (None, Some(separator)) => {
+                let header = text.lines().next().unwrap_or_default().trim_start_matches('\u{feff}');
+                let columns = header.split(separator).map(|cell| cell.trim_matches(['"', ' ', '\r']).to_owned());
+                let columns: HashSet<String> = columns.collect();
+                let place = SourceLocation::in_text(self.path, self.bytes, 0..header.len());
+                (place, prompt_of(&columns), columns)
+            }
+            (None, None) => {
+                let keys = assignments(&text).collect();
+                (SourceLocation::file(self.path), prompt_of(&keys), keys)
+            }
+        };
+        if prompt.is_none() && !self.is_named() {
+            return None;
+        }
+        let (format, lacks) = nearest_format(self.path, &keys)?;
+        let message =
+            format!("this file looks like cases and is not read: for the nearest format, `{format}`, {lacks}");
+        let help = match prompt {
+            Some(prompt) => format!("a prompt seems to be at `{prompt}`; {FORMATS}"),
+            None => format!("its name says that it holds cases; {FORMATS}; if it holds none, rename it"),
+        };
+        Some(Diagnostic::new(Code::UnreadCases, place, message).help(help))
+    }
+
+    fn has_ending(&self, ending: &str) -> bool {
+        self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case(ending))
+    }
+
+    /// Whether its name and its place say that it holds cases.
+    fn is_named(&self) -> bool {
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+        let word = stem.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        CASES.contains(&&*stem) || self.is_direct && NAMES.contains(&word.strip_suffix('s').unwrap_or(word))
+    }
+}
+
+/// The problem of a Markdown file that is a case, or a part of one.
+fn markdown(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
+    if is_part_of_case(path) {
         let message = "this file looks like a case and is not read: no file next to it says what is expected";
         let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
         let help = "docs/formats.md lists the formats whose cases are directories; if it is no case, rename it";
         return Some(problem.help(help));
     }
     let text = String::from_utf8_lossy(bytes);
-    let separator = path.extension().and_then(OsStr::to_str).and_then(separator);
-    let (place, prompt, keys) = match (Syntax::named(path), separator) {
-        (Some(syntax), _) => {
-            let mut document = Document::new(path, bytes, syntax);
-            let keys: HashSet<String> = assignments(&text).collect();
-            let Some(root) = document.root() else {
-                // Only a value could show that it holds no cases.
-                return prompt_of(&keys).and_then(|_| document.problems.into_vec().into_iter().next());
-            };
-            if let Some(what) = empty_list(&root) {
-                let message = format!("this file has no cases: {what} is empty");
-                let place = document.place(root.range.start..root.range.start + 1);
-                return Some(
-                    Diagnostic::new(Code::UnreadCases, place, message).help("write cases, or remove the file"),
-                );
-            }
-            let (case, prompt) = case_in(&root, MAX_DEPTH, false)?;
-            (document.place(case.range.start..case.range.start + 1), prompt.to_owned(), keys)
-        }
-        (None, Some(separator)) => {
-            let header = text.lines().next().unwrap_or_default().trim_start_matches('\u{feff}');
-            let columns = header.split(separator).map(|cell| cell.trim_matches(['"', ' ', '\r']).to_owned());
-            let columns: HashSet<String> = columns.collect();
-            (SourceLocation::in_text(path, bytes, 0..header.len()), prompt_of(&columns)?, columns)
-        }
-        (None, None) => {
-            let keys = assignments(&text).collect();
-            (SourceLocation::file(path), prompt_of(&keys)?, keys)
-        }
-    };
-    let (format, lacks) = nearest_format(path, &keys)?;
-    let message = format!("this file looks like cases and is not read: for the nearest format, `{format}`, {lacks}");
-    let help = format!("a prompt seems to be at `{prompt}`; docs/formats.md lists the keys of each format");
-    Some(Diagnostic::new(Code::UnreadCases, place, message).help(help))
+    let front = text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
+    let (front, body) = front.unwrap_or(("", &text));
+    if !front.is_empty() && path.parent().is_some_and(|folder| folder.ends_with(GRADERS)) {
+        let lacks = format!("`plugin eval`, there is no {PROMPT} or {CASE} next to {GRADERS}/");
+        return Some(unread(path, "a part of a case", &lacks));
+    }
+    let stem = plain(&path.file_stem().unwrap_or_default().to_string_lossy());
+    let options: HashSet<String> = assignments(front).collect();
+    let headings: HashSet<String> = body.lines().filter(|line| line.starts_with('#')).map(plain).collect();
+    let is_expected = |keys: &HashSet<String>| keys.iter().any(|key| is_expectation(key));
+    let has_prompt = ["prompt", "query", "userprompt"].iter().any(|word| headings.contains(*word));
+    let is_case = is_expected(&options) || has_prompt && is_expected(&headings);
+    let problem =
+        || unread(path, "a case", &format!("`plugin eval`, the prompt must be in {PROMPT}, next to {GRADERS}/"));
+    (is_case && !["readme", "skill"].contains(&&*stem)).then(problem)
+}
+
+/// The problem of a file that is something of a format that lacks something.
+fn unread(path: &Path, what: &str, lacks: &str) -> Diagnostic {
+    let message = format!("this file looks like {what} and is not read: for the nearest format, {lacks}");
+    Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message).help(FORMATS)
+}
+
+/// Where formats are explained.
+const FORMATS: &str = "docs/formats.md lists the keys and files of each format";
+
+/// Whether a value has a list of texts or objects that are no results.
+fn has_list(node: &Node, depth: usize) -> bool {
+    if depth == 0 || is_result(node) || is_schema(node) {
+        return false;
+    }
+    let is_item = |node: &Node| node.text().is_some() || node.is_map() && !is_result(node);
+    node.elements().is_some_and(|items| items.iter().any(is_item))
+        || node.entries().iter().any(|entry| has_list(&entry.value, depth - 1))
+}
+
+/// Whether an object is a JSON Schema, which has the keys of cases as the names of properties.
+fn is_schema(node: &Node) -> bool {
+    node.get("properties").is_some_and(Node::is_map) && node.get("type").is_some()
 }
 
 /// What separates the cells of a table with this ending.
@@ -117,7 +232,7 @@ fn separator(ending: &str) -> Option<char> {
 
 /// The list of cases without any that a file is or has, if its name is one of lists of cases.
 fn empty_list(root: &Node) -> Option<String> {
-    let lists = || list_keys().filter_map(|key| Some((key, root.get(key)?.elements()?)));
+    let lists = || case_lists(root).filter_map(|(key, list)| Some((key, list.elements()?)));
     if root.elements().is_some_and(<[Node]>::is_empty) {
         return Some("its list".to_owned());
     }
@@ -136,31 +251,49 @@ fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, 
     let (format, files) = formats.max_by_key(|(_, files)| {
         let (shared, all) = (shared(files.keys), files.keys.len());
         let is_whole = shared == all && all > 1;
-        (is_whole, files.are_nearly_named(path), files.have_ending_of(path), shared, std::cmp::Reverse(all))
+        let is_named = files.are_nearly_named(path) && 2 * shared >= all;
+        (is_whole && all > 2, files.have_ending_of(path), is_named, shared, std::cmp::Reverse(all))
     })?;
     let lacks = match files.keys.iter().find(|key| !keys.contains(**key)) {
         _ if !files.have_ending_of(path) => format!("its name must end in {}", files.endings().join(" or ")),
         Some(missing) => format!("the key `{missing}` is missing"),
+        None if files.keys.len() == 1 && expectation_keys().any(|key| keys.contains(key)) => {
+            format!("its list is at none of the keys {}", list_names())
+        }
         None if files.keys.len() == 1 => "no known key says what is expected".to_owned(),
-        None => return None,
+        // Their readers leave out what is not about skills.
+        None if [promptfoo::FORMAT.name, agentv::FORMAT.name].contains(&format.name) => return None,
+        None if separator(&path.extension().unwrap_or_default().to_string_lossy()).is_some() => {
+            "nothing says which skill it is about".to_owned()
+        }
+        None => format!("its list is at none of the keys {}", list_names()),
     };
     Some((format.name, lacks))
 }
 
 /// The first object in a value that asks for something and expects something, and the key of what it asks.
-fn case_in(node: &Node, depth: usize, is_in_list: bool) -> Option<(&Node, &str)> {
-    if is_result(node) {
+fn case_in<'n>(node: &'n Node, depth: usize, is_in_list: bool) -> Option<(&'n Node, &'n str)> {
+    if is_result(node) || is_schema(node) {
         return None;
     }
-    // Some formats have the prompt in an object of its own.
-    let inner = node.entries().iter().filter(|entry| entry.value.is_map()).flat_map(|entry| entry.value.entries());
-    let prompt = node.entries().iter().chain(inner).find(|entry| {
-        is_prompt(&entry.key) && is_filled(&entry.value) && (is_in_list || !WEAK.contains(&&*plain(&entry.key)))
-    });
-    let is_other = |prompt: &NodeEntry, entry: &NodeEntry| {
-        entry.key != prompt.key && is_expectation(&entry.key) && is_filled(&entry.value)
+    // Queries that should trigger a skill are prompts with what is expected.
+    let is_side = |entry: &&NodeEntry| {
+        entry.value.elements().is_some_and(|list| !list.is_empty()) && nearest(&entry.key, TRIGGERS).is_some()
     };
-    if let Some(prompt) = prompt.filter(|prompt| node.entries().iter().any(|entry| is_other(prompt, entry))) {
+    if let Some(queries) = node.entries().iter().find(is_side) {
+        return Some((node, &queries.key));
+    }
+    // Some formats have the prompt in an object of its own.
+    let inner = |entry: &'n NodeEntry| entry.value.entries().iter().map(move |prompt| (entry, prompt));
+    let own = node.entries().iter().map(|entry| (entry, entry));
+    let prompts = own.chain(node.entries().iter().flat_map(inner)).filter(|(_, prompt)| {
+        is_prompt(&prompt.key) && is_filled(&prompt.value) && (is_in_list || !WEAK.contains(&&*plain(&prompt.key)))
+    });
+    let expects = |at: &NodeEntry| {
+        let mut others = node.entries().iter().filter(|entry| entry.key != at.key);
+        others.any(|entry| is_expectation(&entry.key) && is_filled(&entry.value))
+    };
+    if let Some((_, prompt)) = prompts.into_iter().find(|(at, _)| expects(at)) {
         return Some((node, &prompt.key));
     }
     if depth == 0 {
@@ -182,8 +315,10 @@ fn is_filled(node: &Node) -> bool {
     }
 }
 
+/// Whether a key is one of a prompt, or nearly.
 fn is_prompt(key: &str) -> bool {
-    PROMPTS.contains(&&*plain(key))
+    let key = plain(key);
+    PROMPTS.contains(&&*key) || slip(&key, PROMPTS).is_some()
 }
 
 fn is_expectation(key: &str) -> bool {

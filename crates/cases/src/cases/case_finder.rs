@@ -7,11 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cases::candidate;
+use crate::cases::candidate::Candidate;
 use crate::cases::case::{
     CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats, files_of_skill,
     smoke,
 };
+use crate::cases::case_folders::is_direct;
 use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, evals_folder};
 use crate::cases::layout::Layout;
 use crate::cases::other_skill::{NotRead, OtherSkill};
@@ -227,17 +228,37 @@ impl CaseFinder<'_> {
         files.foreign.retain(|path| {
             let other = index.other_of(path, self.catalog);
             if let Some(at) = other.filter(|at| !self.is_copied(*at, path)) {
-                self.catalog.others[at].case_files += 1;
+                self.catalog.others[at].case_files += usize::from(unread::may_be_case(path));
             }
             other.is_none()
         });
         let findings = other_skills::findings(self.catalog);
         self.catalog.problems.extend(findings);
+        let (tasks, warning) = unread::harbor_tasks(&files.foreign);
+        self.catalog.problems.extend(warning);
+        files.foreign.retain(|path| !path.ancestors().any(|folder| tasks.contains(folder)));
         let foreign = self.once_for_each_skill(std::mem::take(&mut files.foreign), &index);
-        let mut claimed = BTreeSet::new();
-        let (read, left): (Vec<PathBuf>, Vec<PathBuf>) =
-            foreign.into_iter().partition(|path| self.read_foreign(path, &index, &mut claimed));
-        claimed.extend(read);
+        let (read, left): (Vec<_>, Vec<_>) = foreign
+            .into_iter()
+            .map(|path| (self.parse_foreign(&path, &index), path))
+            .partition(|(read, _)| read.is_some());
+        let left: Vec<PathBuf> = left.into_iter().map(|(_, path)| path).collect();
+        let (mut claimed, mut parts) = (BTreeSet::new(), BTreeSet::new());
+        for (parsed, path) in read.iter().filter_map(|(read, path)| Some((&read.as_ref()?.1, path))) {
+            let of_file = parsed.claimed();
+            let folder = path.parent().filter(|_| files.placed.contains(path));
+            let is_part = |part: &&PathBuf| *part != path && folder.is_some_and(|folder| part.starts_with(folder));
+            parts.extend(of_file.iter().filter(is_part).cloned());
+            claimed.extend(of_file);
+        }
+        for (read, path) in read {
+            // A part of the cases of another file, as one that the agent gets, has none of its own.
+            if let Some((format, parsed)) = read.filter(|_| !parts.contains(&path)) {
+                self.add_foreign(format, &path, parsed, &index);
+            }
+            claimed.insert(path);
+        }
+        claimed.extend(tasks);
         let is_claimed = |path: &Path| path.ancestors().any(|part| claimed.contains(part));
         let left = left.into_iter().filter(|path| files.placed.contains(path) && !is_claimed(path)).collect();
         self.add_unread(files, left, &claimed, &index);
@@ -304,25 +325,21 @@ impl CaseFinder<'_> {
         paths
     }
 
-    /// Reads a file that may hold another program's cases. Returns whether it does, and adds what belongs to them to `claimed`.
-    fn read_foreign(&mut self, path: &Path, index: &SkillIndex, claimed: &mut BTreeSet<PathBuf>) -> bool {
+    /// The format and the cases of a file that may hold another program's cases, if it does.
+    fn parse_foreign(&self, path: &Path, index: &SkillIndex) -> Option<(&'static CaseFormat, FileCases)> {
         let skill = index.skill_of(path, self.catalog);
         let (skill, skills, tree) = (skill.as_deref(), &self.catalog.slugs()[..], self.repository);
         let directories = self.catalog.skills.iter().map(FoundSkill::skill);
         let directories = directories.map(|skill| (&*skill.folder, &*skill.slug));
         let directories = &directories.collect::<Vec<_>>()[..];
         let file = ForeignFile { path, is_certain: false, skill, skills, directories, tree };
-        let read = match self.repository.read(path) {
+        match self.repository.read(path) {
             Ok(bytes) => file.read(&bytes),
             Err(error) => file.claimed_by("").map(|format| {
                 let problem = self.repository.unreadable(&self.repository.root.join(path), &error.to_string());
                 (format, FileCases { problems: vec![problem], ..FileCases::default() })
             }),
-        };
-        let Some((format, parsed)) = read else { return false };
-        claimed.extend(parsed.claimed());
-        self.add_foreign(format, path, parsed, index);
-        true
+        }
     }
 
     fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases, index: &SkillIndex) {
@@ -349,11 +366,19 @@ impl CaseFinder<'_> {
         if !matches!(scope, Scope::All) && !self.catalog.skills.iter().any(lacks_cases) {
             return;
         }
-        let mut unread = unread::find(&self.repository.root, self.catalog, files, read);
-        unread.extend(left.into_iter().filter_map(|path| {
-            let problem = candidate::unread(&path, &self.repository.read(&path).ok()?)?;
+        let candidates = left.into_iter().filter_map(|path| {
+            let folder = path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
+            let is_direct = is_direct(&path) || folder.is_some_and(|name| self.catalog.skill(name).is_some());
+            let bytes = self.repository.read(&path).ok()?;
+            let problem = Candidate { path: &path, bytes: &bytes, is_direct }.problem()?;
             Some(UnreadFile { skill: index.skill_of(&path, self.catalog), problem })
-        }));
+        });
+        let candidates: Vec<UnreadFile> = candidates.collect();
+        let is_named =
+            |file: &UnreadFile| candidates.iter().any(|named| named.problem.place.path == file.problem.place.path);
+        let mut unread = unread::find(&self.repository.root, self.catalog, files, read);
+        unread.retain(|file| !is_named(file));
+        unread.extend(candidates);
         let orphans = unread::orphans(self.catalog, &self.cases);
         let mut broken_cases = Vec::new();
         for found in self.catalog.skills.iter_mut().filter(|found| lacks_cases(found)) {

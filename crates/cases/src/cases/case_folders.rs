@@ -25,6 +25,11 @@ pub(super) fn case_folders(path: &Path) -> impl Iterator<Item = &Path> {
     path.ancestors().skip(1).filter(|part| part.file_name().is_some_and(is_name)).map(around)
 }
 
+/// Whether a path is directly in a directory of cases.
+pub(super) fn is_direct(path: &Path) -> bool {
+    path.parent().and_then(Path::file_name).is_some_and(is_name)
+}
+
 fn around(folder: &Path) -> &Path {
     let around = folder.parent().unwrap_or(folder);
     if around.ends_with(TESTS) { around.parent().unwrap_or(around) } else { around }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats, plugin_eval};
-use crate::cases::case_folders::case_folders;
+use crate::cases::case_folders::{case_folders, is_direct};
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, FoundSkill};
 use crate::cases::layout::Layout;
 use crate::cases::other_skills;
@@ -46,7 +46,11 @@ const NO_SKILLS: [&str; 4] = [".git", "node_modules", "recordings", "target"];
 const ENDINGS: [&str; 10] = ["json", "jsonl", "jsonc", "json5", "ndjson", "yaml", "yml", "toml", "csv", "tsv"];
 
 /// The names of Markdown files that are a case each.
-const MARKDOWN: [&str; 4] = ["case.md", "prompt.md", "scenario.md", "task.md"];
+const MARKDOWN: [&str; 5] = ["case.md", INSTRUCTION, "prompt.md", "scenario.md", "task.md"];
+
+/// The files of a task of Harbor, which this program does not run.
+const HARBOR: &str = "task.toml";
+const INSTRUCTION: &str = "instruction.md";
 
 /// How deep is searched.
 const MAX_DEPTH: usize = 12;
@@ -217,7 +221,8 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
 
 /// Whether a file may hold cases because it is in a directory of cases.
 fn is_placed(path: &Path) -> bool {
-    may_be_case(path) && case_folders(path).next().is_some()
+    (may_be_case(path) || path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")))
+        && case_folders(path).next().is_some()
 }
 
 /// The paths of another program's cases at `entry`. What has the name of cases for certain need not be a file, so that its reader says
@@ -291,7 +296,7 @@ fn may_hold_skills(path: &Path) -> bool {
 }
 
 /// Whether a file may be a case, or hold some, by its name alone.
-fn may_be_case(path: &Path) -> bool {
+pub(super) fn may_be_case(path: &Path) -> bool {
     let has_values = |end: &str| ENDINGS.contains(&&*end.to_ascii_lowercase());
     path.extension().and_then(OsStr::to_str).is_some_and(has_values) || MARKDOWN.contains(&&*name_of(path))
 }
@@ -302,12 +307,29 @@ pub(super) fn is_part_of_case(path: &Path) -> bool {
     name == plugin_eval::CASE || MARKDOWN.contains(&&*name)
 }
 
+/// The directories of tasks of Harbor among those of these files, and the warning about all of them.
+pub(super) fn harbor_tasks(files: &[PathBuf]) -> (BTreeSet<PathBuf>, Option<Diagnostic>) {
+    let folders = |name: &'static str| {
+        let files = files.iter().filter(move |path| name_of(path) == name && !is_direct(path));
+        files.filter_map(|path| path.parent()).map(Path::to_path_buf).collect::<BTreeSet<_>>()
+    };
+    let tasks = &folders(HARBOR) & &folders(INSTRUCTION);
+    let warning = tasks.first().map(|first| {
+        let names: Vec<String> = tasks.iter().map(|task| task.display().to_string()).collect();
+        let message = format!("tasks of Harbor are not read: {}", cut::names(&names, MOST_NAMES));
+        let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(first), message);
+        let help = "run them with Harbor, or write their instructions as cases: docs/formats.md lists the formats";
+        Diagnostic { severity: Severity::Warning, ..problem.help(help) }
+    });
+    (tasks, warning)
+}
+
 /// The files that look like our own cases and are not read: those of the walk that are not among the `read` ones.
 pub(super) fn find(root: &Path, catalog: &Catalog, files: CaseFiles, read: &BTreeSet<PathBuf>) -> Vec<UnreadFile> {
     let mut unread = Vec::new();
     for entry in files.others {
         let path = relative(root, &entry);
-        if read.contains(path) {
+        if path.ancestors().any(|part| read.contains(part)) {
             continue;
         }
         let format = file_formats().find(|(_, files)| has_near_name(files, path) || has_marks(files, entry.path()));

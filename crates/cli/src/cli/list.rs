@@ -1,6 +1,6 @@
 //! `skill-evals list`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -109,7 +109,16 @@ fn print_coverage(
     if !withheld.is_empty() {
         writeln!(out, "not given to agents, because cases are there: {}", cut::names(&withheld, 1))?;
     }
+    name_problems(&file_problems(settings, catalog))?;
     Ok(Exit::Clean)
+}
+
+/// Writes a line for each problem that is not allowed.
+fn name_problems(problems: &[Diagnostic]) -> io::Result<()> {
+    for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
+        writeln!(stderr(), "{}", problem_line(problem))?;
+    }
+    Ok(())
 }
 
 pub fn list(args: &ListArgs) -> CliResult {
@@ -150,9 +159,7 @@ pub fn list(args: &ListArgs) -> CliResult {
         text_stdout().write_all(listing::render(&listed, Stream::Output.is_terminal()).as_bytes())?;
     }
     let problems = file_problems(&settings, &catalog);
-    for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
-        writeln!(stderr(), "{}", problem_line(problem))?;
-    }
+    name_problems(&problems)?;
     if !args.json {
         after_built_in(planned.iter().map(|planned| planned.found.as_ref()));
     }

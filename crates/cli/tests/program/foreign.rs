@@ -147,7 +147,7 @@ fn a_file_named_as_cases_is_an_error_where_its_prompts_have_unknown_keys() {
         let cases = format!(r#"{{"skill_name":"tidy","evals":[{{"id":7,"{key}":"Do it","should_trigger":true}}]}}"#);
         for path in ["skills/tidy/evals/evals.json", "evals/evals.json", "evals/tidy.evals.json"] {
             let lines = lines(&tidy(path, &cases));
-            let is_said = |line: &String| line.contains("-7 eval") && line.contains("`prompt` is missing");
+            let is_said = |line: &String| line.contains("-7 ") && line.contains("`prompt` is missing");
             assert!(lines.iter().any(is_said), "{path}: {lines:?}");
         }
     }
@@ -760,8 +760,8 @@ fn a_command_of_a_vally_spec_that_exceeds_its_own_timeout_does_not_pass() {
 #[test]
 fn an_eval_yaml_of_another_program_is_none_of_ours() {
     for (path, text) in [
-        ("evals/tidy/eval.yaml", "tasks: [a.yaml]\n"),
-        ("skills/tidy/evals/eval.yaml", "name: x\ntasks: [a.yaml]\n"),
+        ("docs/tidy/eval.yaml", "tasks: [a.yaml]\n"),
+        ("skills/tidy/eval.yaml", "name: x\ntasks: [a.yaml]\n"),
         ("evals/more/eval.yaml", "name: stimuli\n"),
         ("evals/more/eval.yaml", "a: [\n# stimuli\n"),
         ("docs/evals/eval.yaml", "stimulus: []\n"),

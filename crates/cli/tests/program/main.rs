@@ -44,6 +44,7 @@ mod logins;
 mod mcp;
 mod mistakes;
 mod mocks;
+mod never_skipped;
 mod numbers;
 mod one_road;
 mod outcome_table;

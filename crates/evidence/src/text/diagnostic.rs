@@ -327,6 +327,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
+/// The known word that `word` has one wrong, missing or additional letter of, or two that are swapped; none for short words.
+pub fn slip<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let is_slip = |known: &str| known.len() > 4 && strsim::damerau_levenshtein(word, known) == 1;
+    known.into_iter().filter(|known| known.len().abs_diff(word.len()) < 4).find(|known| is_slip(known))
+}
+
 /// The `most` nearest known words, those that share most with `word` first.
 pub fn nearest_few<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let mut known: Vec<(f64, &str)> =

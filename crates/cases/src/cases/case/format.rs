@@ -107,7 +107,9 @@ impl ForeignFile<'_> {
                 || !files.mark.is_empty() && has_key(&text, files.mark)
                 || files.claim(&self);
             let read = || (files.parse)(&ForeignFile { is_certain, ..self }, document(), &root);
-            is_possible.then(read).flatten().map(|cases| (format, cases))
+            // The content may say that it is of a format of the same reader.
+            let of_cases = |cases: FileCases| (cases.cases.first().map_or(format, FoundCase::format), cases);
+            is_possible.then(read).flatten().map(of_cases)
         })
     }
 

@@ -31,9 +31,9 @@ pub static FORMAT: CaseFormat = CaseFormat {
     }),
 };
 
-const TASK: &str = "task.md";
+pub(in crate::cases) const TASK: &str = "task.md";
 
-const CRITERIA: &str = "criteria.json";
+pub(in crate::cases) const CRITERIA: &str = "criteria.json";
 
 const CHECKLIST: &str = "checklist";
 

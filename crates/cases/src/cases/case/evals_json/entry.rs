@@ -8,7 +8,7 @@ use crate::cases::case::foreign_case::ForeignCase;
 use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, Unsupported};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{self, Check, Origin};
-use crate::text::diagnostic::Code;
+use crate::text::diagnostic::{Code, slip};
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
 
@@ -93,7 +93,8 @@ impl EntryReader<'_> {
         if !node.is_map() {
             return self.document.wrong_type("a case", "an object", node);
         }
-        let key = PROMPTS.into_iter().find(|key| node.get(key).is_some()).unwrap_or(PROMPTS[0]);
+        let meant = || node.entries().iter().find_map(|entry| slip(&entry.key, PROMPTS));
+        let key = PROMPTS.into_iter().find(|key| node.get(key).is_some()).or_else(meant).unwrap_or(PROMPTS[0]);
         if let Some(prompt) = self.document.required_text(node, key) {
             case.prompt = prompt.to_owned();
         }
@@ -145,7 +146,8 @@ impl EntryReader<'_> {
 
     fn expected(&mut self, entry: &Entry<'_>, case: &mut Case) -> Expected {
         let node = entry.node;
-        let own = skill_named(self.file, &mut self.document, node).or_else(|| self.skill.clone());
+        let own = skill_named(self.file, &mut self.document, node);
+        let own = own.or_else(|| entry.skill.map(str::to_owned)).or_else(|| self.skill.clone());
         let default = || own.clone().or_else(|| self.file.skill.map(str::to_owned));
         let named = self.named(node, case);
         let said = match node.get(SHOULD_TRIGGER).map(|node| &node.value) {

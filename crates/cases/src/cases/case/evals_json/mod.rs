@@ -6,6 +6,7 @@
 //!   "evals": [ { "id": 1, "prompt": "…", "expected_output": "…", "files": [], "expectations": ["It greets by name"] } ] }
 //! [ { "query": "…", "should_trigger": true } ]
 //! { "should_trigger": ["…"], "should_not_trigger": ["…"] }
+//! { "skills": { "greeting": { "positive": ["…"], "negative": ["…"] } } }
 //! ```
 //!
 //! What is expected of the output is an assertion for the judge. A case that does not say whether the skill should trigger is
@@ -13,15 +14,17 @@
 
 mod assertions;
 mod entry;
+mod sides;
 mod typed;
 
 use crate::cases::case::document::{Document, Node};
 use crate::cases::case::results::is_result;
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::profile::DEFAULT_MODE;
-use crate::text::diagnostic::Code;
+use crate::text::diagnostic::{Code, nearest, slip};
 
 use entry::EntryReader;
+use sides::{groups, is_certain_side, sides};
 
 /// Cases with expectations of the output.
 pub static FORMAT: CaseFormat = CaseFormat {
@@ -33,7 +36,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "",
         keys: &["prompt"],
-        parse: |file, document, root| parse(&FORMAT, false, file, document, root),
+        parse: |file, document, root| parse(&FORMAT, file, document, root),
     }),
 };
 
@@ -55,24 +58,28 @@ pub static TRIGGERS: CaseFormat = CaseFormat {
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "should_trigger",
         keys: &["query", "should_trigger"],
-        parse: |file, document, root| parse(&TRIGGERS, true, file, document, root),
+        parse: |file, document, root| parse(&TRIGGERS, file, document, root),
     }),
 };
 
 /// The keys of lists of cases.
 const LISTS: [&str; 7] = ["evals", "cases", "tests", "test_cases", "queries", "trigger_evals", "expects"];
 
-/// The keys of lists of queries, and whether these should trigger the skill.
-const SIDES: [(&str, bool); 4] = [
-    ("should_trigger", true),
-    ("should_not_trigger", false),
-    ("should_trigger_prompts", true),
-    ("should_not_trigger_prompts", false),
-];
+/// The values of an object that are lists of cases, or should be, each with its key.
+pub(in crate::cases) fn case_lists(root: &Node) -> impl Iterator<Item = (&str, &Node)> {
+    let keys = root.entries().iter().map(|entry| &*entry.key);
+    let keys = keys.filter(|key| LISTS.contains(key) || is_certain_side(key));
+    keys.filter_map(|key| Some((key, root.get(key)?)))
+}
 
-/// The keys of all lists of cases.
-pub(in crate::cases) fn list_keys() -> impl Iterator<Item = &'static str> {
-    LISTS.into_iter().chain(SIDES.map(|(key, _)| key))
+/// The keys of what a case expects.
+pub(in crate::cases) fn expectation_keys() -> impl Iterator<Item = &'static str> {
+    assertions::KEYS.into_iter().chain(entry::EXPECTED_SKILL).chain([entry::SHOULD_TRIGGER])
+}
+
+/// The keys of lists of cases, for messages.
+pub(in crate::cases) fn list_names() -> String {
+    LISTS.join(", ")
 }
 
 /// The keys of the skill under test, of a file or of a case.
@@ -123,39 +130,46 @@ pub(in crate::cases::case) const NOTES: [&str; 33] = [
     "why",
 ];
 
+/// `by_name` is the format that the file has by its name.
 fn parse(
-    format: &'static CaseFormat,
-    triggers: bool,
+    by_name: &'static CaseFormat,
     file: &ForeignFile<'_>,
     mut document: Document<'_>,
     root: &Node,
 ) -> Option<FileCases> {
-    let entries = entries(root);
-    let holds_results = || is_result(root) || entries.iter().any(|entry| is_result(entry.node));
-    let shows_cases = || has_prompts(&entries) && !holds_results();
+    let groups = groups(root, file);
+    let entries = entries(root, &groups);
     let is_set = is_trigger_set(root, &entries);
-    let is_other = match (file.is_certain, triggers) {
-        // The formats before this one have left a file with a name of trigger sets: it is one, even if its content does not say so.
-        (true, true) => false,
-        // Trigger sets of another name are taken by what they show.
-        (true, false) => is_set && shows_cases(),
-        (false, _) => is_set != triggers || !shows_cases(),
+    let holds_results = || is_result(root) || entries.iter().any(|entry| is_result(entry.node));
+    let shows_cases = || {
+        has_prompts(&entries, file.is_in_cases())
+            && (!is_set || entries.iter().any(is_about_trigger))
+            && !holds_results()
     };
-    if is_other {
+    // A file with a name of cases is one, even if its content does not say so.
+    if !file.is_certain && !shows_cases() {
         return None;
     }
-    for key in list_keys() {
+    let format = if is_set { &TRIGGERS } else { by_name };
+    let is_one_case = matches!(&entries[..], [only] if std::ptr::eq(only.node, root));
+    for (key, _) in case_lists(root).filter(|_| !is_one_case) {
         document.list(root, key);
     }
     if entries.is_empty() {
         missing_cases(&mut document, root);
         return Some(FileCases { problems: document.problems.into_vec(), ..FileCases::default() });
     }
-    let known: Vec<&str> = list_keys().chain(SKILL).chain([SKILLS_TESTED, SKILLS]).collect();
-    let is_one_case = matches!(&entries[..], [only] if std::ptr::eq(only.node, root));
-    let shared = if is_one_case { Vec::new() } else { document.unsupported_keys(root, &known, &NOTES) };
+    let of_lists = sides(root).map(|(entry, _)| &*entry.key).chain(case_lists(root).map(|(key, _)| key));
+    let of_groups = groups.iter().filter_map(|group| group.key);
+    let known: Vec<&str> = of_lists.chain(of_groups).chain(LISTS).chain(SKILL).chain([SKILLS_TESTED, SKILLS]).collect();
+    let mut shared = if is_one_case { Vec::new() } else { document.unsupported_keys(root, &known, &NOTES) };
     if root.is_map() {
         document.duplicate_keys(root, &known);
+    }
+    for group in groups.iter().filter(|group| !std::ptr::eq(group.node, root)) {
+        let known: Vec<&str> = sides(group.node).map(|(entry, _)| &*entry.key).chain(SKILL).collect();
+        shared.extend(document.unsupported_keys(group.node, &known, &NOTES));
+        document.duplicate_keys(group.node, &[]);
     }
     let (skill, tested) = (skill_named(file, &mut document, root), document.texts(root, SKILLS_TESTED));
     let mut problems = document.problems.take();
@@ -171,18 +185,30 @@ struct Entry<'n> {
     node: &'n Node,
     /// Whether its list says that the skill should trigger.
     should_trigger: Option<bool>,
+    /// The skill whose list it is in.
+    skill: Option<&'n str>,
 }
 
 /// The cases, in the order of their lists.
-fn entries(root: &Node) -> Vec<Entry<'_>> {
-    let lists = LISTS.into_iter().map(|key| (root.get(key), None));
-    let sides = SIDES.into_iter().map(|(key, side)| (root.get(key), Some(side)));
-    let lists = std::iter::once((Some(root), None)).chain(lists).chain(sides);
-    let lists = lists.filter_map(|(list, side)| Some((list?.elements()?, side)));
-    let entries: Vec<Entry<'_>> = lists
-        .flat_map(|(nodes, should_trigger)| nodes.iter().map(move |node| Entry { node, should_trigger }))
-        .collect();
-    if entries.is_empty() && is_case(root) { vec![Entry { node: root, should_trigger: None }] } else { entries }
+fn entries<'n>(root: &'n Node, groups: &[sides::Group<'n>]) -> Vec<Entry<'n>> {
+    let lists = LISTS.into_iter().filter_map(|key| root.get(key)?.elements());
+    // A list of groups is no list of cases.
+    let whole = root.elements().filter(|_| groups.is_empty());
+    let cases = whole.into_iter().chain(lists).flatten();
+    let cases = cases.map(|node| Entry { node, should_trigger: None, skill: None });
+    let of_group = |group: &sides::Group<'n>| {
+        let skill = group.skill;
+        let lists = sides(group.node).filter_map(|(entry, side)| Some((entry.value.elements()?, side)));
+        lists.flat_map(move |(nodes, side)| {
+            nodes.iter().map(move |node| Entry { node, should_trigger: Some(side), skill })
+        })
+    };
+    let entries: Vec<Entry<'n>> = cases.chain(groups.iter().flat_map(of_group)).collect();
+    if entries.is_empty() && is_case(root) {
+        vec![Entry { node: root, should_trigger: None, skill: None }]
+    } else {
+        entries
+    }
 }
 
 /// Whether a file is one case.
@@ -195,35 +221,55 @@ fn is_case(root: &Node) -> bool {
 
 /// Whether the cases say only which queries trigger the skill.
 fn is_trigger_set(root: &Node, entries: &[Entry<'_>]) -> bool {
-    let has_queries = root.get("queries").is_some() || SIDES.iter().any(|(key, _)| root.get(key).is_some());
     let asks_more = |entry: &Entry<'_>| assertions::KEYS.iter().any(|key| entry.node.get(key).is_some());
-    let is_query = |entry: &Entry<'_>| entry.node.get("query").is_some() || entry.node.get("should_trigger").is_some();
-    (has_queries || entries.iter().any(is_query)) && !entries.iter().any(asks_more)
+    let is_query = |entry: &Entry<'_>| {
+        entry.should_trigger.is_some()
+            || ["query", entry::SHOULD_TRIGGER].iter().any(|key| entry.node.get(key).is_some())
+    };
+    (root.get("queries").is_some() || entries.iter().any(is_query)) && !entries.iter().any(asks_more)
 }
 
-fn has_prompts(entries: &[Entry<'_>]) -> bool {
+/// Whether a case says if the skill should trigger, at a key that may have a slip.
+fn is_about_trigger(entry: &Entry<'_>) -> bool {
+    let mut keys = entry.node.entries().iter().map(|entry| &*entry.key);
+    entry.should_trigger.is_some() || keys.any(|key| nearest(key, [entry::SHOULD_TRIGGER]).is_some())
+}
+
+/// Whether a case has a prompt. In a directory of cases, its key may have a slip, and its value any type, if the case says what is
+/// expected.
+fn has_prompts(entries: &[Entry<'_>], is_in_cases: bool) -> bool {
     let has_prompt =
         |entry: &Entry<'_>| PROMPTS.iter().any(|key| entry.node.get(key).is_some_and(|node| node.text().is_some()));
-    entries.iter().any(|entry| entry.should_trigger.is_some() || has_prompt(entry))
+    let has_slip = |node: &Node| {
+        let mut keys = node.entries().iter().map(|entry| &*entry.key);
+        keys.any(|key| PROMPTS.contains(&key) || slip(key, PROMPTS).is_some())
+            && expectation_keys().any(|key| node.entry(key).is_some())
+    };
+    let is_one =
+        |entry: &Entry<'_>| entry.should_trigger.is_some() || has_prompt(entry) || is_in_cases && has_slip(entry.node);
+    entries.iter().any(is_one)
 }
 
 fn missing_cases(document: &mut Document<'_>, root: &Node) {
     if !document.problems.is_empty() {
         return;
     }
-    let (code, message) = match list_keys().find_map(|key| Some((key, root.get(key)?))) {
+    let list = case_lists(root).next();
+    let (code, message) = match list {
         Some((key, _)) => (Code::EmptyValue, format!("`{key}` is empty")),
         None if root.elements().is_some() => (Code::EmptyValue, "the file is an empty array".to_owned()),
         None => (Code::MissingKey, "the file has no cases: the key `evals` is missing".to_owned()),
     };
-    let range = list_keys().find_map(|key| root.get(key)).unwrap_or(root).range.clone();
-    let help = format!("cases are a list at one of the keys {}, or the whole file", LISTS.join(", "));
+    let range = list.map_or(root, |(_, list)| list).range.clone();
+    let help = format!("cases are a list at one of the keys {}, or the whole file", list_names());
     document.problem_with_help(code, range.start..range.start + 1, message, help);
 }
 
 fn skill_named(file: &ForeignFile<'_>, document: &mut Document<'_>, node: &Node) -> Option<String> {
     let Some(key) = SKILL.into_iter().find(|key| node.get(key).is_some()) else {
-        let names = document.texts(node, SKILLS);
+        // Skills with lists of their own are no names.
+        let has_names = node.get(SKILLS).is_some_and(|skills| !skills.each().iter().any(Node::is_map));
+        let names = if has_names { document.texts(node, SKILLS) } else { Vec::new() };
         let is_here = |name: &&String| file.skills.contains(&&*file.skill_slug(name));
         // The directory of a skill says more than a name that no skill has.
         return names.iter().find(is_here).or(names.first().filter(|_| file.skill.is_none())).cloned();

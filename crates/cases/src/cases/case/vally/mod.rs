@@ -23,12 +23,12 @@ mod tools;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::cases::case::document::{Document, Node};
+use crate::cases::case::document::{Document, Node, NodeEntry};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::Trials;
-use crate::text::diagnostic::Code;
+use crate::text::diagnostic::{Code, nearest};
 
 pub(super) use graders::quoted;
 use scoring::Scoring;
@@ -79,8 +79,10 @@ fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Opt
     document.duplicate_keys(root, &[STIMULI]);
     let Some(stimuli) = stimuli(&mut document, root) else {
         // A file of another program has keys that no spec has, and none that is nearly `stimuli`.
+        let other = |entry: &NodeEntry| entry.value.elements().is_some() && nearest(&entry.key, [STIMULI]).is_none();
+        let has_list = root.entries().iter().any(|entry| !NOTES.contains(&&*entry.key) && other(entry));
         let may_be_ours = root.entry(STIMULI).is_some()
-            || file.is_in_evals_of_skill() && (shared.is_empty() || document.problems.found() > 1);
+            || file.is_in_evals_of_skill() && !has_list && (shared.is_empty() || document.problems.found() > 1);
         return may_be_ours.then(|| FileCases { problems: document.problems.into_vec(), ..FileCases::default() });
     };
     let mut settings = RunSettings::default();

@@ -31,12 +31,12 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::cases::case::document::{Document, Node};
+use crate::cases::case::document::{Document, Node, NodeEntry};
 use crate::cases::case::named_files::PathPatterns;
 use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::LONGEST_TIMEOUT;
-use crate::text::diagnostic::Code;
+use crate::text::diagnostic::{Code, nearest};
 
 use task::WazaTask;
 
@@ -49,8 +49,8 @@ pub static FORMAT: CaseFormat = CaseFormat {
         names: &[],
         possible_names: &["*eval.yaml", "*eval.yml", "eval-trigger.yaml", "eval-trigger.yml"],
         // Waza runs no file without it.
-        mark: "trials_per_task",
-        keys: &["trials_per_task", "tasks"],
+        mark: TRIALS,
+        keys: &[TRIALS, TASKS],
         parse,
     }),
 };
@@ -60,6 +60,9 @@ const TASKS: &str = "tasks";
 
 /// The key of the settings of the runs.
 const CONFIG: &str = "config";
+
+/// The key of the number of trials.
+const TRIALS: &str = "trials_per_task";
 
 /// The key of commands that waza runs around tasks.
 const HOOKS: &str = "hooks";
@@ -94,8 +97,13 @@ const CONFIG_NOTES: [&str; 13] = [
 
 fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Option<FileCases> {
     // The word may be in the prompt of another program.
-    root.get(CONFIG)?.get("trials_per_task")?;
+    let trials =
+        |config: &&NodeEntry| config.value.entries().iter().any(|entry| nearest(&entry.key, [TRIALS]).is_some());
+    root.entries().iter().filter(|entry| nearest(&entry.key, [CONFIG]).is_some()).find(trials)?;
     document.duplicate_keys(root, &[]);
+    if let Some(config) = document.required(root, CONFIG) {
+        document.required(config, TRIALS);
+    }
     let mut shared = Case::default();
     let known = ["skill", TASKS, CONFIG, HOOKS, SCHEMA_VERSION, graders::KEY];
     shared.unsupported = document.unsupported_keys(root, &known, &NOTES);
@@ -123,9 +131,9 @@ fn settings(document: &mut Document<'_>, root: &Node, shared: &mut Case) {
         }
     }
     let Some(config) = document.map(root, CONFIG) else { return };
-    let known = ["trials_per_task", "timeout_seconds"];
+    let known = [TRIALS, "timeout_seconds"];
     shared.unsupported.extend(document.unsupported_keys(config, &known, &CONFIG_NOTES));
-    shared.repetition.trials = document.trials(config, "trials_per_task");
+    shared.repetition.trials = document.trials(config, TRIALS);
     shared.timeout = timeout(document, config);
 }
 
