@@ -95,14 +95,14 @@ const CASES: [&str; 3] = ["case", "scenario", "task"];
 pub(super) struct Candidate<'a> {
     pub path: &'a Path,
     pub bytes: &'a [u8],
-    /// Whether it is directly in a directory of cases, or in that of a skill in one.
+    /// Whether it is directly in a directory of cases, or in one of a skill there.
     pub is_direct: bool,
 }
 
 impl Candidate<'_> {
     /// The problem of a file that holds cases which nobody reads; `None` if it holds none.
     pub fn problem(&self) -> Option<Diagnostic> {
-        if self.has_ending("md") {
+        if self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")) {
             return markdown(self.path, self.bytes);
         }
         let text = String::from_utf8_lossy(self.bytes);
@@ -159,10 +159,6 @@ impl Candidate<'_> {
         Some(Diagnostic::new(Code::UnreadCases, place, message).help(help))
     }
 
-    fn has_ending(&self, ending: &str) -> bool {
-        self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case(ending))
-    }
-
     /// Whether its name and its place say that it holds cases.
     fn is_named(&self) -> bool {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -182,12 +178,12 @@ fn markdown(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
     let text = String::from_utf8_lossy(bytes);
     let front = text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
     let (front, body) = front.unwrap_or(("", &text));
-    if !front.is_empty() && path.parent().is_some_and(|folder| folder.ends_with(GRADERS)) {
+    let stem = plain(&path.file_stem().unwrap_or_default().to_string_lossy());
+    let options: HashSet<String> = assignments(front).collect();
+    if options.contains("type") && path.parent().is_some_and(|folder| folder.ends_with(GRADERS)) {
         let lacks = format!("`plugin eval`, there is no {PROMPT} or {CASE} next to {GRADERS}/");
         return Some(unread(path, "a part of a case", &lacks));
     }
-    let stem = plain(&path.file_stem().unwrap_or_default().to_string_lossy());
-    let options: HashSet<String> = assignments(front).collect();
     let headings: HashSet<String> = body.lines().filter(|line| line.starts_with('#')).map(plain).collect();
     let is_expected = |keys: &HashSet<String>| keys.iter().any(|key| is_expectation(key));
     let has_prompt = ["prompt", "query", "userprompt"].iter().any(|word| headings.contains(*word));
@@ -206,13 +202,13 @@ fn unread(path: &Path, what: &str, lacks: &str) -> Diagnostic {
 /// Where formats are explained.
 const FORMATS: &str = "docs/formats.md lists the keys and files of each format";
 
-/// Whether a value has a list of texts or objects that are no results.
+/// Whether a value has a list that is empty, or of texts or objects that are no results.
 fn has_list(node: &Node, depth: usize) -> bool {
     if depth == 0 || is_result(node) || is_schema(node) {
         return false;
     }
     let is_item = |node: &Node| node.text().is_some() || node.is_map() && !is_result(node);
-    node.elements().is_some_and(|items| items.iter().any(is_item))
+    node.elements().is_some_and(|items| items.is_empty() || items.iter().any(is_item))
         || node.entries().iter().any(|entry| has_list(&entry.value, depth - 1))
 }
 

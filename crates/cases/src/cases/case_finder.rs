@@ -368,7 +368,10 @@ impl CaseFinder<'_> {
         }
         let candidates = left.into_iter().filter_map(|path| {
             let folder = path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
-            let is_direct = is_direct(&path) || folder.is_some_and(|name| self.catalog.skill(name).is_some());
+            let is_of_skill = folder.is_some_and(|name| {
+                self.catalog.skill(name).is_some() || path == evals_folder(name).join(base_name(&path))
+            });
+            let is_direct = is_direct(&path) || is_of_skill;
             let bytes = self.repository.read(&path).ok()?;
             let problem = Candidate { path: &path, bytes: &bytes, is_direct }.problem()?;
             Some(UnreadFile { skill: index.skill_of(&path, self.catalog), problem })

@@ -109,10 +109,16 @@ impl SearchScope {
         self.skills.contains(folder) || self.above.contains(folder)
     }
 
-    /// Whether a file is in a directory of cases of a skill, of what is around one, or of the repository. These skills are not read.
+    /// Whether a file is in a directory of cases of a skill, of what is around one or next to one, or of the repository. These skills are
+    /// not read.
     fn is_in_cases(&self, path: &Path, others: &BTreeSet<&Path>) -> bool {
-        let is_around =
-            |around: &Path| around.as_os_str().is_empty() || self.leads_to_skills(around) || others.contains(around);
+        let is_next = |around: &Path| {
+            let holder = around.parent().filter(|holder| !holder.as_os_str().is_empty());
+            holder.is_some() && self.skills.iter().any(|skill| skill.parent() == holder)
+        };
+        let is_around = |around: &Path| {
+            around.as_os_str().is_empty() || self.leads_to_skills(around) || others.contains(around) || is_next(around)
+        };
         case_folders(path).any(is_around)
     }
 

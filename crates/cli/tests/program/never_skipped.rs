@@ -97,6 +97,9 @@ fn a_file_whose_name_and_place_say_cases_is_an_error_if_nothing_reads_it() {
         ("skills/tea/evals/triggers.json", r#"["Brew tea"]"#, "is not read"),
         ("evals/tea-triggers.json", r#"{"positive": ["a b", }"#, "this is not JSON"),
         ("evals/cases.yaml", "# later\n", "the file is empty"),
+        ("evals/skills/gone/cases.toml", "what = \"Brew tea\"\n", "its name must end in .json"),
+        ("skills/gone/evals/cases.toml", "what = \"Brew tea\"\n", "its name must end in .json"),
+        ("evals/triggers.json", r#"{"positive": [], "negative": []}"#, "is not read"),
         ("evals/cases.csv", "goal;outcome\nBrew tea;Tea\n", "`prompt`, the key `id` is missing"),
         ("evals/cases.toml", "[[case]]\nwhat = \"Brew tea\"\n", "its name must end in .json"),
         (
@@ -217,6 +220,7 @@ fn files_that_hold_no_cases_are_no_finding() {
         ("data/orders.csv", "id,customer,total\n1,a,2\n"),
         ("data/tests.json", r#"{"tests": ["a"]}"#),
         ("README.md", "# Evals\n\n## Prompt\n\nThe key of it.\n\n## Expected\n\nWhat is expected.\n"),
+        ("graders/tone.md", "---\nname: tone\ndescription: Grades\n---\n\nGrade it.\n"),
         ("guide.md", "# Evals\n\nA prompt is what is asked.\n"),
         ("benchmark.json", r#"{"runs": [{"prompt": "a", "passed": true, "expectations": []}]}"#),
     ] {
