@@ -247,7 +247,9 @@ fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, 
     let (format, files) = formats.max_by_key(|(_, files)| {
         let (shared, all) = (shared(files.keys), files.keys.len());
         let is_whole = shared == all && all > 1;
-        let is_named = files.are_nearly_named(path) && 2 * shared >= all;
+        // Many files have one of several keys, such as `id`.
+        let shared = if 2 * shared < all { 0 } else { shared };
+        let is_named = files.are_nearly_named(path) && shared > 0;
         (is_whole && all > 2, files.have_ending_of(path), is_named, shared, std::cmp::Reverse(all))
     })?;
     let lacks = match files.keys.iter().find(|key| !keys.contains(**key)) {
@@ -314,7 +316,7 @@ fn is_filled(node: &Node) -> bool {
 /// Whether a key is one of a prompt, or nearly.
 fn is_prompt(key: &str) -> bool {
     let key = plain(key);
-    PROMPTS.contains(&&*key) || slip(&key, PROMPTS).is_some()
+    PROMPTS.contains(&&*key) || slip(&key, PROMPTS).is_some_and(|meant| !WEAK.contains(&meant))
 }
 
 fn is_expectation(key: &str) -> bool {

@@ -101,6 +101,7 @@ fn a_file_whose_name_and_place_say_cases_is_an_error_if_nothing_reads_it() {
         ("skills/gone/evals/cases.toml", "what = \"Brew tea\"\n", "its name must end in .json"),
         ("evals/triggers.json", r#"{"positive": [], "negative": []}"#, "is not read"),
         ("evals/cases.csv", "goal;outcome\nBrew tea;Tea\n", "`prompt`, the key `id` is missing"),
+        ("evals/a/case.toml", "id = \"a\"\nexpected_verdict = \"b\"\n", "`eval`, its name must end in .json"),
         ("evals/cases.toml", "[[case]]\nwhat = \"Brew tea\"\n", "its name must end in .json"),
         (
             "evals/scenarios.json",
@@ -222,6 +223,10 @@ fn files_that_hold_no_cases_are_no_finding() {
         ("README.md", "# Evals\n\n## Prompt\n\nThe key of it.\n\n## Expected\n\nWhat is expected.\n"),
         ("graders/tone.md", "---\nname: tone\ndescription: Grades\n---\n\nGrade it.\n"),
         ("guide.md", "# Evals\n\nA prompt is what is asked.\n"),
+        (
+            "pairs.json",
+            r#"{"measured": {"scenarios": 4, "pass": 1}, "runs": [{"grades": [{"text": "It is tea", "pass": true}]}]}"#,
+        ),
         ("benchmark.json", r#"{"runs": [{"prompt": "a", "passed": true, "expectations": []}]}"#),
     ] {
         fixture = fixture.file(&format!("evals/{path}"), text);
