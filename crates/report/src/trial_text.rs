@@ -308,6 +308,11 @@ pub fn not_graded_either(id: &TrialId, problem: &TrialError, paint: Paint) -> St
             let stale = paint.on(Tone::Broken, "the recording is stale");
             format!("{name}: {stale} ({})\n", escape::line(&changed.join(", ")))
         }
+        TrialError::BadCase(problems) => {
+            let places: Vec<String> = problems.iter().map(|problem| problem.place.to_string()).collect();
+            let wrong = paint.on(Tone::Broken, "the case is wrong");
+            format!("{name}: {wrong} (as above: {})\n", escape::line(&places.join(", ")))
+        }
         problem => not_graded(id, problem, &RerunCommand::default(), paint).lines().take(1).collect::<String>() + "\n",
     }
 }

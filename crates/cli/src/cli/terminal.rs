@@ -14,6 +14,7 @@ use crate::report::progress::ProgressBoard;
 use crate::report::trial_text as report;
 use crate::report::trial_text::RerunCommand;
 use crate::run::context::RunContext;
+use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::{CaseInMode, TrialId};
@@ -125,16 +126,14 @@ impl Terminal {
                 let is_first = match problem {
                     TrialError::Stale { .. } => counts_first(&mut self.stale),
                     TrialError::NotRecorded => counts_first(&mut self.unrecorded),
+                    TrialError::BadCase(problems) => self.printed.insert(messages(problems)),
                     _ => true,
                 };
-                let text = if is_first {
-                    report::not_graded(id, problem, &self.rerun_command, self.paint)
-                } else {
-                    report::not_graded_either(id, problem, self.paint)
-                };
+                let whole = report::not_graded(id, problem, &self.rerun_command, self.paint);
                 // A problem of a case, or of its skill in a mode, is the same for each of its trials.
-                if self.printed.insert(text.clone()) {
-                    self.print(&text);
+                if self.printed.insert(whole.clone()) {
+                    let again = || report::not_graded_either(id, problem, self.paint);
+                    self.print(&if is_first { whole } else { again() });
                 }
             }
         }
@@ -219,6 +218,12 @@ impl Terminal {
         }
         self.erase();
     }
+}
+
+/// What is wrong, wherever it is.
+fn messages(problems: &[Diagnostic]) -> String {
+    let messages: Vec<&str> = problems.iter().map(|problem| &*problem.message).collect();
+    messages.join("\n")
 }
 
 /// Counts one more. Returns whether it is the first.

@@ -34,6 +34,21 @@ fn stale_and_missing_recordings_say_once_what_to_do() {
 }
 
 #[test]
+fn a_mistake_of_several_cases_is_shown_once_with_the_places_of_the_others() {
+    let stub = Stub::new(1, "");
+    stub.write("evals/triggers.json", r#"{"skill": "pot", "should_trigger": ["Tea, please", "Make some tea"]}"#);
+    let run = stub.run(&["run", "--replay"]);
+    assert_eq!(run.stdout.matches("error[unknown-skill]").count(), 1, "{}", run.stdout);
+    let again = "tasks/triggers-2/codex: the case is wrong (as above: evals/triggers.json:1:";
+    let other = "tasks/triggers-1/codex: the case is wrong (as above: evals/triggers.json:1:";
+    assert_ne!(run.stdout.contains(again), run.stdout.contains(other), "{}", run.stdout);
+    stub.write("evals/triggers.json", r#"{"skill": "pot", "should_trigger": ["Tea", "A tea", "My tea", "Our tea"]}"#);
+    let dry = stub.run(&["run", "--dry-run"]);
+    assert_eq!(dry.stdout.matches("error[unknown-skill]").count(), 1, "{}", dry.stdout);
+    assert!(dry.stdout.contains("\n4 errors\n"), "{}", dry.stdout);
+}
+
+#[test]
 fn ctrl_c_says_how_to_resume() {
     let stub = Stub::new(2, "sleep 60");
     let mut command = stub.command(&["run", "--run-id", "r"]);

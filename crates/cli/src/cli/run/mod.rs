@@ -41,7 +41,7 @@ use crate::settings::mode::Mode;
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
 use crate::store::{self, RunFolder};
-use crate::text::diagnostic::{Diagnostic, once};
+use crate::text::diagnostic::{Diagnostic, grouped, once};
 use crate::text::escape;
 use crate::text::name::Filters;
 use crate::trial::event::{EventListener, RunEvent};
@@ -363,7 +363,8 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     }
     if !estimate.problems.is_empty() {
         writeln!(out, "these cases would not run:")?;
-        out.write_all(diagnostics::render(&estimate.problems, paint(Stream::Output)).as_bytes())?;
+        let problems = grouped(estimate.problems);
+        out.write_all(diagnostics::render(&problems, paint(Stream::Output)).as_bytes())?;
     }
     Ok(exit)
 }
