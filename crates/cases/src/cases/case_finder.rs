@@ -377,10 +377,9 @@ impl CaseFinder<'_> {
             Some(UnreadFile { skill: index.skill_of(&path, self.catalog), problem })
         });
         let candidates: Vec<UnreadFile> = candidates.collect();
-        let is_named =
-            |file: &UnreadFile| candidates.iter().any(|named| named.problem.place.path == file.problem.place.path);
+        let named: BTreeSet<&Path> = candidates.iter().map(|file| &*file.problem.place.path).collect();
         let mut unread = unread::find(&self.repository.root, self.catalog, files, read);
-        unread.retain(|file| !is_named(file));
+        unread.retain(|file| !named.contains(&*file.problem.place.path));
         unread.extend(candidates);
         let orphans = unread::orphans(self.catalog, &self.cases);
         let mut broken_cases = Vec::new();
