@@ -207,7 +207,7 @@ impl Importer<'_> {
         let mut inputs = Inputs::default();
         // The old prompt, except for white space around it.
         inputs.add("prompt", case.prompt.as_bytes());
-        let skill = SkillMeta { name: trial.skill.clone(), slug: trial.slug.clone(), in_plugin: None };
+        let skill = SkillMeta { name: trial.skill.clone(), slug: trial.slug.clone(), ..SkillMeta::default() };
         let agent = AgentMeta { kind: AgentKind::default(), version: None, model: None, requested: None };
         let case = CaseMeta {
             id: trial.case.clone(),

@@ -271,7 +271,7 @@ impl LiveTrial<'_> {
         };
         let case = case_meta(case, timeout, settings.max_turns_of(case.max_turns));
         let in_plugin = self.plugin().map(|plugin| self.skill.name_in(plugin));
-        let skill = SkillMeta { name: skill.name.clone(), slug: skill.slug.clone(), in_plugin };
+        let skill = SkillMeta::of(skill, in_plugin);
         Meta {
             run_id: live.folder.id().to_owned(),
             mode: mode.name.clone(),

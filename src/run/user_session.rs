@@ -157,7 +157,7 @@ impl ReadSession {
         };
         let (version, model) = (session.version.clone(), session.model.clone());
         let agent = AgentMeta { kind: self.agent, version, model, requested: None };
-        let skill = SkillMeta { name: skill.name.clone(), slug: skill.slug.clone(), in_plugin: None };
+        let skill = SkillMeta::of(skill, None);
         Meta {
             run_id: NAME.to_owned(),
             mode: NAME.to_owned(),

@@ -281,12 +281,7 @@ impl CaseVerifier<'_> {
         let case = case_meta(case, case.timeout.unwrap_or(run.settings.timeout), case.max_turns);
         let agent = AgentMeta { kind: AgentKind::default(), version: None, model: None, requested: None };
         // Without skills, what is asked about the skill is not asked.
-        Meta::new(
-            SkillMeta { name: skill.name.clone(), slug: skill.slug.clone(), in_plugin: None },
-            case,
-            agent,
-            Delivery::None,
-        )
+        Meta::new(SkillMeta::of(skill, None), case, agent, Delivery::None)
     }
 
     fn of(self, kind: FaultKind, check: &Check) -> CheckFault {

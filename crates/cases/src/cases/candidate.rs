@@ -7,8 +7,9 @@ use std::path::Path;
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use crate::cases::case::evals_json::{case_lists, expectation_keys, list_names};
 use crate::cases::case::plugin_eval::{CASE, GRADERS, PROMPT};
+use crate::cases::case::prompts_csv::utf_16;
 use crate::cases::case::results::{is_result, plain};
-use crate::cases::case::tessl::{CRITERIA, TASK};
+use crate::cases::case::tessl::{CHECKLIST, CRITERIA, TASK};
 use crate::cases::case::{ForeignFiles, agentv, foreign_formats, promptfoo};
 use crate::cases::unread::is_part_of_case;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, slip};
@@ -105,8 +106,9 @@ impl Candidate<'_> {
         if self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")) {
             return markdown(self.path, self.bytes);
         }
-        let text = String::from_utf8_lossy(self.bytes);
-        if self.path.file_stem() == Path::new(CRITERIA).file_stem() {
+        // Half of the bytes of UTF-16 are zeros.
+        let text = String::from_utf8_lossy(self.bytes).replace('\0', "");
+        if self.path.file_stem() == Path::new(CRITERIA).file_stem() && is_checklist(self.path, self.bytes, &text) {
             let lacks = format!("`Tessl scenario`, {TASK} is missing next to it");
             return Some(unread(self.path, "a part of a case", &lacks));
         }
@@ -149,6 +151,9 @@ impl Candidate<'_> {
         if prompt.is_none() && !self.is_named() {
             return None;
         }
+        if let Some(problem) = utf_16(self.path, self.bytes).filter(|_| separator.is_some()) {
+            return Some(problem);
+        }
         let (format, lacks) = nearest_format(self.path, &keys)?;
         let message =
             format!("this file looks like cases and is not read: for the nearest format, `{format}`, {lacks}");
@@ -162,9 +167,15 @@ impl Candidate<'_> {
     /// Whether its name and its place say that it holds cases.
     fn is_named(&self) -> bool {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-        let word = stem.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let word = stem.rsplit(|c: char| !c.is_alphanumeric() && c != '.').next().unwrap_or_default();
         CASES.contains(&&*stem) || self.is_direct && NAMES.contains(&word.strip_suffix('s').unwrap_or(word))
     }
+}
+
+/// Whether a file that is named as the criteria of a scenario of Tessl holds some, or may.
+fn is_checklist(path: &Path, bytes: &[u8], text: &str) -> bool {
+    let is_broken = || path.ends_with(CRITERIA) && Document::new(path, bytes, Syntax::Json).root().is_none();
+    assignments(text).any(|key| key == CHECKLIST) || is_broken()
 }
 
 /// The problem of a Markdown file that is a case, or a part of one.
@@ -185,9 +196,10 @@ fn markdown(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
         return Some(unread(path, "a part of a case", &lacks));
     }
     let headings: HashSet<String> = body.lines().filter(|line| line.starts_with('#')).map(plain).collect();
-    let is_expected = |keys: &HashSet<String>| keys.iter().any(|key| is_expectation(key));
     let has_prompt = ["prompt", "query", "userprompt"].iter().any(|word| headings.contains(*word));
-    let is_case = is_expected(&options) || has_prompt && is_expected(&headings);
+    // Pages have other words of expectations, too.
+    let is_case = expectation_keys().any(|key| options.contains(key))
+        || has_prompt && headings.iter().any(|heading| heading.starts_with("expect"));
     let problem =
         || unread(path, "a case", &format!("`plugin eval`, the prompt must be in {PROMPT}, next to {GRADERS}/"));
     (is_case && !["readme", "skill"].contains(&&*stem)).then(problem)

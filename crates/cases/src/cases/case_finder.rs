@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::cases::candidate::Candidate;
 use crate::cases::case::{
     CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats, files_of_skill,
-    smoke,
+    foreign_formats, smoke,
 };
 use crate::cases::case_folders::is_direct;
 use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, evals_folder};
@@ -236,8 +236,14 @@ impl CaseFinder<'_> {
         self.catalog.problems.extend(findings);
         let (tasks, warning) = unread::harbor_tasks(&files.foreign);
         self.catalog.problems.extend(warning);
-        files.foreign.retain(|path| !path.ancestors().any(|folder| tasks.contains(folder)));
-        let foreign = self.once_for_each_skill(std::mem::take(&mut files.foreign), &index);
+        // Harbor's own files: the two of a task, and its directories. Other files next to them may be cases.
+        let is_own = |path: &PathBuf| {
+            let is_file = unread::HARBOR.iter().any(|name| path.ends_with(name));
+            path.ancestors().skip(if is_file { 1 } else { 2 }).any(|folder| tasks.contains(folder))
+        };
+        let (own, foreign): (Vec<_>, Vec<_>) = std::mem::take(&mut files.foreign).into_iter().partition(is_own);
+        let is_certain = |path: &Path| foreign_formats().any(|(_, files)| files.match_path(path) == Some(true));
+        let foreign = self.once_for_each_skill(foreign, &index);
         let (read, left): (Vec<_>, Vec<_>) = foreign
             .into_iter()
             .map(|path| (self.parse_foreign(&path, &index), path))
@@ -247,18 +253,20 @@ impl CaseFinder<'_> {
         for (parsed, path) in read.iter().filter_map(|(read, path)| Some((&read.as_ref()?.1, path))) {
             let of_file = parsed.claimed();
             let folder = path.parent().filter(|_| files.placed.contains(path));
-            let is_part = |part: &&PathBuf| *part != path && folder.is_some_and(|folder| part.starts_with(folder));
+            let is_inside = |part: &Path| folder.is_some_and(|folder| part.starts_with(folder) && part != folder);
+            let is_part = |part: &&PathBuf| *part != path && is_inside(part);
             parts.extend(of_file.iter().filter(is_part).cloned());
             claimed.extend(of_file);
         }
         for (read, path) in read {
             // A part of the cases of another file, as one that the agent gets, has none of its own.
-            if let Some((format, parsed)) = read.filter(|_| !parts.contains(&path)) {
+            let is_part = !is_certain(&path) && path.ancestors().any(|part| parts.contains(part));
+            if let Some((format, parsed)) = read.filter(|_| !is_part) {
                 self.add_foreign(format, &path, parsed, &index);
             }
             claimed.insert(path);
         }
-        claimed.extend(tasks);
+        claimed.extend(own);
         let is_claimed = |path: &Path| path.ancestors().any(|part| claimed.contains(part));
         let left = left.into_iter().filter(|path| files.placed.contains(path) && !is_claimed(path)).collect();
         self.add_unread(files, left, &claimed, &index);

@@ -49,7 +49,7 @@ const ENDINGS: [&str; 10] = ["json", "jsonl", "jsonc", "json5", "ndjson", "yaml"
 const MARKDOWN: [&str; 5] = ["case.md", INSTRUCTION, "prompt.md", "scenario.md", "task.md"];
 
 /// The files of a task of Harbor, which this program does not run.
-const HARBOR: &str = "task.toml";
+pub(super) const HARBOR: [&str; 2] = ["task.toml", INSTRUCTION];
 const INSTRUCTION: &str = "instruction.md";
 
 /// How deep is searched.
@@ -319,7 +319,7 @@ pub(super) fn harbor_tasks(files: &[PathBuf]) -> (BTreeSet<PathBuf>, Option<Diag
         let files = files.iter().filter(move |path| name_of(path) == name && !is_direct(path));
         files.filter_map(|path| path.parent()).map(Path::to_path_buf).collect::<BTreeSet<_>>()
     };
-    let tasks = &folders(HARBOR) & &folders(INSTRUCTION);
+    let tasks = &folders(HARBOR[0]) & &folders(INSTRUCTION);
     let warning = tasks.first().map(|first| {
         let names: Vec<String> = tasks.iter().map(|task| task.display().to_string()).collect();
         let message = format!("tasks of Harbor are not read: {}", cut::names(&names, MOST_NAMES));

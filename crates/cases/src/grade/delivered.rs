@@ -42,7 +42,12 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
     let is_described = matches!(evidence.meta.agent.kind, AgentKind::Custom(_));
     let mut is_open = offered.unseen && is_listed && !loaded && !is_described;
     // Nor does that say what the agent makes of a skill that others leave out.
-    let left_out = skill.may_be_left_out().filter(|_| offered.unseen && is_listed && is_described && ways.is_empty());
+    let left_out = evidence
+        .meta
+        .skill
+        .left_out
+        .as_deref()
+        .filter(|_| offered.unseen && is_listed && is_described && ways.is_empty());
     if let Some(what) = left_out {
         is_open = true;
         let fix = "nobody knows whether this agent offers such a skill; `skill-evals lint` says what to write";

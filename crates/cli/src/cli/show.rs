@@ -114,8 +114,11 @@ impl ShowArgs {
             return Ok(("the recordings".to_owned(), recorded));
         };
         let trials = named_runs::trials(root, &run)?;
-        if trials.is_empty() {
+        // What failed is shown first, and may be what is missing.
+        if self.name.is_none() && !run.is_live() {
             named_runs::check_trials(&run)?;
+        }
+        if trials.is_empty() {
             return Err(no_trials(run.id(), std::slice::from_ref(&run)).into());
         }
         Ok((format!("the run {}", run.id()), trials))

@@ -148,6 +148,10 @@ fn a_skill_that_agents_may_leave_out_proves_nothing_unless_the_agent_uses_it() {
             assert_eq!((p.0.as_str(), n.0.as_str()), (positive, negative), "{front} {turn}: {said}");
             let why = format!("its SKILL.md has {what}: nobody knows whether this agent offers such a skill");
             assert!(negative != "error" || p.1.contains(&why) && n.1.contains(&why), "{p:?} {n:?}");
+            // What the skill is like by now says nothing about the trial.
+            stub.write("skills/tidy/SKILL.md", &format!("---\nname: tidy\ndescription: Tidies up.\n---\n{body}"));
+            stub.run(&["grade", "r"]);
+            assert_eq!((graded(&stub, "p").0.as_str(), graded(&stub, "n").0.as_str()), (positive, negative), "{front}");
         }
     }
     // One of 0 bytes cannot even be used.

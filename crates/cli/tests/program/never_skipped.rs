@@ -88,6 +88,68 @@ fn lists_of_queries_that_should_and_should_not_trigger_are_cases_of_one_skill_or
     assert!(lines(&tea("evals/triggers.json", text))[0].contains("the key `at_least`"));
 }
 
+/// The lines of `list` of a repository with two skills and this file, and what `lint` says.
+fn of_two_skills(text: &str) -> (Vec<String>, String) {
+    let fixture = with_skills(&["skills/tea", "skills/other"]).file("evals/evals.json", text);
+    (lines(&fixture), fixture.run(&["lint"]).stdout)
+}
+
+#[test]
+fn lists_of_queries_hide_no_case_next_to_them_and_no_other_skill() {
+    let (cases, _) = of_two_skills(
+        r#"[{"skill": "tea", "prompt": "Brew", "expectations": ["x"]}, {"skill": "tea", "should_trigger": ["Make tea"]}]"#,
+    );
+    assert_eq!(cases.iter().filter(|line| line.starts_with("tea/evals-")).count(), 2, "{cases:?}");
+    for (text, said) in [
+        (
+            r#"{"skills": {"tea": {"should_trigger": ["a b"]}, "other": {"should_triger": ["c"]}}}"#,
+            "`prompt` is missing",
+        ),
+        (r#"{"skills": {"tea": {"should_trigger": ["a b"]}, "other": {"queries": ["c d"]}}}"#, "`prompt` is missing"),
+        (
+            r#"[{"skill": "tea", "should_trigger": ["a b"]}, {"skill": "other", "should_triger": ["c"]}]"#,
+            "`prompt` is missing",
+        ),
+        (r#"{"tea": {"should_trigger": ["a b"], "should_not_triger": ["c"]}}"#, "did you mean `should_not_trigger`?"),
+        (r#"{"tea": {"positive": ["a b"], "negative": ["c"]}, "othr": {"should_trigger": ["d"]}}"#, "skill `othr`"),
+        (r#"{"tea": {"should_trigger": ["a b"], "skill": "other"}}"#, "the key `skill`"),
+    ] {
+        let (_, lint) = of_two_skills(text);
+        assert!(lint.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{text}: {lint}");
+    }
+    let gone = tea("skills/tea/evals/triggers.json", r#"{"gone": {"should_trigger": ["Brew tea now"]}}"#);
+    assert!(gone.run(&["lint"]).stdout.contains("names the skill `gone`, which is not here"));
+    let tone = r#"{"skill_name": "tea", "evals": [{"prompt": "a", "expectations": ["b"]}],
+        "tone": {"positive": ["warm and kind"], "negative": ["cold"]}}"#;
+    assert_eq!(lines(&tea("evals/evals.json", tone)).len(), 1);
+}
+
+#[test]
+fn no_file_hides_cases_with_a_name_of_their_own() {
+    let cases =
+        r#"{"skill": "tea", "evals": [{"prompt": "a", "expectations": ["b"], "files": ["trigger-evals.json", "in"]}]}"#;
+    let fixture = tea("evals/tea/evals.json", cases)
+        .file("evals/tea/trigger-evals.json", r#"[{"query": "Brew tea", "should_trigger": true}]"#)
+        .file("evals/tea/in/cases.json", r#"[{"prompt": "a", "expectations": ["b"]}]"#)
+        .file("evals/tea/task.toml", "version = \"1.0\"\n")
+        .file("evals/tea/instruction.md", "Brew tea\n");
+    let found = lines(&fixture);
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn cases_in_utf_16_are_an_error_that_says_so() {
+    let utf_16 = |text: &str| format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let cases = r#"{"evals":[{"id":1,"prompt":"Brew tea","expectations":["x"]}]}"#;
+    for (path, text) in [
+        ("skills/tea/evals/brewing.json", cases),
+        ("evals/x.json", cases),
+        ("evals/cases.csv", "id,should_trigger,prompt\n1,true,Brew tea\n"),
+    ] {
+        assert!(named(path, utf_16(text)).contains("[not-utf8]"), "{path}");
+    }
+}
+
 #[test]
 fn a_file_whose_name_and_place_say_cases_is_an_error_if_nothing_reads_it() {
     for (path, text, said) in [
@@ -222,7 +284,14 @@ fn files_that_hold_no_cases_are_no_finding() {
         ("data/tests.json", r#"{"tests": ["a"]}"#),
         ("README.md", "# Evals\n\n## Prompt\n\nThe key of it.\n\n## Expected\n\nWhat is expected.\n"),
         ("graders/tone.md", "---\nname: tone\ndescription: Grades\n---\n\nGrade it.\n"),
-        ("guide.md", "# Evals\n\nA prompt is what is asked.\n"),
+        (
+            "guide.md",
+            "---\nreferences: [a]\ncheck: true\nsuccess_metric: b\nrubric: c\n---\n# Evals\n\nA prompt is asked.\n",
+        ),
+        ("METHODOLOGY.md", "# Method\n\n## Query\n\nWhat is asked.\n\n## Criteria\n\nWhat counts.\n"),
+        ("criteria.yaml", "tone: nice\n"),
+        ("tsconfig.test.json", r#"{"include": ["*.ts"]}"#),
+        ("docker-compose.test.yml", "services:\n  a: { command: [b] }\n"),
         (
             "pairs.json",
             r#"{"measured": {"scenarios": 4, "pass": 1}, "runs": [{"grades": [{"text": "It is tea", "pass": true}]}]}"#,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::settings::mode::{Delivery, SkillSelection};
 use crate::settings::{Isolation, ToolNames};
+use crate::skill::Skill;
 use crate::trace::Trace;
 use crate::trace::change::ChangeMeta;
 use crate::trace::description::DescriptionVisibility;
@@ -237,6 +238,17 @@ pub struct SkillMeta {
     /// Its name in the agent's list, `plugin:skill`, if the agent got it with its plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_plugin: Option<String>,
+    /// What of its front matter may keep an agent that nobody measured from offering it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
+}
+
+impl SkillMeta {
+    /// Of this skill as it is now.
+    pub fn of(skill: &Skill, in_plugin: Option<String>) -> Self {
+        let left_out = skill.may_be_left_out().map(str::to_owned);
+        Self { name: skill.name.clone(), slug: skill.slug.clone(), in_plugin, left_out }
+    }
 }
 
 /// A case without what it expects, except whether its skill should trigger.

@@ -35,7 +35,7 @@ pub(in crate::cases) const TASK: &str = "task.md";
 
 pub(in crate::cases) const CRITERIA: &str = "criteria.json";
 
-const CHECKLIST: &str = "checklist";
+pub(in crate::cases) const CHECKLIST: &str = "checklist";
 
 /// Files of a scenario that ask for nothing.
 const NOTES: [&str; 3] = ["README.md", "capability.txt", "scenario.json"];

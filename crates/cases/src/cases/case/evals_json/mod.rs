@@ -167,7 +167,13 @@ fn parse(
         document.duplicate_keys(root, &known);
     }
     for group in groups.iter().filter(|group| !std::ptr::eq(group.node, root)) {
-        let known: Vec<&str> = sides(group.node).map(|(entry, _)| &*entry.key).chain(SKILL).collect();
+        let own = sides(group.node).map(|(entry, _)| &*entry.key).collect::<Vec<_>>();
+        if own.is_empty() {
+            continue;
+        }
+        // The key of a group is the name of its skill.
+        let names = SKILL.into_iter().filter(|_| group.key.is_none());
+        let known: Vec<&str> = own.into_iter().chain(sides::KEYS).chain(names).collect();
         shared.extend(document.unsupported_keys(group.node, &known, &NOTES));
         document.duplicate_keys(group.node, &[]);
     }
@@ -192,16 +198,20 @@ struct Entry<'n> {
 /// The cases, in the order of their lists.
 fn entries<'n>(root: &'n Node, groups: &[sides::Group<'n>]) -> Vec<Entry<'n>> {
     let lists = LISTS.into_iter().filter_map(|key| root.get(key)?.elements());
-    // A list of groups is no list of cases.
-    let whole = root.elements().filter(|_| groups.is_empty());
-    let cases = whole.into_iter().chain(lists).flatten();
+    let is_group = |node: &Node| groups.iter().any(|group| std::ptr::eq(group.node, node));
+    let whole = root.elements().unwrap_or_default().iter().filter(|node| !is_group(node));
+    let cases = whole.chain(lists.flatten());
     let cases = cases.map(|node| Entry { node, should_trigger: None, skill: None });
     let of_group = |group: &sides::Group<'n>| {
-        let skill = group.skill;
-        let lists = sides(group.node).filter_map(|(entry, side)| Some((entry.value.elements()?, side)));
-        lists.flat_map(move |(nodes, side)| {
-            nodes.iter().map(move |node| Entry { node, should_trigger: Some(side), skill })
-        })
+        let (node, skill) = (group.node, group.skill);
+        let lists = sides(node).filter_map(|(entry, side)| Some((entry.value.elements()?, side)));
+        let queries = lists.flat_map(|(nodes, side)| nodes.iter().map(move |node| (node, Some(side))));
+        let mut queries: Vec<(&'n Node, Option<bool>)> = queries.collect();
+        if sides(node).next().is_none() {
+            // It is reported as a case without a prompt.
+            queries.push((node, None));
+        }
+        queries.into_iter().map(move |(node, should_trigger)| Entry { node, should_trigger, skill })
     };
     let entries: Vec<Entry<'n>> = cases.chain(groups.iter().flat_map(of_group)).collect();
     if entries.is_empty() && is_case(root) {

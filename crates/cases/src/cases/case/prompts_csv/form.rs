@@ -9,7 +9,7 @@ use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::source_text::ends_line;
 
 /// The problem of a file that is UTF-16, with a byte order mark or without.
-pub(super) fn utf_16(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
+pub(in crate::cases) fn utf_16(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
     // Without a mark, a header in UTF-16 begins with a letter or quote next to a zero byte.
     let is_unmarked = matches!(bytes, [0, c, ..] | [c, 0, ..] if c.is_ascii_graphic());
     let is_utf_16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || is_unmarked;

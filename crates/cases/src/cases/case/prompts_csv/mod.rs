@@ -22,6 +22,7 @@ use crate::text::problem_list::ProblemList;
 use crate::text::source_text::{SourceText, ends_line};
 
 pub use foreign::FORMAT as FOREIGN;
+pub(in crate::cases) use form::utf_16;
 use record::CsvRecord;
 pub use record::cell_range;
 pub use row::CsvRow;
