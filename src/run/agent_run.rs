@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::agent::{self, AgentCommand, Assignment, Place, WorkOwner};
 use crate::files::at::At;
-use crate::process::{self, Job, OutputListener, Reply};
+use crate::process::{self, CpuWait, Job, OutputListener, Reply};
 use crate::run::changes::made_during;
 use crate::run::live::Redactors;
 use crate::run::settled::{EvidenceSoFar, OutputSoFar, WatchedTrial};
@@ -143,7 +143,7 @@ impl AgentRun {
                 Err(trouble) => return Ok(not_started(trouble)),
             }
         }
-        let notify = Notify::new();
+        let (notify, cpu_wait) = (Notify::new(), Arc::new(CpuWait::default()));
         let (so_far, output) = evidence_so_far(job)?.unzip();
         let redactor = Arc::clone(&self.redactor);
         let messages = UserMessages::new(assignment, job.play, so_far.as_ref(), &redactor, reference);
@@ -152,6 +152,7 @@ impl AgentRun {
             env: command.env.clone(),
             folder: trial_env.start_directory(),
             timeout,
+            cpu_wait: Some(&cpu_wait),
             stdout: folder.trace(),
             appends: false,
             by_file: command.by_file.clone(),
@@ -167,7 +168,7 @@ impl AgentRun {
             on_answer,
             redactor: &redactor,
             dialogue: command.dialogue.take(),
-            silence: SilenceTimer::new(timeout),
+            silence: SilenceTimer::new(timeout, Arc::clone(&cpu_wait)),
             output,
             messages,
         };
@@ -227,11 +228,12 @@ fn run_all(
             ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
             break;
         };
-        let before = ending.duration_ms;
-        job.timeout = timeout.saturating_sub(Duration::from_millis(before));
+        let before = ending.clone();
+        job.timeout = timeout.saturating_sub(Duration::from_millis(before.counted_ms()));
         (job.start, job.appends, job.input) = (place.start(&command.program, next.args), true, next.input);
         ending = process::run(job, listener)?;
-        ending.duration_ms += before;
+        ending.duration_ms += before.duration_ms;
+        ending.cpu_wait_ms = ending.cpu_wait_ms.zip(before.cpu_wait_ms).map(|(wait, before)| wait + before);
     }
     Ok(ending)
 }

@@ -1,22 +1,26 @@
 //! How long an agent wrote nothing: shows what it was doing when its time was up.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::agent::WorkOwner;
+use crate::process::CpuWait;
 use crate::trial::evidence::Ending;
 
 /// Measures the silences of an agent.
 pub(super) struct SilenceTimer {
     started: Instant,
     timeout: Duration,
+    /// Does not count against the timeout.
+    cpu_wait: Arc<CpuWait>,
     last: Option<Instant>,
     /// The longest silence before an answer of the model. A silence of a tool says nothing about the model.
     longest: Duration,
 }
 
 impl SilenceTimer {
-    pub(super) fn new(timeout: Duration) -> Self {
-        Self { started: Instant::now(), timeout, last: None, longest: Duration::ZERO }
+    pub(super) fn new(timeout: Duration, cpu_wait: Arc<CpuWait>) -> Self {
+        Self { started: Instant::now(), timeout, cpu_wait, last: None, longest: Duration::ZERO }
     }
 
     pub(super) fn broken(&mut self, by: WorkOwner) {
@@ -24,7 +28,7 @@ impl SilenceTimer {
     }
 
     fn broken_at(&mut self, now: Instant, by: WorkOwner) {
-        let late = now - self.started > self.timeout;
+        let late = now - self.started > self.limit();
         match by {
             // What the agent writes while it is being ended is not work, and neither is its last word.
             WorkOwner::Other | WorkOwner::Waits(_) | WorkOwner::End if late => return,
@@ -46,13 +50,18 @@ impl SilenceTimer {
 
     /// Whether a wait that begins now lasts until the agent's timeout.
     pub(super) fn outlasts(&self, wait: Duration) -> bool {
-        self.started.elapsed() + wait >= self.timeout
+        self.started.elapsed() + wait >= self.limit()
+    }
+
+    /// The wall time that the agent has, as far as it is known.
+    fn limit(&self) -> Duration {
+        self.timeout + self.cpu_wait.get()
     }
 
     /// Adds the silences to the ending of an agent that timed out.
     pub(super) fn add_to(&self, ending: &mut Ending) {
         if let (true, Some(last)) = (ending.timed_out, self.last) {
-            let silent = self.timeout.saturating_sub(last - self.started);
+            let silent = self.limit().saturating_sub(last - self.started);
             let ms = |time: Duration| u64::try_from(time.as_millis()).ok();
             (ending.silent_ms, ending.longest_silence_ms) = (ms(silent), ms(self.longest));
         }
@@ -66,7 +75,7 @@ mod tests {
     /// The last and the longest silence, in seconds, of an agent with a timeout of 30 s and lines after these numbers
     /// of seconds.
     fn ending(lines: &[(u64, WorkOwner)]) -> (Option<u64>, Option<u64>) {
-        let mut silence = SilenceTimer::new(Duration::from_secs(30));
+        let mut silence = SilenceTimer::new(Duration::from_secs(30), Arc::default());
         for (after, by) in lines {
             silence.broken_at(silence.started + Duration::from_secs(*after), *by);
         }

@@ -85,6 +85,7 @@ impl SandboxedRun<'_> {
             env,
             folder: self.trial_env.start_directory(),
             timeout: self.timeout,
+            cpu_wait: None,
             // The collector has it.
             stdout: PathBuf::from("/dev/null"),
             appends: false,
@@ -180,7 +181,12 @@ impl OutputCollector<'_> {
         more_time: &str,
     ) -> Result<ProgramEnding, String> {
         if let Some(trouble) = &ending.trouble {
-            return Err(format!("it could not be started: {}", trouble.detail));
+            let why = if trouble.kind == TroubleKind::CouldNotStart {
+                "it could not be started"
+            } else {
+                trouble.kind.as_str()
+            };
+            return Err(format!("{why}: {}", trouble.detail));
         }
         if ending.timed_out {
             return Err(format!("it did not end within {:.0} s; {more_time}", timeout.as_secs_f64()));

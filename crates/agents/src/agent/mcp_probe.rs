@@ -103,6 +103,7 @@ impl ServerCommand {
             env,
             folder: trial_env.start_directory(),
             timeout: TIMEOUT,
+            cpu_wait: None,
             stdout: trial_env.control().join("server-stdout"),
             appends: false,
             by_file: None,

@@ -8,6 +8,7 @@
 //! kills them.
 
 pub mod background;
+mod clock;
 pub mod container;
 pub mod git;
 pub mod held;
@@ -16,6 +17,7 @@ mod line_buffer;
 pub mod open_files;
 mod output;
 pub mod run_to_end;
+mod runner_end;
 mod sealed_input;
 #[cfg(target_os = "linux")]
 mod seccomp;
@@ -43,14 +45,16 @@ use std::time::{Duration, Instant};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Notify, watch};
 
-use crate::files::bounded;
 use crate::settings;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
+pub use clock::CpuWait;
+use clock::ProgramClock;
 use interrupt::RegisteredTree;
 use line_buffer::LineBuffer;
 use output::{BoundedFile, ListenerState, StdoutReader, StdoutSource, pump};
+use runner_end::{RunnerEnd, notified, overdue, time_is_up};
 use sealed_input::sealed_input;
 pub use start::Start;
 use supervised::SupervisedProgram;
@@ -78,8 +82,10 @@ pub struct Job<'a> {
     pub env: BTreeMap<OsString, OsString>,
     /// Its working directory, which may be in a room: only the system resolves it.
     pub folder: OsString,
-    /// Maximum duration.
+    /// Maximum duration, without the time that it waits for a CPU.
     pub timeout: Duration,
+    /// Gets the time that it waits for a CPU while it runs.
+    pub cpu_wait: Option<&'a CpuWait>,
     /// The file for its standard output.
     pub stdout: PathBuf,
     /// Whether the output is added to the files.
@@ -184,34 +190,6 @@ pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Endin
     Ok(ending)
 }
 
-/// Returns when `notify` is notified; never if there is none.
-async fn notified(notify: Option<&Notify>) {
-    match notify {
-        Some(notify) => notify.notified().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Returns when the program has had this time, besides what it waited for its listener.
-async fn time_is_up(state: watch::Receiver<ListenerState>, timeout: Duration) {
-    let started = Instant::now();
-    loop {
-        let left = (timeout + state.borrow().waited).saturating_sub(started.elapsed());
-        if left.is_zero() {
-            return;
-        }
-        tokio::time::sleep(left).await;
-    }
-}
-
-/// Returns when the program has had this time to exit since it has no more output.
-async fn overdue(mut state: watch::Receiver<ListenerState>, patience: Option<Duration>) {
-    match patience {
-        Some(patience) if state.wait_for(|state| state.over).await.is_ok() => tokio::time::sleep(patience).await,
-        _ => std::future::pending().await,
-    }
-}
-
 /// The end of the stored standard error, on one line.
 fn last_words(stderr: &Path) -> Option<String> {
     let mut file = File::open(stderr).ok()?;
@@ -257,6 +235,9 @@ async fn run_to_end(
     let errors = BoundedFile::new(stderr, job.redactor.stream(), MAX_STDERR);
     let pumps = pump(pipes.output, pipes.errors, output, errors, opening, is_ended);
     let grace = if job.works_on { SETTLE } else { GRACE };
+    // The processes of a container are not below its client.
+    let leader = Some(tree.tree()).filter(|tree| !matches!(tree.holder, TreeHolder::Container(_)));
+    let mut clock = ProgramClock::new(leader.map(|tree| tree.leader), job.cpu_wait);
     let running = RunningProgram {
         program,
         pumps: Box::pin(pumps),
@@ -266,10 +247,15 @@ async fn run_to_end(
         tree: &tree,
         grace,
     };
-    let mut ending = running.finish(job.timeout, job.settled, patience).await?;
+    let mut ending = running.finish((&mut clock, job.timeout), job.settled, patience).await?;
     let worked = started.elapsed().saturating_sub(waited.borrow().waited);
-    ending.duration_ms = u64::try_from(worked.as_millis()).unwrap_or(u64::MAX);
+    ending.duration_ms = millis(worked);
+    ending.cpu_wait_ms = clock.waited().map(millis);
     Ok(ending)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The runner's ends of a program's pipes.
@@ -376,50 +362,41 @@ impl RunningProgram<'_> {
     /// Waits for the program's end, or ends it. Nothing of its tree is left after that.
     async fn finish(
         mut self,
-        timeout: Duration,
+        (clock, timeout): (&mut ProgramClock<'_>, Duration),
         settled: Option<&Notify>,
         patience: Option<Duration>,
     ) -> io::Result<Ending> {
         let started = Instant::now();
-        let deadline = time_is_up(self.listener.clone(), timeout);
+        let deadline = time_is_up(self.listener.clone(), clock, timeout);
         let overdue = overdue(self.listener.clone(), patience);
         tokio::pin!(deadline, overdue);
-        let mut timed_out = false;
-        let mut is_settled = false;
-        let mut interrupted = false;
+        let mut end = None;
         let mut status = loop {
-            tokio::select! {
+            let by_runner = tokio::select! {
                 status = self.program.wait() => break Some(status?),
                 result = &mut self.pumps, if self.pump_result.is_none() => {
                     let failed = result.is_err();
                     self.pump_result = Some(result);
                     // Nobody would see what the program does from now on, and it costs money.
-                    if failed {
-                        break None;
+                    if !failed {
+                        continue;
                     }
+                    RunnerEnd::Output
                 }
-                () = &mut deadline => {
-                    timed_out = true;
-                    break None;
+                end = &mut deadline => end,
+                () = &mut overdue => RunnerEnd::Timeout,
+                () = notified(settled) => RunnerEnd::Settled,
+                Ok(state) = self.listener.wait_for(|state| state.enough || state.too_much) => {
+                    if state.too_much { RunnerEnd::TooMuchOutput } else { RunnerEnd::Output }
                 }
-                () = &mut overdue => {
-                    timed_out = true;
-                    break None;
-                }
-                () = notified(settled) => {
-                    is_settled = true;
-                    break None;
-                }
-                Ok(_) = self.listener.wait_for(|state| state.enough || state.too_much) => break None,
-                () = interrupt::wait() => {
-                    interrupted = true;
-                    break None;
-                }
-            }
+                () = interrupt::wait() => RunnerEnd::Interrupt,
+            };
+            end = Some(by_runner);
+            break None;
         };
-        if interrupted {
+        if end == Some(RunnerEnd::Interrupt) {
             status = self.let_end().await?;
-            interrupted = status.is_none();
+            end = end.filter(|_| status.is_none());
         }
         let status = match status {
             Some(status) => {
@@ -437,17 +414,12 @@ impl RunningProgram<'_> {
             Some(result) => result?,
             None => self.pumps.as_mut().await?,
         }
-        let trouble = self.trouble(interrupted);
-        let (exit_code, signal) = (status.code(), status.signal());
-        Ok(Ending { exit_code, signal, timed_out, settled: is_settled, trouble, ..Ending::default() })
-    }
-
-    fn trouble(&self, interrupted: bool) -> Option<Trouble> {
-        if interrupted {
-            return Some(Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
-        }
-        let why = format!("it wrote more than {} to standard output, and was ended", bounded::bytes(MAX_STDOUT));
-        self.listener.borrow().too_much.then(|| Trouble::new(TroubleKind::Unobservable, why))
+        let trouble = end.and_then(|end| end.trouble(timeout));
+        // If the runner had to end it, its status is of the runner's doing.
+        let own = Some(status).filter(|_| trouble.is_none());
+        let (exit_code, signal) = own.map_or((None, None), |status| (status.code(), status.signal()));
+        let (timed_out, settled) = (end == Some(RunnerEnd::Timeout), end == Some(RunnerEnd::Settled));
+        Ok(Ending { exit_code, signal, timed_out, settled, trouble, ..Ending::default() })
     }
 
     /// Waits for the program's end while its output is copied.

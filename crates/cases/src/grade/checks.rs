@@ -226,15 +226,19 @@ fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {
     if evidence.meta.is_user_session() {
         return CheckAnswer::new(Status::Unknown, expected, "a session does not show how long it took");
     }
-    let took = format!("{:.1} s", std::time::Duration::from_millis(ending.duration_ms).as_secs_f64());
+    let took = ending.took();
     // If the agent was done, and its program was ended before the timeout because it did not exit, it was in time.
-    let is_early = ending.duration_ms < evidence.meta.case.timeout_s.saturating_mul(1_000);
+    let is_early = ending.counted_ms() < evidence.meta.case.timeout_s.saturating_mul(1_000);
     let is_done = evidence.trace.progress == AgentProgress::Done && !ending.went_on();
     let holds = !ending.timed_out || (is_early && is_done);
     let found = match (ending.timed_out, holds) {
         (false, _) => took,
         (true, true) => format!("done, but the program did not exit and was ended after {took}"),
-        (true, false) => format!("ended by the timeout after {took}; `timeout_s` sets it"),
+        (true, false) => {
+            let unknown =
+                if ending.cpu_wait_ms.is_none() { "; whether it waited for a CPU is not known here" } else { "" };
+            format!("ended by the timeout after {took}; `timeout_s` sets it{unknown}")
+        }
     };
     CheckAnswer::holds(holds, expected, found)
 }

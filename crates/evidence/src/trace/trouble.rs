@@ -24,6 +24,8 @@ pub enum TroubleKind {
     Crashed,
     /// The model did not answer before the timeout.
     NoAnswer,
+    /// The agent waited for a CPU for so long that its time limit says nothing about it.
+    MachineTooSlow,
     /// The user ended the run.
     Interrupted,
     /// The skills were not made available as the mode requires.
@@ -53,6 +55,7 @@ impl TroubleKind {
             TroubleKind::Provider => "the provider failed",
             TroubleKind::Crashed => "the agent crashed",
             TroubleKind::NoAnswer => "the model did not answer",
+            TroubleKind::MachineTooSlow => "the machine was too slow",
             TroubleKind::Interrupted => "interrupted",
             TroubleKind::NotDelivered => "the skill was not delivered as the mode says",
             TroubleKind::Unobservable => "the evidence does not show what was asked",

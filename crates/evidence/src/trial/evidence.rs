@@ -388,6 +388,9 @@ pub struct Ending {
     pub last_words: Option<String>,
     /// Wall time from start to end in milliseconds.
     pub duration_ms: u64,
+    /// How much of it the program waited for a CPU, in milliseconds; absent if the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_wait_ms: Option<u64>,
     /// How long it had been silent at its timeout, in milliseconds; 0 if it wrote something even while it was ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_ms: Option<u64>,
@@ -397,6 +400,21 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// The time that limits apply to, in milliseconds: without the wait for a CPU, which is the machine's.
+    pub fn counted_ms(&self) -> u64 {
+        self.duration_ms.saturating_sub(self.cpu_wait_ms.unwrap_or_default())
+    }
+
+    /// How long it took, for people: `12.3 s`, and how much of that it waited for a CPU if that is more than a tenth of a second.
+    pub fn took(&self) -> String {
+        let seconds = |ms: u64| Duration::from_millis(ms).as_secs_f64();
+        let took = format!("{:.1} s", seconds(self.duration_ms));
+        match self.cpu_wait_ms {
+            Some(wait @ 100..) => format!("{took}, of which it waited {:.1} s for a CPU", seconds(wait)),
+            _ => took,
+        }
+    }
+
     /// Whether it was still writing at its timeout and while it was ended.
     pub fn went_on(&self) -> bool {
         self.timed_out && self.silent_ms == Some(0)

@@ -58,6 +58,7 @@ pub(super) fn version(program: &Path, assignment: &Assignment<'_>) -> Result<Str
         env,
         folder: trial_env.start_directory(),
         timeout: PATIENCE,
+        cpu_wait: None,
         stdout: stdout.clone(),
         appends: false,
         by_file: None,

@@ -163,9 +163,8 @@ fn time(subject: &GradingInput<'_>, most: Duration) -> CheckAnswer {
         let found = "a session does not show how long it took";
         return CheckAnswer::new(Status::Unknown, expected, found);
     }
-    let took = Duration::from_millis(meta.ending.duration_ms);
-    let found = format!("{:.1} s", took.as_secs_f64());
-    subject.at_end(took <= most, expected, found)
+    let counted = Duration::from_millis(meta.ending.counted_ms());
+    subject.at_end(counted <= most, expected, meta.ending.took())
 }
 
 fn turns(subject: &GradingInput<'_>, most: u64) -> CheckAnswer {

@@ -53,10 +53,7 @@ pub fn compare(args: &CompareArgs) -> CliResultOf<Option<ComparisonResults>> {
             result_files::of_two_arms(one, &args.mode).map_err(|problem| format!("{}: {problem}", args.what[0]))?
         }
         _ if !args.mode.is_empty() => return Err("--mode chooses sides of one file; leave it out".into()),
-        (_, files) => {
-            let [a, b] = [0, 1].map(|at| result_files::of_files(&args.what[at], &files[at]));
-            [a, b]
-        }
+        (_, files) => result_files::of_two_files([&args.what[0], &args.what[1]], [&files[0], &files[1]]),
     };
     let results = |side: &ResultSide| SideResults { counts: side.counts.clone(), ..SideResults::default() };
     let labels = (a.label.clone(), b.label.clone());

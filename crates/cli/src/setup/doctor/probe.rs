@@ -109,6 +109,7 @@ impl Probes<'_> {
             env: variables(environment),
             folder: environment.start_directory(),
             timeout: PATIENCE,
+            cpu_wait: None,
             stdout: stdout.clone(),
             appends: false,
             by_file: None,

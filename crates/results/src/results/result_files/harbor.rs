@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::{ResultFormat, ResultRow, TrialResult, document, objects};
+use super::endings::is_of_agent;
+use super::{ResultFormat, ResultRow, TrialResult, document, objects, stated};
 
 pub const TRIAL: ResultFormat = ResultFormat {
     name: "Harbor",
@@ -29,9 +30,6 @@ pub const SKILLSBENCH: ResultFormat = ResultFormat {
     mean_of_cases: false,
     read: skillsbench,
 };
-
-/// An agent that ran out of time has failed; every other exception is one of the machinery.
-const TIMEOUT: &str = "AgentTimeoutError";
 
 #[derive(Deserialize)]
 struct Trial {
@@ -82,9 +80,10 @@ fn trial(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
 
 fn result(reward: Option<f64>, exception: Option<&str>) -> TrialResult {
     match (reward, exception) {
-        (None, Some(TIMEOUT)) => TrialResult::Fail,
-        (Some(reward), None | Some(TIMEOUT)) => TrialResult::of(reward >= 1.0),
-        _ => TrialResult::Error,
+        (_, Some(exception)) if !is_of_agent(exception) => TrialResult::Error,
+        (None, Some(_)) => TrialResult::Fail,
+        (Some(reward), _) => TrialResult::of(reward >= 1.0),
+        (None, None) => TrialResult::Error,
     }
 }
 
@@ -95,6 +94,8 @@ struct Job {
 
 #[derive(Deserialize)]
 struct Stats {
+    #[serde(default)]
+    n_trials: Option<u64>,
     evals: BTreeMap<String, EvalStats>,
 }
 
@@ -108,7 +109,9 @@ struct EvalStats {
 
 fn job(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let job: Job = document(bytes)?;
-    Ok(job.stats.evals.iter().flat_map(|(side, stats)| of_eval(side, stats)).collect())
+    let rows: Vec<ResultRow> = job.stats.evals.iter().flat_map(|(side, stats)| of_eval(side, stats)).collect();
+    stated("trials", job.stats.n_trials, rows.len())?;
+    Ok(rows)
 }
 
 fn of_eval(side: &str, stats: &EvalStats) -> Vec<ResultRow> {

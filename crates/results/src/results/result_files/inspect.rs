@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ResultFormat, ResultRow, TrialResult, document, plain};
+use super::{ResultFormat, ResultRow, TrialResult, document, plain, stated};
 
 pub const FORMAT: ResultFormat =
     ResultFormat { name: "Inspect", keys: &["eval", "status", "samples"], with: None, mean_of_cases: true, read };
@@ -14,10 +14,20 @@ pub const FORMAT: ResultFormat =
 struct Log {
     eval: Eval,
     samples: Vec<Sample>,
+    #[serde(default)]
+    results: Option<Results>,
+}
+
+#[derive(Deserialize)]
+struct Results {
+    #[serde(default)]
+    total_samples: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Eval {
+    #[serde(default)]
+    task: String,
     model: String,
     /// Older logs have none.
     #[serde(default)]
@@ -40,13 +50,18 @@ struct Sample {
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let log: Log = document(bytes)?;
+    stated(
+        "samples",
+        log.results.and_then(|results| results.total_samples).filter(|total| *total > 0),
+        log.samples.len(),
+    )?;
     let first = log.eval.scorers.iter().flatten().next().map(|scorer| scorer.name.as_str());
     let row = |sample: &Sample| {
         let all = sample.scores.as_ref();
         let shown = all.and_then(|all| first.and_then(|name| all.get(name)).or_else(|| all.values().next()));
         let score = shown.and_then(|score| number(score.get("value")?)).filter(|_| sample.error.is_none());
         let result = score.map_or(TrialResult::Error, |score| TrialResult::of(score >= 1.0));
-        ResultRow::trial(plain(&sample.id), &log.eval.model, result, score)
+        ResultRow::trial(plain(&sample.id), &log.eval.model, result, score).within(&log.eval.task)
     };
     Ok(log.samples.iter().map(row).collect())
 }

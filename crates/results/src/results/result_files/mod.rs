@@ -5,6 +5,7 @@
 
 mod agentv;
 mod coder_eval;
+mod endings;
 mod harbor;
 mod inspect;
 mod junit;
@@ -29,7 +30,7 @@ use crate::decide::CaseCount;
 use crate::stats::proportion::Rate;
 use crate::stats::special::real;
 use shape::Shape;
-pub use sides::{ResultSide, of_files, of_two_arms};
+pub use sides::{ResultSide, of_two_arms, of_two_files};
 
 /// How a tool writes its results.
 #[derive(Debug)]
@@ -79,6 +80,8 @@ pub const FORMATS: [&ResultFormat; 14] = [
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultRow {
     pub case: String,
+    /// What the tool has cases in, as a task or a suite: another one may have a case of the same name. Empty if there is none.
+    pub suite: String,
     /// A version, a model or a provider; empty if a file has only one.
     pub side: String,
     pub counts: CaseCount,
@@ -113,9 +116,19 @@ impl ResultRow {
         };
         let own = (result != TrialResult::Error).then_some(if passed == 1 { 1.0 } else { 0.0 });
         let score = score.filter(|score| score.is_finite()).or(own);
-        Self { case, side: side.to_owned(), counts, scored: u64::from(score.is_some()), score: score.unwrap_or(0.0) }
+        let (suite, side) = (String::new(), side.to_owned());
+        Self { case, suite, side, counts, scored: u64::from(score.is_some()), score: score.unwrap_or(0.0) }
     }
 }
+
+impl ResultRow {
+    fn within(self, suite: &str) -> Self {
+        Self { suite: suite.to_owned(), ..self }
+    }
+}
+
+/// The longest name of a case that is taken in, in characters.
+const LONGEST_NAME: usize = 4_000;
 
 /// The results in a file.
 #[derive(Clone, Debug)]
@@ -142,7 +155,21 @@ pub fn read(bytes: &[u8]) -> Result<ResultFile, String> {
         let (case, score) = (&row.case, row.score);
         return Err(format!("{}: {case} has the score {score}; expected 0 to 1, of which 1 passes", format.name));
     }
+    if let Some(row) = rows.iter().find(|row| row.case.chars().count() + row.suite.chars().count() > LONGEST_NAME) {
+        let start: String = row.case.chars().take(60).collect();
+        return Err(format!("{}: the name of a case has more than {LONGEST_NAME} characters: {start}…", format.name));
+    }
     Ok(ResultFile { format, rows })
+}
+
+/// Checks how many there are of `what` against what the file itself says.
+fn stated(what: &str, stated: Option<u64>, found: usize) -> Result<(), String> {
+    match stated {
+        Some(stated) if stated != found as u64 => Err(format!(
+            "the file says that it has {stated} {what}, and {found} are in it: it is not whole, or was changed"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Without the mark with which some programs begin UTF-8.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{FORMATS, ResultFile, ResultSide, TABLE, of_files, of_two_arms, plugin_eval, read};
+use super::{FORMATS, ResultFile, ResultSide, TABLE, of_two_arms, of_two_files, plugin_eval, read};
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseCount, Rule, SideCounts, fixed};
 use crate::stats::proportion::Rate;
@@ -257,7 +257,10 @@ fn sides(files: Files) -> [ResultSide; 2] {
     let read = |text: String| -> ResultFile { read(text.as_bytes()).expect(&text) };
     match files {
         Files::One(text) => of_two_arms(&[read(text)], &[]).expect("two sides"),
-        Files::Two(sides) => sides.map(|texts| of_files("", &texts.into_iter().map(read).collect::<Vec<_>>())),
+        Files::Two(sides) => {
+            let [a, b] = sides.map(|texts| texts.into_iter().map(read).collect::<Vec<_>>());
+            of_two_files(["", ""], [&a, &b])
+        }
     }
 }
 

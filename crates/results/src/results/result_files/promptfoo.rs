@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ResultFormat, ResultRow, TrialResult, document};
+use super::endings::is_of_agent;
+use super::{ResultFormat, ResultRow, TrialResult, document, stated};
 
 pub const FORMAT: ResultFormat =
     ResultFormat { name: "promptfoo", keys: &["evalId", "results"], with: None, mean_of_cases: false, read };
@@ -24,6 +25,16 @@ struct Output {
 #[derive(Deserialize)]
 struct Results {
     results: Vec<TestResult>,
+    #[serde(default)]
+    stats: Option<Stats>,
+}
+
+#[derive(Deserialize)]
+struct Stats {
+    successes: u64,
+    failures: u64,
+    #[serde(default)]
+    errors: u64,
 }
 
 #[derive(Deserialize)]
@@ -32,6 +43,8 @@ struct TestResult {
     success: bool,
     #[serde(default)]
     failure_reason: Option<u64>,
+    #[serde(default)]
+    error: Option<String>,
     provider: Provider,
     #[serde(default)]
     prompt_idx: u64,
@@ -75,7 +88,8 @@ impl TestResult {
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
-    let mut tests = document::<Output>(bytes)?.results.results;
+    let Results { results: mut tests, stats } = document::<Output>(bytes)?.results;
+    stated("results", stats.map(|stats| stats.successes + stats.failures + stats.errors), tests.len())?;
     // The results are in the order in which they came.
     tests.sort_by_key(|test| test.prompt_idx);
     // A repeated test has the same description and variables. A description may stand for several tests.
@@ -97,7 +111,8 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
             1 => provider.to_owned(),
             _ => format!("{provider} prompt {}", test.prompt_idx),
         };
-        let is_error = test.failure_reason == Some(THREW);
+        let is_own = test.error.as_deref().is_some_and(is_of_agent);
+        let is_error = test.failure_reason == Some(THREW) && !is_own;
         let result = if is_error { TrialResult::Error } else { TrialResult::of(test.success) };
         // The headline of promptfoo is the share that passed, of errors too.
         let score = is_error.then_some(0.0);

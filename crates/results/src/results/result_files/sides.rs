@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ResultFile;
+use super::{ResultFile, ResultRow};
 use crate::decide::SideCounts;
 use crate::stats::permutation::{self, CaseScores, ScoreDifference};
 
@@ -47,9 +47,9 @@ impl ResultSide {
         permutation::difference(&cases)
     }
 
-    fn add(&mut self, file: &ResultFile, is_of: impl Fn(&str) -> bool, with_side: bool) {
+    fn add(&mut self, file: &ResultFile, is_of: impl Fn(&str) -> bool, naming: CaseNaming) {
         for row in file.rows.iter().filter(|row| is_of(&row.side)) {
-            let case = if with_side { format!("{}/{}", row.case, row.side) } else { row.case.clone() };
+            let case = naming.name(row);
             let scores = self.scores.entry(case.clone()).or_default();
             *scores = (scores.0 + row.scored, scores.1 + row.score);
             if (row.scored, row.counts.rate.trials) == (1, 1) {
@@ -65,16 +65,42 @@ impl ResultSide {
     }
 }
 
-/// Files that are one side together. If they have several sides of their own, the one with the skills stands for them; without such
-/// a side, a case on another side is another case.
-pub fn of_files(label: &str, files: &[ResultFile]) -> ResultSide {
+/// What besides its name tells a case from others.
+#[derive(Clone, Copy, Debug, Default)]
+struct CaseNaming {
+    with_suite: bool,
+    with_side: bool,
+}
+
+impl CaseNaming {
+    fn name(self, row: &ResultRow) -> String {
+        let suite = Some(&row.suite).filter(|suite| self.with_suite && !suite.is_empty());
+        let side = Some(&row.side).filter(|_| self.with_side);
+        suite.into_iter().chain([&row.case]).chain(side).cloned().collect::<Vec<_>>().join("/")
+    }
+}
+
+/// Two sides of files. If those of a side have several sides of their own, the one with the skills stands for them; without such a
+/// side, a case on another side is another case. Cases of several suites are told apart by these.
+pub fn of_two_files(labels: [&str; 2], files: [&[ResultFile]; 2]) -> [ResultSide; 2] {
+    let with_suite = files.iter().any(|files| has_suites(files));
+    [(labels[0], files[0]), (labels[1], files[1])].map(|(label, files)| of_files(label, files, with_suite))
+}
+
+fn of_files(label: &str, files: &[ResultFile], with_suite: bool) -> ResultSide {
     let mut side = ResultSide { label: label.to_owned(), ..ResultSide::default() };
     let names = names(files);
     for file in files {
         let with = file.format.with.filter(|with| names.contains(with));
-        side.add(file, |name| with.is_none_or(|with| with == name), with.is_none() && names.len() > 1);
+        let naming = CaseNaming { with_suite, with_side: with.is_none() && names.len() > 1 };
+        side.add(file, |name| with.is_none_or(|with| with == name), naming);
     }
     side
+}
+
+/// Whether the cases are of several suites.
+fn has_suites(files: &[ResultFile]) -> bool {
+    files.iter().flat_map(|file| &file.rows).map(|row| &row.suite).collect::<BTreeSet<_>>().len() > 1
 }
 
 /// The sides in these files, the baseline first: those that are `chosen` by name, or all, if they are two.
@@ -97,7 +123,7 @@ pub fn of_two_arms(files: &[ResultFile], chosen: &[String]) -> Result<[ResultSid
     Ok(sides.map(|name| {
         let mut side = ResultSide { label: name.to_owned(), ..ResultSide::default() };
         for file in files {
-            side.add(file, |of| of == name, false);
+            side.add(file, |of| of == name, CaseNaming { with_suite: has_suites(files), with_side: false });
         }
         side
     }))

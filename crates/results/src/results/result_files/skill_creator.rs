@@ -16,6 +16,14 @@ pub const FORMAT: ResultFormat = ResultFormat {
 #[derive(Deserialize)]
 struct Benchmark {
     runs: Vec<Run>,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    skill_name: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -36,11 +44,12 @@ struct RunResult {
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let benchmark: Benchmark = document(bytes)?;
+    let skill = benchmark.metadata.skill_name.as_deref().unwrap_or_default();
     let row = |run: &Run| {
         let graded = run.result.as_ref().filter(|result| result.total != Some(0));
         let result = graded.map_or(TrialResult::Error, |result| TrialResult::of(result.pass_rate >= 1.0));
         let score = run.result.as_ref().map(|result| result.pass_rate);
-        ResultRow::trial(plain(&run.eval_id), &run.configuration, result, score)
+        ResultRow::trial(plain(&run.eval_id), &run.configuration, result, score).within(skill)
     };
     let mut rows: Vec<ResultRow> = benchmark.runs.iter().map(row).collect();
     // The benchmark names the new side first.

@@ -22,7 +22,7 @@ fn rows(side: &str, counts: SideCounts) -> Vec<ResultRow> {
     let row = |(case, counts): (String, crate::decide::CaseCount)| {
         #[expect(clippy::cast_precision_loss, reason = "a count of trials is below 2^32")]
         let score = counts.rate.passed as f64;
-        ResultRow { case, side: side.to_owned(), counts, scored: counts.rate.trials, score }
+        ResultRow { case, suite: String::new(), side: side.to_owned(), counts, scored: counts.rate.trials, score }
     };
     counts.into_iter().map(row).collect()
 }

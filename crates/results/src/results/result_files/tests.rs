@@ -14,7 +14,13 @@ fn one(text: &str) -> Vec<String> {
 /// The same of files on a side.
 fn side(texts: &[&str]) -> Vec<String> {
     let files: Vec<ResultFile> = texts.iter().map(|text| read(text.as_bytes()).expect("a result file")).collect();
-    lines(&of_files("", &files))
+    lines(&whole(&files))
+}
+
+/// Files that are one side.
+fn whole(files: &[ResultFile]) -> ResultSide {
+    let [side, _] = of_two_files(["", ""], [files, files]);
+    side
 }
 
 fn lines(side: &ResultSide) -> Vec<String> {
@@ -58,6 +64,52 @@ fn promptfoo_has_a_side_for_each_provider() {
     let turned = turned.replacen(r#"{"task": "greet"}"#, r#"{"to": "Ada", "task": "greet"}"#, 1);
     assert!(one(&turned)[1].ends_with("new 0/1+1"), "the order of variables makes no other test: {:?}", one(&turned));
     assert_eq!(one(PROMPTFOO)[0], "greets {\"task\":\"shout\"} old 1/1+0", "a description may stand for several tests");
+}
+
+/// Nine trials with the plugin, of which one ran out of time, one out of turns, and one broke a rule of a mock; each as Claude Code
+/// 2.1.332 writes it. A provider's error, a mock that did not answer and a cost ceiling are nobody's result.
+#[test]
+fn claude_plugin_eval_counts_what_the_agent_did_itself_and_nothing_else() {
+    let run = |passed: bool, more: &str| format!(r#"{{"score": {}, "passed": {passed}{more}}}"#, u8::from(passed));
+    let with = [
+        run(true, r#", "error": null"#),
+        run(false, r#", "error": "timed out after 300s""#),
+        run(true, r#", "error": "timed out after 300s""#),
+        run(false, r#", "error": "exit 1: Reached maximum number of turns (10)""#),
+        run(false, r#", "error": null, "aborted": {"server": "s", "tool": "t", "reason": "expected `id`: 1"}"#),
+        run(
+            false,
+            r#", "error": null, "aborted": {"server": "s", "tool": "t", "reason": "mock agent responder failed: x"}"#,
+        ),
+        run(false, r#", "error": "exit 1: API Error: 500""#),
+        run(false, r#", "error": null, "skippedPaidGraders": true"#),
+    ];
+    let without = run(true, r#", "error": null"#);
+    let file = |total: u8| {
+        let runs = with.join(",");
+        format!(
+            r#"{{"suite": {{}}, "aggregates": {{"casesTotal": {total}}},
+            "cases": [{{"name": "greets", "dir": "a/greets", "arms": {{"with": [{runs}], "without": [{without}]}}}}]}}"#
+        )
+    };
+    assert_eq!(one(&file(1)), ["greets without 1/1+0", "greets with 2/5+3"]);
+    let problem = read(file(2).as_bytes()).expect_err("a case is missing");
+    assert!(problem.contains("the file says that it has 2 cases, and 1 are in it"), "{problem}");
+}
+
+#[test]
+fn cases_of_one_name_are_told_apart_as_their_tool_does() {
+    let case = |dir: &str, passed: bool| {
+        let run = format!(r#"{{"score": 1, "passed": {passed}, "error": null}}"#);
+        format!(r#"{{"name": "greets", "dir": "{dir}", "arms": {{"with": [{run}], "without": [{run}]}}}}"#)
+    };
+    let cases = [case("a/greets", true), case("b/greets", false)].join(",");
+    let plugin = format!(r#"{{"suite": {{}}, "aggregates": {{}}, "cases": [{cases}]}}"#);
+    assert_eq!(one(&plugin)[..2], ["a/greets without 1/1+0", "b/greets without 0/1+0"]);
+    let task = |task: &str| INSPECT.replace(r#""task": "t""#, &format!(r#""task": "{task}""#));
+    let two = side(&[&task("easy"), &task("hard")]);
+    assert_eq!(two, ["easy/2 0/0+1", "easy/greets 1/2+0", "hard/2 0/0+1", "hard/greets 1/2+0"]);
+    assert_eq!(side(&[&task("easy"), &task("easy")]), ["2 0/0+2", "greets 2/4+0"]);
 }
 
 /// By `references/schemas.md` of skill-creator.
@@ -104,7 +156,7 @@ const INSPECT: &str = r#"{"version": 2, "status": "success", "eval": {"task": "t
 #[test]
 fn inspect_has_a_trial_in_each_sample() {
     assert_eq!(side(&[INSPECT]), ["2 0/0+1", "greets 1/2+0"]);
-    let scored = of_files("", &[read(INSPECT.as_bytes()).expect("a file")]);
+    let scored = whole(&[read(INSPECT.as_bytes()).expect("a file")]);
     assert_eq!((scored.score(), scored.errors), (Some(0.5), 0), "its accuracy leaves errors out");
     let two = INSPECT.replace(r#""model": "mockllm/model""#, r#""model": "m", "scorers": [{"name": "includes"}]"#);
     let two = two.replace(r#"{"includes": {"value": "I"}}"#, r#"{"a": {"value": "C"}, "includes": {"value": "I"}}"#);
@@ -126,7 +178,7 @@ fn harbor_counts_a_timeout_and_no_other_exception_as_a_failure() {
     let late = lost.replace("RuntimeError", "AgentTimeoutError").replace("{\"rewards\": {\"reward\": 1.0}}", "null");
     assert_eq!(side(&[HARBOR, &lost, &late]), ["scan 1/2+1"]);
     assert_eq!(side(&[JOB]), ["scan 1/2+1"]);
-    let scored = of_files("", &[read(JOB.as_bytes()).expect("a file")]);
+    let scored = whole(&[read(JOB.as_bytes()).expect("a file")]);
     assert_eq!((scored.score(), scored.errors), (Some(1.0 / 3.0), 1), "its mean has errors as failures");
 }
 
@@ -179,6 +231,34 @@ fn junit_has_a_trial_in_each_occurrence_of_a_test() {
     let suites = "<testsuites><testsuite name='A'><testcase name='t'/></testsuite><testsuite name='B'><testcase name='t'/>\
                   </testsuite></testsuites>";
     assert_eq!(side(&[suites]), ["A/t 1/1+0", "B/t 1/1+0"], "suites may have tests of one name");
+}
+
+/// pytest 9 with pytest-rerunfailures: of a test that failed twice and passed then there are three elements, none with a failure.
+#[test]
+fn a_try_before_the_last_one_of_a_test_is_no_trial_of_its_own() {
+    let suite = |tests: u8| {
+        format!(
+            r#"<testsuites><testsuite name="pytest" tests="{tests}"><testcase classname="t" name="a"/>
+            <testcase classname="t" name="b"/><testcase classname="t" name="b"><failure/></testcase>
+            <testcase classname="t" name="c"/><testcase classname="t" name="c"/></testsuite></testsuites>"#
+        )
+    };
+    assert_eq!(side(&[&suite(3)]), ["t/a 1/1+0", "t/b 0/1+0", "t/c 1/1+0"]);
+    assert_eq!(side(&[&suite(5)]), ["t/a 1/1+0", "t/b 1/2+0", "t/c 2/2+0"], "it counts each");
+    let problem = read(suite(4).as_bytes()).expect_err("another number");
+    assert!(problem.contains("it has 4 tests in `pytest`, and 3 are in it"), "{problem}");
+    let surefire = r#"<testsuite name="s" tests="2"><testcase name="a"><flakyFailure/><flakyFailure/></testcase>
+        <testcase name="b"><failure/><rerunFailure/></testcase></testsuite>"#;
+    assert_eq!(side(&[surefire]), ["a 1/3+0", "b 0/2+0"]);
+    let scored = whole(&[read(surefire.as_bytes()).expect("a file")]).score();
+    assert_eq!(scored, Some(0.5), "the tool counts the last one only");
+}
+
+#[test]
+fn a_name_without_end_is_an_error() {
+    let long = format!("<testsuite><testcase name='{}'/></testsuite>", "a".repeat(65_536));
+    let problem = read(long.as_bytes()).expect_err("a long name");
+    assert!(problem.contains("the name of a case has more than 4000 characters"), "{problem}");
 }
 
 #[test]

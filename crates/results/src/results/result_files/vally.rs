@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::endings::is_of_agent;
 use super::{ResultFormat, ResultRow, TrialResult, objects};
 
 pub const FORMAT: ResultFormat = ResultFormat {
@@ -16,6 +17,8 @@ pub const FORMAT: ResultFormat = ResultFormat {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
+    #[serde(default)]
+    eval_name: Option<String>,
     #[serde(default)]
     stimulus: Option<String>,
     #[serde(default)]
@@ -47,19 +50,24 @@ struct Stimulus {
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let lines: Vec<Line> = objects(bytes)?;
-    let row = |(at, line): (usize, Line)| {
+    let (mut rows, mut suite) = (Vec::new(), String::new());
+    for (at, line) in lines.into_iter().enumerate() {
+        // The first line of a run has the name of its eval, of which the trials that follow are.
+        suite = line.eval_name.unwrap_or(suite);
         let of_trajectory = || Some(line.trajectory?.stimulus?.name);
         let Some(case) = line.stimulus.or_else(of_trajectory) else {
-            let is_trial = line.grade_result.is_some();
-            return is_trial.then(|| Err(format!("result {} has a grade and no `stimulus`", at + 1)));
+            if line.grade_result.is_some() {
+                return Err(format!("result {} has a grade and no `stimulus`", at + 1));
+            }
+            continue;
         };
-        let ended = line.status.as_deref().is_none_or(|status| status == "success");
+        let ended = line.status.as_deref().is_none_or(|status| status == "success" || is_of_agent(status));
         let result = match &line.grade_result {
             Some(grade) if ended => TrialResult::of(grade.passed),
             _ => TrialResult::Error,
         };
         let score = line.grade_result.and_then(|grade| grade.score);
-        Some(Ok(ResultRow::trial(case, line.variant.as_deref().unwrap_or_default(), result, score)))
-    };
-    lines.into_iter().enumerate().filter_map(row).collect()
+        rows.push(ResultRow::trial(case, line.variant.as_deref().unwrap_or_default(), result, score).within(&suite));
+    }
+    Ok(rows)
 }

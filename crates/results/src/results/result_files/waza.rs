@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::endings::is_of_agent;
 use super::{ResultFormat, ResultRow, TrialResult, document};
 
 pub const FORMAT: ResultFormat = ResultFormat {
@@ -16,6 +17,10 @@ const WITH: &str = "with skills";
 
 #[derive(Deserialize)]
 struct Evaluation {
+    #[serde(default)]
+    eval_name: Option<String>,
+    #[serde(default)]
+    eval_id: Option<String>,
     tasks: Vec<Task>,
     #[serde(default)]
     baseline_outcome: Option<Box<Evaluation>>,
@@ -34,8 +39,9 @@ struct Run {
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let evaluation: Evaluation = document(bytes)?;
+    let suite = evaluation.eval_name.as_ref().or(evaluation.eval_id.as_ref()).map_or("", String::as_str);
     let baseline = evaluation.baseline_outcome.iter().flat_map(|of| rows(of, "without skills"));
-    Ok(baseline.chain(rows(&evaluation, WITH)).collect())
+    Ok(baseline.chain(rows(&evaluation, WITH)).map(|row| row.within(suite)).collect())
 }
 
 fn rows<'a>(evaluation: &'a Evaluation, side: &'a str) -> impl Iterator<Item = ResultRow> + 'a {
@@ -44,6 +50,7 @@ fn rows<'a>(evaluation: &'a Evaluation, side: &'a str) -> impl Iterator<Item = R
         let result = match run.status.as_str() {
             "passed" => TrialResult::Pass,
             "failed" => TrialResult::Fail,
+            status if is_of_agent(status) => TrialResult::Fail,
             _ => TrialResult::Error,
         };
         ResultRow::trial(task.test_id.clone(), side, result, None)
