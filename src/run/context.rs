@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
 use crate::cases::plugin::Plugin;
-use crate::grade::rubric::Rubric;
+use crate::grade::rubric::{self, Rubric};
 use crate::process::interrupt;
 use crate::report::trial_text::RerunCommand;
 use crate::run::budget::{Budget, BudgetPermit};
@@ -20,7 +20,6 @@ use crate::run::pace::{Pace, UsageLimit};
 use crate::run::plan::RunPlan;
 use crate::run::program_runner::ProgramRunner;
 use crate::run::progress_files::ProgressFiles;
-use crate::run::rubric;
 use crate::run::skill_texts::TextReader;
 use crate::run::skill_version::SkillVersion;
 use crate::run::slots::Slots;
@@ -197,9 +196,17 @@ impl RunContext {
         mode: &Mode,
         opened: &[String],
     ) -> std::io::Result<Inputs> {
+        self.inputs.read(&self.sources(*skills, mode), case, mode, opened)
+    }
+
+    /// A digest of what decides the verdicts of `case` in `mode` besides: see [`InputReader::checks`].
+    pub fn checks_digest(&self, case: &Case, mode: &Mode) -> String {
+        self.inputs.checks(&self.sources(SkillFolders::Repository, mode), case, mode)
+    }
+
+    fn sources<'a>(&'a self, skills: SkillFolders<'a>, mode: &Mode) -> DigestInputs<'a> {
         let catalog = self.skills_of(mode.commit.as_deref()).unwrap_or(&self.catalog);
-        let sources = DigestInputs { root: &self.root, settings: &self.settings, catalog, skills: *skills };
-        self.inputs.read(&sources, case, mode, opened)
+        DigestInputs { root: &self.root, settings: &self.settings, catalog, skills }
     }
 
     /// Begins the open run: from now on its limits apply, and its events are stored.

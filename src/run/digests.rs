@@ -3,41 +3,21 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::{Display, Write};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
-
-use serde_json::json;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use crate::agent;
 use crate::agent::snapshot::{SkillSnapshot, plugin_files};
 use crate::cases::case::Case;
+use crate::cases::case::parts::SeenBy;
+use crate::cases::case_tree::{CaseTree, TreeDigests, or_problem};
 use crate::cases::catalog::{Catalog, FoundSkill};
-use crate::cases::mocks;
 use crate::cases::plugin::PLUGINS;
-use crate::cases::repository::Repository;
-use crate::cases::skill_material::skill_material;
-use crate::cases::start_files::start_files;
-use crate::files::inside;
-use crate::files::material::Material;
-use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
-use crate::settings::{AgentSettings, Home, Settings};
-use crate::text::redact::looks_secret;
-use crate::trace::change::SkillChange;
-use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART, digest};
-
-const FIXTURE_PART: &str = "fixture";
-
-/// The part for what the workspace of this case holds at the start.
-pub fn files_part(case: &Case) -> &'static str {
-    if case.files.is_empty() { FIXTURE_PART } else { "files" }
-}
-
-pub const SCHEMA_PART: &str = "output schema";
-
-/// The part for what is answered from files.
-pub const MOCKS_PART: &str = "mocks";
+use crate::run::setting_parts::{MODEL, OWN_SERVER, setting_parts};
+use crate::settings::mode::{AgentKind, Delivery, Mode};
+use crate::settings::{Home, Settings};
+use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART};
 
 /// The prefix of the name of a part that belongs to the user's setup.
 pub const SETUP_PART: &str = "user's setup: ";
@@ -45,16 +25,12 @@ pub const SETUP_PART: &str = "user's setup: ";
 /// The part for the plugin that the agent gets.
 const PLUGIN_PART: &str = "plugin";
 
-const MODEL_PART: &str = "setting model";
-
 /// Digests parts of the repository, each directory once.
 #[derive(Debug, Default)]
 pub struct InputReader {
-    folders: Mutex<HashMap<PathBuf, String>>,
+    known: TreeDigests,
     /// The user's setup, by agent.
     setups: Mutex<HashMap<AgentKind, BTreeMap<String, String>>>,
-    /// The digest of the answers of commands in all cases, if there are some.
-    mocked_commands: OnceLock<Result<Option<String>, String>>,
 }
 
 /// Where the skills are that agents get.
@@ -75,80 +51,42 @@ pub struct DigestInputs<'a> {
 
 impl InputReader {
     /// Everything that decides a trial of `case` in `mode`: what the agent sees, and how it is started. Of the skill under
-    /// test and the skills in `opened`, all files count. A part exists only if somebody chose it, so that a new setting
-    /// does not make old recordings stale.
+    /// test and the skills in `opened`, all files count.
     pub fn read(&self, sources: &DigestInputs<'_>, case: &Case, mode: &Mode, opened: &[String]) -> io::Result<Inputs> {
-        let DigestInputs { root, settings, .. } = *sources;
+        let settings = sources.settings;
         let mut inputs = Inputs::default();
-        inputs.add("prompt", case.prompt.as_bytes());
-        if let Some(text) = &case.system_prompt {
-            inputs.add("system prompt", text.as_bytes());
+        let tree = self.tree(sources, mode);
+        for part in case.parts().into_iter().filter(|part| part.seen_by == SeenBy::Agent) {
+            inputs.0.extend(part.digest(&tree)?.map(|digest| (part.name.into_owned(), digest)));
         }
-        let mut start = format!("{} {}", mode.agent.as_str(), mode.delivery.as_str());
-        for arg in &mode.args {
-            start.push('\0');
-            start.push_str(arg);
+        for (seen_by, name, text) in setting_parts(settings, mode, case) {
+            if seen_by == SeenBy::Agent {
+                inputs.add(name, text.as_bytes());
+            }
         }
-        if mode.offer != SkillSelection::All {
-            let _ = write!(start, "\0offer {}", mode.offer);
-        }
-        inputs.add("mode", start.as_bytes());
-        inputs.add("sandbox", case.sandbox.as_str().as_bytes());
-        add_settings(&mut inputs, settings, mode);
         if settings.live && settings.isolation.home == Home::User {
             self.add_setup(&mut inputs, mode.agent)?;
         }
-        if let Some(tools) = &case.tools {
-            inputs.add("tools", format!("{tools:?}").as_bytes());
-        }
-        if !case.env.is_empty() {
-            inputs.add("environment", format!("{:?}", case.env).as_bytes());
-        }
-        if let Some(most) = settings.max_turns_of(case.max_turns) {
-            inputs.add("most turns", most.to_string().as_bytes());
-        }
-        if let Some(path) = &case.output_schema {
-            inputs.add(SCHEMA_PART, &inside::read(root, path.as_path())?);
-        }
-        if let (Some(path), []) = (&case.fixture, &*case.files) {
-            let folder = inside::real(root, path.as_path())?;
-            inputs.0.insert(FIXTURE_PART.to_owned(), self.digest_of(&folder, Material::list));
-        } else if let Some(files) = start_files(root, case) {
-            let digest = or_problem(files.whole().and_then(|files| files.digest()));
-            inputs.0.insert(files_part(case).to_owned(), digest);
-        }
-        if !case.follow_ups.is_empty() {
-            inputs.add("follow-ups", case.follow_ups.join("\0").as_bytes());
-        }
-        if let Some(user) = &case.user {
-            inputs.add("user", &serde_json::to_vec(user)?);
-        }
-        if !case.history.is_empty() {
-            inputs.add("history", &serde_json::to_vec(&case.history)?);
-        }
-        if !case.setup.is_empty() {
-            inputs.add("setup", case.setup.join("\0").as_bytes());
-        }
-        self.add_mocks(&mut inputs, sources, case, mode);
         if mode.delivery != Delivery::None {
             self.add_skills(&mut inputs, sources, case, mode, opened)?;
         }
         Ok(inputs)
     }
 
-    /// Adds what is answered from files.
-    fn add_mocks(&self, inputs: &mut Inputs, sources: &DigestInputs<'_>, case: &Case, mode: &Mode) {
+    /// A digest of all that the agent of a trial of `case` in `mode` does not see and that decides its verdict.
+    pub fn checks(&self, sources: &DigestInputs<'_>, case: &Case, mode: &Mode) -> String {
+        let mut inputs = Inputs::default();
+        let parts = setting_parts(sources.settings, mode, case);
+        for (_, name, text) in parts.into_iter().filter(|(seen_by, ..)| *seen_by == SeenBy::Checks) {
+            inputs.add(name, text.as_bytes());
+        }
+        inputs.0.insert("case".to_owned(), case.digest_of(SeenBy::Checks, &self.tree(sources, mode)));
+        inputs.digest()
+    }
+
+    fn tree<'a>(&'a self, sources: &DigestInputs<'a>, mode: &Mode) -> CaseTree<'a> {
         let DigestInputs { root, settings, catalog, .. } = *sources;
-        let tree = Repository { root: root.to_path_buf() };
-        let of_all = self.mocked_commands.get_or_init(|| {
-            let (commands, problems) = mocks::commands(&tree, settings.mocks.iter());
-            if problems.is_empty() { Ok(mocks::commands_digest(&commands)) } else { Err(format!("{problems:?}")) }
-        });
-        let digest = of_all.clone().and_then(|of_all| {
-            let digest = mocks::digest_of(&tree, of_all.as_deref(), case, mode.delivery, &catalog.mock_servers);
-            digest.map_err(|problems| format!("{problems:?}"))
-        });
-        inputs.0.extend(digest.transpose().map(|digest| (MOCKS_PART.to_owned(), or_problem(digest))));
+        CaseTree { root, settings, delivery: mode.delivery, mock_servers: &catalog.mock_servers, known: &self.known }
     }
 
     /// Adds the user's own setup of the agent, each part of it.
@@ -182,20 +120,12 @@ impl InputReader {
             .filter(|skill| !skill.user_only || !hides_user_only)
             .map(|skill| (skill.name.as_str(), skill.description.as_str()))
             .collect();
-        for (number, change) in (1..).zip(&case.during) {
-            let SkillChange { after_turn, kind, skill, folder, .. } = change;
-            let place = folder.as_ref().map(ToString::to_string).unwrap_or_default();
-            let folder = folder.as_ref().map(|folder| inside::real(root, folder.as_path())).transpose()?;
-            let content = folder.map(|folder| self.folder(&folder)).unwrap_or_default();
-            let text = format!("{after_turn}\0{}\0{skill}\0{place}\0{content}", kind.as_str());
-            inputs.add(format!("change {number} in mid-session"), text.as_bytes());
-        }
         inputs.add(CATALOGUE_PART, serde_json::to_string(&list)?.as_bytes());
         for slug in std::iter::once(&case.skill).chain(opened) {
             let Some(found) = catalog.skill(slug) else { continue };
             let digest = match skills {
                 SkillFolders::Snapshot(snapshot) => or_problem(snapshot.digest(slug).map(str::to_owned)),
-                SkillFolders::Repository => self.folder(&root.join(&found.skill().folder)),
+                SkillFolders::Repository => self.known.skill(&root.join(&found.skill().folder)),
             };
             inputs.0.insert(format!("{SKILL_PART}{slug}"), digest);
         }
@@ -205,27 +135,12 @@ impl InputReader {
                     or_problem(snapshot.digest(&plugin.place().to_string_lossy()).map(str::to_owned))
                 }
                 SkillFolders::Repository => {
-                    self.digest_of(&root.join(&plugin.folder).join(PLUGINS), |_| plugin_files(root, plugin))
+                    self.known.folder(&root.join(&plugin.folder).join(PLUGINS), |_| plugin_files(root, plugin))
                 }
             };
             inputs.0.insert(PLUGIN_PART.to_owned(), digest);
         }
         Ok(())
-    }
-
-    /// The digest of the files in the directory of a skill, with their paths.
-    pub fn folder(&self, folder: &Path) -> String {
-        self.digest_of(folder, skill_material)
-    }
-
-    fn digest_of(&self, folder: &Path, list: impl FnOnce(&Path) -> Material) -> String {
-        let digests = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(digest) = digests().get(folder) {
-            return digest.clone();
-        }
-        let digest = or_problem(list(folder).whole().and_then(|material| material.digest()));
-        digests().insert(folder.to_path_buf(), digest.clone());
-        digest
     }
 }
 
@@ -235,62 +150,6 @@ fn hides_user_only(settings: &Settings, mode: &Mode) -> bool {
     let natively = mode.delivery.native() && !mode.agent.profile().hides_user_only;
     let by_mcp = mode.delivery.mcp() && settings.mcp.own.is_some();
     !(natively || by_mcp)
-}
-
-/// The digest of a directory, or of the reason why agents cannot get it: its own trials and `lint` report that, and
-/// other trials run.
-pub fn or_problem(digest_of_folder: Result<String, impl Display>) -> String {
-    digest_of_folder.unwrap_or_else(|problem| digest(format!("not copied: {problem}").as_bytes()))
-}
-
-/// Adds the settings that decide what an agent sees and may do.
-fn add_settings(inputs: &mut Inputs, settings: &Settings, mode: &Mode) {
-    if let Some(model) = settings.model_for(mode) {
-        inputs.add(MODEL_PART, model.as_bytes());
-    }
-    let args = settings.agents.get(mode.agent.as_str()).map(|agent| agent.args.as_slice()).unwrap_or_default();
-    if !args.is_empty() {
-        inputs.add(format!("setting agents.{}.args", mode.agent.as_str()), args.join("\0").as_bytes());
-    }
-    // A digest of a short secret gives it away: of secrets only the name counts.
-    let public = |name: &String, value: &str| {
-        let secret = settings.secret_env.contains(name) || looks_secret(name, value);
-        if secret { String::new() } else { value.to_owned() }
-    };
-    for (name, value) in &settings.env {
-        inputs.add(format!("setting env.{name}"), public(name, value).as_bytes());
-    }
-    if let Some(AgentSettings { command, custom: Some(start), .. }) = settings.agents.get(mode.agent.as_str()) {
-        let env: Vec<_> = start.env.iter().map(|(name, value)| (name, public(name, value))).collect();
-        // A path of the repository is the same in every clone.
-        let root = settings.root.as_ref().and_then(|root| std::path::absolute(root).ok()).unwrap_or_default();
-        let command =
-            command.as_ref().map(|command| Path::new(command).strip_prefix(&root).unwrap_or(command.as_ref()));
-        let whole = json!([command, start.args, env, start.authenticate, start.agent.description]);
-        inputs.add(format!("setting agents.{}", mode.agent.as_str()), whole.to_string().as_bytes());
-    }
-    if !settings.pass_env.is_empty() {
-        inputs.add("setting pass_env", settings.pass_env.join("\0").as_bytes());
-    }
-    if mode.delivery.mcp() {
-        if let Some(server) = &settings.mcp.own {
-            inputs.add("setting mcp", format!("{server:?}").as_bytes());
-        }
-        if !settings.mcp.always_load {
-            inputs.add("setting mcp.always_load", b"false");
-        }
-        for (key, _, value) in settings.mcp.built_in.chosen() {
-            inputs.add(format!("setting mcp.{key}"), value.as_bytes());
-        }
-    }
-    if !settings.create.is_empty() {
-        let folders: Vec<String> = settings.create.iter().map(ToString::to_string).collect();
-        inputs.add("setting create", folders.join("\0").as_bytes());
-    }
-    // Isolation chosen in the environment belongs to a machine, and makes no recording stale.
-    if let Some(declared) = &settings.isolation.declared {
-        inputs.add("setting isolation", declared.as_bytes());
-    }
 }
 
 /// The skills whose whole directories a recording depends on.
@@ -309,12 +168,29 @@ pub struct RecordingDrift {
 }
 
 impl RecordingDrift {
-    /// Compares a recording with a trial `now`. If no model is requested now, any recorded model fits.
-    pub fn between(recorded: &Inputs, now: &Inputs) -> Self {
+    /// Compares a recording with a trial `now`. If no model is requested now, any recorded model fits. The inputs `as_before` are
+    /// those of `now` in the older forms that recordings may have.
+    pub fn between(recorded: &Inputs, now: &Inputs, as_before: &Inputs) -> Self {
         let mut stale = recorded.differences(now);
-        stale.retain(|part| part != MODEL_PART || now.0.contains_key(MODEL_PART));
+        stale.retain(|part| part != MODEL || now.0.contains_key(MODEL));
+        stale.retain(|part| !as_before.0.contains_key(part) || recorded.0.get(part) != as_before.0.get(part));
         let aged = stale.iter().any(|part| part == CATALOGUE_PART);
         stale.retain(|part| part != CATALOGUE_PART);
         Self { stale, aged }
     }
+}
+
+/// The inputs whose digests had another form until version 0.1, in that form.
+pub fn as_before(settings: &Settings, mode: &Mode, case: &Case) -> Inputs {
+    let mut inputs = Inputs::default();
+    if let Some(tools) = &case.tools {
+        inputs.add("tools", format!("{tools:?}").as_bytes());
+    }
+    if !case.env.is_empty() {
+        inputs.add("environment", format!("{:?}", case.env).as_bytes());
+    }
+    if let Some(server) = settings.mcp.own.as_ref().filter(|_| mode.delivery.mcp()) {
+        inputs.add(OWN_SERVER, format!("{server:?}").as_bytes());
+    }
+    inputs
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::cases::case::parts::SeenBy;
 use crate::cases::case::{Case, FoundCase};
-use crate::cases::mocks;
-use crate::cases::start_files::copied;
 use crate::process::git;
 use crate::run::context::RunContext;
 use crate::settings::Settings;
@@ -28,8 +27,10 @@ pub fn copied_files<'a>(
     settings: &Settings,
     cases: impl Iterator<Item = &'a FoundCase>,
 ) -> Option<Diagnostic> {
-    let of_case = |case: &'a Case| copied(case).chain(mocks::sources(&settings.mocks, case)).collect::<Vec<_>>();
-    let mut parts: BTreeSet<PathBuf> = cases.filter_map(|found| found.case().ok()).flat_map(of_case).collect();
+    let of_case = |case: &'a Case| case.parts().into_iter().filter(|part| part.seen_by == SeenBy::Agent);
+    let of_cases = cases.filter_map(|found| found.case().ok()).flat_map(of_case).flat_map(|part| part.files());
+    let of_all = settings.mocks.iter().filter_map(|answer| Some(answer.source()?.as_path().to_path_buf()));
+    let mut parts: BTreeSet<PathBuf> = of_cases.chain(of_all).collect();
     parts.retain(|part| root.join(part).exists());
     let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
     warning(&git::ignored(root, &parts), "files that agents get")

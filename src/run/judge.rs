@@ -17,7 +17,6 @@ use crate::run::agent_run::unstored;
 use crate::run::context::RunContext;
 use crate::run::live::LiveRun;
 use crate::run::pace::PaceWait;
-use crate::run::plan::is_judged;
 use crate::run::question::{Answer, Question};
 use crate::run::stored_trial::TrialEvidence;
 use crate::store::{self, StoreError, TrialFolder};
@@ -38,7 +37,7 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialEvidence<'_>, grad
     if grade.verdict == Verdict::Error || is_settled {
         return Ok(grade);
     }
-    if !is_judged(exhibit.case, &run.settings) {
+    if !exhibit.case.is_judged(&run.settings) {
         return Ok(rubric::without_judge(grade, &exhibit.case.assertions));
     }
     let rubric = match run.rubric() {
@@ -74,7 +73,7 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialEvidence<'_>, grade: Grade) -> Re
         return Ok(rubric::without_judge(grade, assertions));
     }
     let Some(judgment) = exhibit.folder.judgment()? else {
-        let missing = is_judged(exhibit.case, &run.settings);
+        let missing = exhibit.case.is_judged(&run.settings);
         let grade = if missing { rubric::not_recorded(grade) } else { grade };
         return Ok(rubric::without_judge(grade, assertions));
     };

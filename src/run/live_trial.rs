@@ -9,6 +9,8 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::trial_env::capture::masked;
 use crate::agent::{Assignment, OutputSchema};
 use crate::cases::case::Case;
+use crate::cases::case::parts::{self, files_part};
+use crate::cases::case_tree::or_problem;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::plugin::Plugin;
 use crate::cases::start_files::start_files;
@@ -20,12 +22,11 @@ use crate::report::session as report;
 use crate::results::timeline::Timeline;
 use crate::run::agent_run::{self, AgentJob, disk, files, unstored};
 use crate::run::context::RunContext;
-use crate::run::digests::{SCHEMA_PART, SkillFolders, files_part, or_problem};
+use crate::run::digests::SkillFolders;
 use crate::run::judge;
 use crate::run::leads::{self, Lead};
 use crate::run::live::LiveRun;
 use crate::run::mocked;
-use crate::run::plan::is_judged;
 use crate::run::player::Player;
 use crate::run::regrade::{by_checks, with_subject};
 use crate::run::setup;
@@ -140,7 +141,7 @@ impl LiveTrial<'_> {
     fn schema(&self, trial_env: &TrialEnv, inputs: &mut Inputs) -> Result<Option<OutputSchema>, Trouble> {
         let Some(path) = &self.case.output_schema else { return Ok(None) };
         let schema = inside::read(&self.run.root, path.as_path()).map_err(|error| disk(&error))?;
-        inputs.add(SCHEMA_PART, &schema);
+        inputs.add(parts::SCHEMA, &schema);
         OutputSchema::show(trial_env, schema).map(Some).map_err(|error| disk(&error))
     }
 
@@ -295,7 +296,7 @@ impl LiveTrial<'_> {
             return false;
         }
         let has_more =
-            is_judged(case, &run.settings) || !case.assertions.is_empty() || run.custom_checks.names().next().is_some();
+            case.is_judged(&run.settings) || !case.assertions.is_empty() || run.custom_checks.names().next().is_some();
         let exhibit = TrialEvidence { case, skill, evidence, folder };
         let programs = ProgramRuns::new();
         with_subject(run, &exhibit, &programs, |subject| checks::is_settled(case, subject, has_more))

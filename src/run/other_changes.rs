@@ -1,17 +1,17 @@
 //! What a change touches besides skills: cases, checks and settings.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::Path;
 
+use crate::cases::case::parts::SeenBy;
 use crate::cases::case::{Case, FoundCase};
+use crate::cases::case_tree::{CaseTree, TreeDigests};
 use crate::cases::catalog::Catalog;
-use crate::cases::start_files::start_files;
 use crate::files::inside;
 use crate::results::gate::{DifferenceKind, OtherChange};
-use crate::run::case_digests;
 use crate::run::skill_version::SkillVersion;
-use crate::settings::FILE;
+use crate::settings::mode::Delivery;
+use crate::settings::{FILE, Settings};
 
 /// The cases and settings that differ between a commit and the working tree at `root`.
 pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec<OtherChange> {
@@ -22,6 +22,9 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
         base.cases.iter().map(|found| &**found).filter(is_case).map(|found| (named(found), found)).collect();
     let now: BTreeMap<String, &FoundCase> =
         catalog.cases.iter().map(|found| &**found).filter(is_case).map(|found| (named(found), found)).collect();
+    let before_text = base.settings.as_deref().unwrap_or_default();
+    let today = inside::read_text(root, Path::new(FILE)).unwrap_or_default();
+    let (then, here) = (Side::new(base.root(), &base.catalog, before_text), Side::new(root, catalog, &today));
     let mut changes = Vec::new();
     let mut change = |kind, name: &str| changes.push(OtherChange { kind, name: name.to_owned() });
     for (name, found) in &now {
@@ -30,17 +33,14 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
             continue;
         };
         match (old.case(), found.case()) {
-            (Ok(old), Ok(new)) if asked(base.root(), old) != asked(root, new) => change(DifferenceKind::Prompt, name),
-            (Ok(old), Ok(new)) if checked(base.root(), old) != checked(root, new) => {
-                change(DifferenceKind::Checks, name);
-            }
+            (Ok(old), Ok(new)) if then.asked(old) != here.asked(new) => change(DifferenceKind::Prompt, name),
+            (Ok(old), Ok(new)) if then.checked(old) != here.checked(new) => change(DifferenceKind::Checks, name),
             (Ok(_), Ok(_)) | (Err(_), Err(_)) => {}
             (Ok(_), Err(_)) | (Err(_), Ok(_)) => change(DifferenceKind::Prompt, name),
         }
     }
     before.keys().filter(|name| !now.contains_key(*name)).for_each(|name| change(DifferenceKind::CaseRemoved, name));
-    let today = inside::read_text(root, Path::new(FILE)).unwrap_or_default();
-    let (old, new) = (keys(base.settings.as_deref().unwrap_or_default()), keys(&today));
+    let (old, new) = (keys(before_text), keys(&today));
     for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
         if old.get(key) != new.get(key) {
             change(DifferenceKind::Setting, key);
@@ -49,21 +49,36 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
     changes
 }
 
-/// What the agent gets of a case.
-fn asked(root: &Path, case: &Case) -> String {
-    let Case { prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup, .. } = case;
-    let mut text = format!("{:?}", (prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup));
-    let _ = write!(text, "{:?}", (&case.history, &case.follow_ups, &case.user, &case.tools, &case.env));
-    if let Some(files) = start_files(root, case) {
-        let _ = write!(text, "{}", files.whole().and_then(|files| files.digest()).unwrap_or_default());
-    }
-    let schema = output_schema.as_ref().and_then(|path| inside::read_text(root, path.as_path()).ok());
-    text + &schema.unwrap_or_default()
+/// A tree with what is known of it.
+struct Side<'a> {
+    root: &'a Path,
+    catalog: &'a Catalog,
+    settings: Settings,
+    known: TreeDigests,
 }
 
-/// What is expected of its trials.
-fn checked(root: &Path, case: &Case) -> String {
-    format!("{:?}\n{}", case.repetition, case_digests::expected(root, case))
+impl<'a> Side<'a> {
+    /// The tree at `root` with this settings file. What is wrong with the file, `lint` reports.
+    fn new(root: &'a Path, catalog: &'a Catalog, file: &str) -> Self {
+        let mut settings = Settings::default();
+        let _ = settings.apply_file(file);
+        Self { root, catalog, settings, known: TreeDigests::default() }
+    }
+
+    /// What the agent gets of a case, with its skills in its own directory.
+    fn asked(&self, case: &Case) -> String {
+        case.digest_of(SeenBy::Agent, &self.tree())
+    }
+
+    /// What decides the verdict of its trials besides.
+    fn checked(&self, case: &Case) -> String {
+        case.digest_of(SeenBy::Checks, &self.tree())
+    }
+
+    fn tree(&self) -> CaseTree<'_> {
+        let Self { root, catalog, settings, known } = self;
+        CaseTree { root, settings, delivery: Delivery::Native, mock_servers: &catalog.mock_servers, known }
+    }
 }
 
 /// The keys of a settings file with their values. A file that is not TOML has none.

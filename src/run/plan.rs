@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cases::case::{Case, FoundCase};
+use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::cases::selection::{modes, selected_cases};
 use crate::cases::test_case::TestCase;
@@ -131,7 +131,7 @@ impl RunPlan {
         match settings.judge.wanted {
             Some(wanted) => wanted && !self.is_empty(),
             None => {
-                self.entries.iter().any(|entry| entry.planned.found.case().is_ok_and(|case| is_judged(case, settings)))
+                self.entries.iter().any(|entry| entry.planned.found.case().is_ok_and(|case| case.is_judged(settings)))
             }
         }
     }
@@ -186,8 +186,4 @@ pub fn planned<'a>(
 fn recorded_repeats(root: &Path, planned: &TestCase) -> u32 {
     let missing = (1..=1000).find(|number| !store::recording(root, &planned.trial(*number)).exists());
     missing.map_or(1000, |missing| (missing - 1).max(1))
-}
-
-pub fn is_judged(case: &Case, settings: &Settings) -> bool {
-    settings.judge.wanted.unwrap_or(case.judge || !case.assertions.is_empty())
 }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use crate::cases::case::parts::CasePart;
 use crate::cases::case::{Case, FoundCase, file_formats, foreign_formats};
 use crate::cases::catalog::{Catalog, EVALS};
 use crate::cases::plugin;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
-use crate::cases::start_files;
 use crate::files::inside;
+use crate::grade::rubric;
 use crate::process::git::{self, CommitFiles};
-use crate::run::program_content;
 use crate::settings::{FILE, Settings};
 use crate::store::RECORDINGS;
 
@@ -93,6 +93,8 @@ impl SkillVersion {
         // Files that are compared with those of today. No part at all would be the whole commit.
         let mut parts: Vec<PathBuf> =
             cases.iter().filter_map(|found| found.case().ok()).flat_map(named_files).collect();
+        parts.extend(rubric::paths(own).map(Path::to_path_buf));
+        parts.extend(own.mocks.iter().filter_map(|answer| Some(answer.source()?.as_path().to_path_buf())));
         parts.sort();
         parts.dedup();
         if !parts.is_empty() {
@@ -125,9 +127,7 @@ fn foreign_parts(files: &[PathBuf]) -> BTreeSet<PathBuf> {
 
 /// The files outside of the directories of cases that decide the result of a case.
 fn named_files(case: &Case) -> Vec<PathBuf> {
-    let sources = start_files::sources(case).map(|(_, path)| path.as_path());
-    let programs = case.checks.iter().filter_map(|check| check.program());
-    sources.chain(programs.flat_map(program_content::sources)).map(Path::to_path_buf).collect()
+    case.parts().iter().flat_map(CasePart::files).collect()
 }
 
 fn short(commit: &str) -> &str {

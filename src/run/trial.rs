@@ -5,7 +5,7 @@ use std::fmt::Display;
 use crate::cases::test_case::TestCase;
 use crate::results::table;
 use crate::run::context::RunContext;
-use crate::run::digests::{RecordingDrift, SkillFolders, opened_skills};
+use crate::run::digests::{RecordingDrift, SkillFolders, as_before, opened_skills};
 use crate::run::judge;
 use crate::run::live_trial::LiveTrial;
 use crate::run::open_run;
@@ -56,7 +56,8 @@ pub fn replay_from(
         )));
     }
     let now = run.digested(&SkillFolders::Repository, case, &planned.mode, &opened_skills(&meta.inputs));
-    let drift = RecordingDrift::between(&meta.inputs, &now.map_err(|error| unreadable(&error))?);
+    let before = as_before(&run.settings, &planned.mode, case);
+    let drift = RecordingDrift::between(&meta.inputs, &now.map_err(|error| unreadable(&error))?, &before);
     if !drift.stale.is_empty() {
         return Err(TrialError::Stale { folder: folder.path().to_path_buf(), changed: drift.stale });
     }

@@ -14,7 +14,6 @@ use crate::files::bounded;
 use crate::run::context::RunContext;
 use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
-use crate::run::plan::is_judged;
 use crate::run::regrade;
 use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::{AgentKind, Delivery};
@@ -138,7 +137,7 @@ impl ReadSession {
         let mut stored = StoredTrial::read(run, &folder).map_err(|error| text(&error))?;
         stored.final_text = stored.trace.final_message.clone();
         let mut grade = regrade::by_checks(run, &stored.exhibit(case, skill, &folder))?;
-        if is_judged(case, &run.settings) && grade.verdict == Verdict::Pass {
+        if case.is_judged(&run.settings) && grade.verdict == Verdict::Pass {
             grade.verdict = Verdict::Unscored;
             grade.trouble = Some(Trouble::new(TroubleKind::NotJudged, "no judge is asked about a session"));
         }

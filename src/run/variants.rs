@@ -11,7 +11,7 @@ use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::context::RunContext;
 use crate::run::pairing::{free_name, mode_of};
-use crate::run::plan::{self, PlannedCase, RunPlan};
+use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::preflight;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode, SkillSelection};
@@ -217,7 +217,7 @@ fn check_mode(skill: &Skill, mode: &Mode) -> Result<(), String> {
 /// Whether the outcome of the case's trials is judged, by its own checks, a judge, or the repository's own checks.
 fn judges_outcome(case: &Case, settings: &Settings) -> bool {
     let by_checks = case.checks.iter().any(|check| checks::judges_outcome(check.kind.id));
-    by_checks || plan::is_judged(case, settings) || settings.harness.is_some()
+    by_checks || case.is_judged(settings) || settings.harness.is_some()
 }
 
 fn forced_mode(base: &Mode, settings: &Settings) -> Arc<Mode> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::trial_env::TrialEnv;
+use crate::cases::case::parts::files_part;
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::RepoFiles;
@@ -19,7 +20,6 @@ use crate::files::rooted::RootedPath;
 use crate::lint;
 use crate::results::verification::{CheckFault, FaultKind, Verification};
 use crate::run::context::RunContext;
-use crate::run::digests::files_part;
 use crate::run::live_trial::case_meta;
 use crate::run::programs;
 use crate::run::regrade::with_subject;

@@ -15,7 +15,7 @@ pub mod stand_in;
 
 use skill_evals::{harness, run};
 use skill_evals_agents::{agent, mcp, process};
-use skill_evals_cases::{cases, lint};
+use skill_evals_cases::{cases, grade, lint};
 use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};
 use skill_evals_exports as exports;
 use skill_evals_report as report;

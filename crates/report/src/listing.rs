@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::cases::case::{Case, Unsupported};
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
-use crate::cases::start_files;
 use crate::cases::test_case::TestCase;
 use crate::lint;
 use crate::settings::Settings;
@@ -77,7 +76,7 @@ pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, set
 
 fn sources_by_field(case: &Case) -> BTreeMap<&'static str, Vec<String>> {
     let mut by_field: BTreeMap<_, Vec<String>> = BTreeMap::new();
-    for (field, path) in start_files::sources(case) {
+    for (field, path) in case.sources() {
         by_field.entry(field).or_default().push(path.to_string());
     }
     by_field

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::cases::program_content::{self, readable};
 use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspaceProgram};
 use crate::files::inside;
 use crate::run::context::RunContext;
-use crate::run::program_content::{self, readable};
 use crate::run::stored_trial::TrialEvidence;
 use crate::trace::AgentProgress;
 

@@ -6,14 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::agent::trial_env::TrialEnv;
+use crate::cases::case::parts::files_part;
+use crate::cases::program_content;
 use crate::cases::start_files::start_files;
 use crate::checks::program::WorkspaceProgram;
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::files::rooted::{RootedPath, WalkedFile};
 use crate::run::context::RunContext;
-use crate::run::digests::files_part;
-use crate::run::program_content;
 use crate::run::stored_trial::TrialEvidence;
 use crate::text::cut;
 

@@ -145,7 +145,7 @@ pub fn commands_digest(commands: &BTreeMap<String, Vec<ReadyAnswer>>) -> Option<
 }
 
 /// Where the answers of servers are. Those of a plugin come with it, and so with skills.
-fn folders(case: &Case, delivery: Delivery) -> MockFolders {
+pub(in crate::cases) fn folders(case: &Case, delivery: Delivery) -> MockFolders {
     match &case.mock_servers {
         Some(_) if delivery == Delivery::None => MockFolders::default(),
         Some(of_plugin) => of_plugin.clone(),
@@ -194,15 +194,6 @@ impl MockNames {
         };
         self.commands.iter().any(|name| pattern.is_match(name)) || self.servers.values().any(is_server)
     }
-}
-
-/// The files and directories of the repository with the answers of `case` and those `of_all` cases.
-pub fn sources<'a>(of_all: &'a [CommandAnswer], case: &'a Case) -> impl Iterator<Item = PathBuf> + use<'a> {
-    let files = case.mocks.iter().chain(of_all).filter_map(|answer| match &answer.stdout {
-        AnswerText::Here(_) => None,
-        AnswerText::File(path) => Some(path.as_path().to_path_buf()),
-    });
-    files.chain(folders(case, Delivery::Native).folders)
 }
 
 /// The answers of each command, with the content of their files. What cannot be answered is a problem.

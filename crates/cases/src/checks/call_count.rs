@@ -1,10 +1,12 @@
 //! How often something must happen in a trial.
 
+use serde::Serialize;
+
 use crate::checks::{CheckAnswer, GradingInput};
 use crate::trial::outcome::Status;
 
 /// How often something must happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CallCount {
     pub least: u64,
     /// The most, if limited.

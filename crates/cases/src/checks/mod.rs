@@ -20,6 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use globset::GlobMatcher;
+use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
 pub use field::{Field, FieldForm, FieldValue, InvalidField, SOURCES};
@@ -131,8 +132,24 @@ pub struct CheckField {
     pub ask: MakeAsk,
 }
 
+/// A question as data, which differs if the question does.
+pub trait AsJson {
+    fn as_json(&self) -> Json;
+}
+
+impl<T: Serialize> AsJson for T {
+    fn as_json(&self) -> Json {
+        serde_json::to_value(self).unwrap_or_else(|error| error.to_string().into())
+    }
+}
+
+/// The form of a glob in [`AsJson`].
+fn glob_text<S: Serializer>(glob: &GlobMatcher, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(glob.glob().glob())
+}
+
 /// What one check asks, and how the evidence answers it.
-pub trait Condition: fmt::Debug + Send + Sync {
+pub trait Condition: fmt::Debug + AsJson + Send + Sync {
     /// The answer by the evidence of a trial; `None` if the evidence does not apply to the question.
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer>;
 

@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
 
@@ -12,7 +14,7 @@ use crate::trace::excerpt;
 const SIGNALS: RangeInclusive<i32> = 129..=192;
 
 /// A program that answers a check.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum WorkspaceProgram {
     /// A script of the repository, by its path from the root.
     Script(RelativePath),

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
@@ -21,7 +22,7 @@ const MOST_BYTES: usize = 1 << 26;
 const EXACT_FLOATS: f64 = 9_007_199_254_740_992.0;
 
 /// What a text must be.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TextTest {
     /// Which part of the text is read as JSON; `None` if it is just text.
     pub json: Option<JsonPart>,
@@ -44,7 +45,7 @@ word_enum! {
 }
 
 /// What a text or value must be.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum TextWant {
     /// It must be there.
     Present,

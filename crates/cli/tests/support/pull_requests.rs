@@ -156,7 +156,7 @@ pub fn publish(root: &Path, remote: &Path, changes: &[Change]) -> PathBuf {
     bare
 }
 
-fn commit(root: &Path, message: &str) {
+pub fn commit(root: &Path, message: &str) {
     git(root, &["add", "--all"]);
     git(root, &["commit", "--quiet", "--message", message]);
 }

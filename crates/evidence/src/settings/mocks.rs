@@ -41,6 +41,16 @@ pub struct CommandAnswer {
     pub place: SourceLocation,
 }
 
+impl CommandAnswer {
+    /// The file with its output, if it has one.
+    pub fn source(&self) -> Option<&RelativePath> {
+        match &self.stdout {
+            AnswerText::File(path) => Some(path),
+            AnswerText::Here(_) => None,
+        }
+    }
+}
+
 /// Where a text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerText {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::settings::{Problems, price_table};
 use crate::text::word_enum::word_enum;
 
 /// What a million tokens cost, in US dollars.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Price {
     /// Tokens that the model read and that were not in its cache.
     pub input: f64,
@@ -43,7 +43,7 @@ impl CostSource {
 }
 
 /// Prices by the name of a model, or of an agent with any model.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Prices(pub BTreeMap<String, Price>);
 
 impl Prices {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
+use serde::{Serialize, Serializer};
+
 /// A path without `..`, root, drive or NUL. Joined to a directory, it stays inside it, except through symbolic links.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelativePath(PathBuf);
@@ -88,5 +90,11 @@ pub fn resolved(path: &Path) -> Option<PathBuf> {
 impl fmt::Display for RelativePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.display().fmt(f)
+    }
+}
+
+impl Serialize for RelativePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }

@@ -14,7 +14,7 @@ use crate::text::word_enum::word_enum;
 pub const MOST_CHANGES: usize = 100;
 
 /// A change to a skill during a session, as a case requests it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SkillChange {
     /// The model's turn after which the change is made, from 1. A turn is an answer and the calls in it.
     pub after_turn: u64,
@@ -28,6 +28,7 @@ pub struct SkillChange {
     /// Whether the change is expected to enter the model's context.
     pub expect_seen: bool,
     /// Where the case has it.
+    #[serde(skip)]
     pub origin: SourceLocation,
 }
 

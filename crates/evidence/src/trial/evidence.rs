@@ -433,11 +433,14 @@ pub const SKILL_PART: &str = "skill ";
 pub const CATALOGUE_PART: &str = "catalogue of skills";
 
 impl Inputs {
+    /// A digest of all parts.
+    pub fn digest(&self) -> String {
+        digest_of(self.0.iter())
+    }
+
     /// A digest of all parts except the skills.
     pub fn besides_skills(&self) -> String {
-        let parts = self.0.iter().filter(|(name, _)| !is_of_skills(name));
-        let lines: Vec<String> = parts.map(|(name, content)| format!("{name}\n{content}\n")).collect();
-        digest(lines.concat().as_bytes())
+        digest_of(self.0.iter().filter(|(name, _)| !is_of_skills(name)))
     }
 
     /// As [`Self::differences`], without the parts that are of skills.
@@ -457,6 +460,11 @@ impl Inputs {
         let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         names.into_iter().filter(|name| self.0.get(*name) != other.0.get(*name)).cloned().collect()
     }
+}
+
+fn digest_of<'a>(parts: impl Iterator<Item = (&'a String, &'a String)>) -> String {
+    let lines: Vec<String> = parts.map(|(name, content)| format!("{name}\n{content}\n")).collect();
+    digest(lines.concat().as_bytes())
 }
 
 fn is_of_skills(part: &str) -> bool {

@@ -17,6 +17,7 @@ mod history_list;
 mod known_tool;
 mod mock_list;
 mod named_files;
+pub mod parts;
 mod persona;
 pub mod plugin_eval;
 pub mod promptfoo;
@@ -35,6 +36,8 @@ pub mod waza;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde::Serialize;
 
 use crate::cases::plugin::server_name;
 use crate::checks::{self, Check};
@@ -212,7 +215,7 @@ impl Case {
 }
 
 /// Directories with a directory of answers for each MCP server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MockFolders {
     /// From the repository's root. The files of later ones replace those of earlier ones.
     pub folders: Vec<PathBuf>,
@@ -233,7 +236,7 @@ impl MockFolders {
 }
 
 /// The tools that a case allows and forbids, by their names; a name may end with a pattern in parentheses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ToolLimits {
     pub allowed: Vec<String>,
     pub disallowed: Vec<String>,

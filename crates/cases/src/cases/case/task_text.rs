@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::{Map, Value as Json};
 
 use crate::cases::case::task_json::{self, CONFIG, FORMAT, ROOT, SKILL};
-use crate::cases::case::{Case, CaseFormat, change_list, fields, mock_list};
-use crate::trial::outcome::Weight;
+use crate::cases::case::{Case, CaseFormat, fields};
+use crate::settings::ActivationRule;
 
 /// The task file at `path` that says the same as a case of this format; or what a task file cannot say.
 pub fn written(case: &Case, format: &CaseFormat, path: &Path) -> Result<String, String> {
@@ -37,41 +37,35 @@ pub fn written(case: &Case, format: &CaseFormat, path: &Path) -> Result<String, 
 
 /// The first part in which two cases differ.
 fn differing(case: &Case, other: &Case) -> Option<String> {
-    let (parts, others) = (parts(case), parts(other));
-    let at = (0..parts.len().max(others.len())).find(|at| parts.get(*at) != others.get(*at))?;
-    parts.get(at).or(others.get(at)).map(|(name, _)| name.clone())
+    let (case, other) = (as_task(case), as_task(other));
+    let (parts, others) = (case.parts(), other.parts());
+    let at = (0..parts.len().max(others.len())).find(|at| {
+        let [own, read] = [&parts, &others].map(|parts| parts.get(*at).map(|part| (part.name.clone(), part.written())));
+        own != read
+    })?;
+    parts.get(at).or(others.get(at)).map(|part| match &*part.name {
+        "least score" => "a score from which on its trials pass".to_owned(),
+        "weights" => "a check that decides nothing".to_owned(),
+        "assertion" => "an assertion".to_owned(),
+        name => match name.strip_prefix("check ") {
+            Some(kind) => format!("a check `{kind}` of this form"),
+            None => format!("its `{name}`"),
+        },
+    })
 }
 
-/// What a case asks for, part by part: a name, and a text that differs if the part does. Its id and its place are none.
-fn parts(case: &Case) -> Vec<(String, String)> {
-    /// The parts with the names of their fields. Every other field is named too, so that none is forgotten.
-    macro_rules! named {
-        ($($part:ident),+) => {{
-            let Case { id: _, origin: _, activation: _, default_activation: _, least_score: _, during: _, mocks: _, mock_servers: _, assertions: _, checks: _, $($part),+ } = case;
-            vec![$((concat!("its `", stringify!($part), "`").to_owned(), format!("{:?}", $part))),+]
-        }};
+/// A case as far as a task file has to say it: what it takes from its format is said, and what comes from elsewhere is left out.
+fn as_task(case: &Case) -> Case {
+    let mut case = case.clone();
+    case.activation = Some(case.activation.unwrap_or(case.default_activation));
+    case.default_activation = ActivationRule::default();
+    // Who imports a case looks at its servers.
+    case.mock_servers = None;
+    case.checks.retain(|check| !check.origin.is_of_many_cases());
+    // Without a score from which on a trial passes, other weights decide nothing.
+    let checks = case.checks.iter_mut().map(|check| &mut check.weight);
+    for weight in checks.chain(case.assertions.iter_mut().map(|assertion| &mut assertion.weight)) {
+        *weight = weight.filter(|weight| weight.amount <= 0.0);
     }
-    #[rustfmt::skip]
-    let mut parts = named![
-        skill, should_trigger, prompt, forced, system_prompt, sandbox, timeout, max_turns, fixture, output_schema,
-        judge, repetition, unsupported, files, tags, solution, answer, setup, follow_ups, user, history, tools, env
-    ];
-    let activation = case.activation.unwrap_or(case.default_activation);
-    parts.push(("its `activation`".to_owned(), activation.as_str().to_owned()));
-    parts.push(("its `during`".to_owned(), change_list::written(&case.during).to_string()));
-    parts.push(("its `mocks`".to_owned(), mock_list::written(&case.mocks).to_string()));
-    parts.push(("a score from which on its trials pass".to_owned(), format!("{:?}", case.least_score)));
-    // Without such a score, other weights decide nothing.
-    let is_free = |weight: Option<Weight>| weight.is_some_and(|weight| weight.amount <= 0.0);
-    let free =
-        case.assertions.iter().map(|assertion| assertion.weight).chain(case.checks.iter().map(|check| check.weight));
-    let free = free.filter(|weight| is_free(*weight)).count();
-    parts.push(("a check that decides nothing".to_owned(), free.to_string()));
-    let assertions = case.assertions.iter().map(|assertion| ("an assertion".to_owned(), assertion.text.clone()));
-    let checks = case.checks.iter().filter(|check| !check.origin.is_of_many_cases()).map(|check| {
-        let kind = check.kind.id;
-        (format!("a check `{kind}` of this form"), format!("{kind} {:?}", check.ask))
-    });
-    parts.extend(assertions.chain(checks));
-    parts
+    case
 }

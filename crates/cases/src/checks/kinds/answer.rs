@@ -1,5 +1,6 @@
 //! The content of a final message that is JSON.
 
+use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::checks::kinds::text::NO_MESSAGE;
@@ -24,12 +25,12 @@ pub fn invoked_skills(should: bool) -> Check {
     Check::implied(&INVOKED_SKILLS, InvokedSkills { should })
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct OutputSchema {
     path: RelativePath,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct InvokedSkills {
     should: bool,
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use globset::{Glob, GlobMatcher};
+use serde::Serialize;
 
 use crate::checks::call_count::{CallCount, Counted};
 use crate::checks::listed::{COUNTS, test_of};
@@ -10,7 +11,7 @@ use crate::checks::pattern::{LONGEST, Pattern, PatternSearch, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest};
 use crate::checks::{
     Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, ListedCheck,
-    WrittenCheck,
+    WrittenCheck, glob_text,
 };
 use crate::trace::{Step, kept_part, shell};
 use crate::trial::outcome::{Goal, Status};
@@ -82,8 +83,8 @@ pub fn any_tool(count: CallCount) -> Result<Check, InvalidCheck> {
     Ok(Check::implied(&TOOL, ToolCheck { name: ToolName::parse("tool", ANY_TOOL)?, input: None, count }))
 }
 
-#[derive(Clone, Debug)]
-struct ToolName(GlobMatcher);
+#[derive(Clone, Debug, Serialize)]
+struct ToolName(#[serde(serialize_with = "glob_text")] GlobMatcher);
 
 impl ToolName {
     fn parse(key: &'static str, text: &str) -> Result<Self, InvalidCheck> {
@@ -140,7 +141,7 @@ fn tool_calls<'a>(subject: &GradingInput<'a>) -> Vec<ToolCall<'a>> {
     calls
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct ToolCheck {
     name: ToolName,
     input: Option<TextTest>,
@@ -215,7 +216,7 @@ pub(super) const UNREPORTED: &str = "the model's code may have run more, which i
 const SEPARATORS: [char; 13] = ['\n', ';', '|', '&', '(', ')', '{', '}', '`', '"', '\'', '$', '!'];
 
 /// What it means that a whole script matches, over its pipes and other operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum WholeScript {
     /// Nothing.
     Ignored,
@@ -270,7 +271,7 @@ fn runs(search: &PatternSearch, script: &str, whole: WholeScript) -> Counted {
     counted
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct CommandCheck {
     pattern: Pattern,
     count: CallCount,
@@ -322,7 +323,7 @@ impl Condition for CommandCheck {
 }
 
 /// An entry of a sequence.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 enum Call {
     Tool(ToolName),
     Command(Pattern),
@@ -351,7 +352,7 @@ impl Call {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct SequenceCheck(Vec<Call>);
 
 impl Condition for SequenceCheck {

@@ -1,5 +1,7 @@
 //! Changes to the skills during a session enter the model's context.
 
+use serde::Serialize;
+
 use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::trace::ChangeVisibility;
 use crate::trace::change::ChangeMeta;
@@ -15,7 +17,7 @@ pub fn changes_seen(changes: &[SkillChange]) -> Option<Check> {
     (!expected.is_empty()).then(|| Check::implied(&SEEN, ChangesSeen(expected)))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct ChangesSeen(Vec<SkillChange>);
 
 impl Condition for ChangesSeen {

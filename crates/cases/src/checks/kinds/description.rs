@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::checks::{CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, WrittenCheck};
 use crate::trace::description::DescriptionVisibility;
 use crate::trial::outcome::{Goal, Status};
@@ -15,7 +17,7 @@ pub(in crate::checks) static DESCRIBED: CheckKind = CheckKind::new("described", 
         matches!(value, FieldValue::Flag(true)).then(|| Arc::new(DescriptionCheck) as Arc<dyn Condition>)
     });
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct DescriptionCheck;
 
 impl Condition for DescriptionCheck {

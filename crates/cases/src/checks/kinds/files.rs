@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
+use serde::Serialize;
 use similar::TextDiff;
 
 use crate::checks::listed::test_of;
@@ -47,7 +48,7 @@ pub(in crate::checks) static REQUIRED: CheckKind = CheckKind::new("require-file"
 );
 
 /// What must hold of files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub enum FileWant {
     /// One of them exists, or none does.
     Exists(bool),
@@ -87,10 +88,11 @@ fn listed(check: &ListedCheck) -> Result<Arc<dyn Condition>, InvalidCheck> {
 }
 
 /// Files of the workspace, by a path or a glob.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 struct WantedFiles {
     path: RelativePath,
     /// Matches the files if the path is a glob.
+    #[serde(skip)]
     glob: Option<GlobMatcher>,
 }
 
@@ -114,7 +116,7 @@ impl WantedFiles {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct FileCheck {
     files: WantedFiles,
     want: FileWant,

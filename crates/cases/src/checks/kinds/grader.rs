@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::checks::kinds::session::{Call, PrintedOnce, PrintedSession};
 use crate::checks::pattern::{Pattern, PatternError, PatternSearch, SearchError, Style};
 use crate::checks::text_test::TextTest;
@@ -25,14 +27,14 @@ const WORKSPACE: &str = "home/cwd";
 const IMAGES: [&[u8]; 5] = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"RIFF????WEBP"];
 
 /// A grader.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Grader {
     pub name: String,
     pub test: GraderTest,
 }
 
 /// What a grader asks.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub enum GraderTest {
     /// A text matches the regular expression of JavaScript.
     Text { pattern: String, flags: String, want: TextMatch, source: TextSource },
@@ -47,7 +49,7 @@ pub enum GraderTest {
 }
 
 /// How often a pattern must match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum TextMatch {
     Some,
     None,
@@ -55,7 +57,7 @@ pub enum TextMatch {
 }
 
 /// Which text is searched.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum TextSource {
     /// The last text of the agent itself that is not empty.
     LastMessage,
@@ -68,7 +70,7 @@ pub enum TextSource {
 }
 
 /// Calls of the tool of this name, whose input matches.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct CallPattern {
     pub tool: String,
     /// A regular expression of JavaScript for the input as JSON.
@@ -87,7 +89,7 @@ impl Grader {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct Question {
     grader: Grader,
     of_skill: bool,

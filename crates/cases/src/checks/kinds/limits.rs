@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::checks::kinds::commands;
 use crate::checks::{
     Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, ListForm, MakeAsk,
@@ -16,16 +18,16 @@ use crate::trial::spent::AttemptCost;
 pub(in crate::checks) static MAX_COST: CheckKind = CheckKind::new("max-cost-usd", Goal::Efficiency)
     .by(Reading::Tokens)
     .with_field("max_cost_usd", "maxCostUsd", FieldForm::Amount, |value| match value {
-        FieldValue::Amount(most) => Some(Arc::new(Limit::MaxCost(most))),
+        FieldValue::Amount(most) => Some(Arc::new(Limit::Cost(most))),
         _ => None,
     });
 
 pub(in crate::checks) static MAX_SECONDS: CheckKind = number("max-seconds", "max_seconds", "maxSeconds", |value| {
-    Some(Arc::new(Limit::MaxSeconds(Duration::from_secs(value.number()?))))
+    Some(Arc::new(Limit::Seconds(Duration::from_secs(value.number()?))))
 });
 
 pub(in crate::checks) static MAX_COMMANDS: CheckKind =
-    number("max-commands", "max_commands", "maxCommands", |value| Some(Arc::new(Limit::MaxCommands(value.number()?))))
+    number("max-commands", "max_commands", "maxCommands", |value| Some(Arc::new(Limit::Commands(value.number()?))))
         .by(Reading::Commands);
 
 pub(in crate::checks) static MAX_INPUT: CheckKind =
@@ -46,7 +48,7 @@ pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", 
     options: &[],
     tests: false,
     ask: |check| match check.number("maxTurns") {
-        Some(most) => Ok(Arc::new(Limit::MaxTurns(most))),
+        Some(most) => Ok(Arc::new(Limit::Turns(most))),
         None => Err(InvalidCheck::new("maxTurns", "`maxTurns` has no number", "write a number")),
     },
 });
@@ -56,51 +58,50 @@ const fn number(id: &'static str, column: &'static str, key: &'static str, ask: 
 }
 
 fn of_tokens(value: &FieldValue, counted: TokenScope) -> Option<Arc<dyn Condition>> {
-    Some(Arc::new(Limit::MaxTokens { most: value.number()?, counted }))
+    Some(Arc::new(Limit::Tokens { most: value.number()?, counted }))
 }
 
 /// At most this cost in dollars.
 pub fn max_cost(most: f64) -> Check {
-    Check::implied(&MAX_COST, Limit::MaxCost(most))
+    Check::implied(&MAX_COST, Limit::Cost(most))
 }
 
 /// At most this duration.
 pub fn max_duration(most: Duration) -> Check {
-    Check::implied(&MAX_SECONDS, Limit::MaxSeconds(most))
+    Check::implied(&MAX_SECONDS, Limit::Seconds(most))
 }
 
 /// At most this many turns.
 pub fn max_turns(most: u64) -> Check {
-    Check::implied(&MAX_TURNS, Limit::MaxTurns(most))
+    Check::implied(&MAX_TURNS, Limit::Turns(most))
 }
 
 /// At most this many effective commands, by no field of the case.
 pub fn max_commands(most: u64) -> Check {
-    Check::implied(&MAX_COMMANDS, Limit::MaxCommands(most))
+    Check::implied(&MAX_COMMANDS, Limit::Commands(most))
 }
 
 /// At most this many tokens, input and output together.
 pub fn max_total_tokens(most: u64) -> Check {
-    Check::implied(&MAX_TOTAL, Limit::MaxTokens { most, counted: TokenScope::Total })
+    Check::implied(&MAX_TOTAL, Limit::Tokens { most, counted: TokenScope::Total })
 }
 
-/// At most this much of something. Its `Debug` text is part of the digests of cases.
-#[derive(Debug)]
-#[expect(clippy::enum_variant_names, reason = "the names are in digests")]
+/// At most this much of something.
+#[derive(Debug, Serialize)]
 enum Limit {
     /// In dollars.
-    MaxCost(f64),
-    MaxSeconds(Duration),
-    MaxTurns(u64),
-    MaxCommands(u64),
-    MaxTokens {
+    Cost(f64),
+    Seconds(Duration),
+    Turns(u64),
+    Commands(u64),
+    Tokens {
         most: u64,
         counted: TokenScope,
     },
 }
 
 /// Which tokens count.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 enum TokenScope {
     /// Cached ones included.
     Input,
@@ -112,21 +113,19 @@ enum TokenScope {
 impl Condition for Limit {
     fn written(&self) -> Option<WrittenCheck> {
         match self {
-            Self::MaxCost(most) => Some(WrittenCheck::new(*most)),
-            Self::MaxSeconds(most) => (most.subsec_nanos() == 0).then(|| WrittenCheck::new(most.as_secs())),
-            Self::MaxTurns(most) | Self::MaxCommands(most) | Self::MaxTokens { most, .. } => {
-                Some(WrittenCheck::new(*most))
-            }
+            Self::Cost(most) => Some(WrittenCheck::new(*most)),
+            Self::Seconds(most) => (most.subsec_nanos() == 0).then(|| WrittenCheck::new(most.as_secs())),
+            Self::Turns(most) | Self::Commands(most) | Self::Tokens { most, .. } => Some(WrittenCheck::new(*most)),
         }
     }
 
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         Some(match *self {
-            Self::MaxCommands(most) => commands::answer(subject, most),
-            Self::MaxCost(most) => cost(subject, most).at(EventRef::End),
-            Self::MaxSeconds(most) => time(subject, most).at(EventRef::End),
-            Self::MaxTurns(most) => turns(subject, most).at(EventRef::End),
-            Self::MaxTokens { most, counted } => tokens(subject, most, counted).at(EventRef::End),
+            Self::Commands(most) => commands::answer(subject, most),
+            Self::Cost(most) => cost(subject, most).at(EventRef::End),
+            Self::Seconds(most) => time(subject, most).at(EventRef::End),
+            Self::Turns(most) => turns(subject, most).at(EventRef::End),
+            Self::Tokens { most, counted } => tokens(subject, most, counted).at(EventRef::End),
         })
     }
 
@@ -135,7 +134,7 @@ impl Condition for Limit {
     }
 
     fn settled_by(&self) -> Option<Status> {
-        let is_known_at_end = matches!(self, Self::MaxSeconds(_) | Self::MaxTurns(_));
+        let is_known_at_end = matches!(self, Self::Seconds(_) | Self::Turns(_));
         (!is_known_at_end).then_some(Status::Fail)
     }
 }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use globset::{Glob, GlobMatcher};
+use serde::Serialize;
 
 use crate::checks::call_count::{CallCount, Counted};
 use crate::checks::listed::{COUNTS, test_of};
 use crate::checks::pattern::LONGEST;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
-    CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,
+    CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck, glob_text,
 };
 use crate::trace::kept_part;
 use crate::trial::mock::MockCall;
@@ -37,8 +38,9 @@ pub(in crate::checks) static CALLED: CheckKind = CheckKind::new("mock", Goal::Pr
     },
 });
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct MockCheck {
+    #[serde(serialize_with = "glob_text")]
     name: GlobMatcher,
     /// About the arguments on a line, or the input of a tool.
     input: Option<TextTest>,

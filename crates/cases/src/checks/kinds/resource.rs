@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::checks::kinds::trigger::seen_part;
 use crate::checks::pattern::Pattern;
 use crate::checks::text_test::{TextResult, TextTest};
@@ -23,7 +25,7 @@ pub fn loads(path: Pattern) -> Check {
     Check::implied(&LOADED, ResourceLoaded { path: Some(path.into()) })
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct ResourceLoaded {
     /// What its path must be, if it is not any file.
     path: Option<TextTest>,

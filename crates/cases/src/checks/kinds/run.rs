@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::checks::listed::test_of;
 use crate::checks::program::WorkspaceProgram;
 use crate::checks::text_test::{TextResult, TextTest};
@@ -49,7 +51,7 @@ pub fn run(line: String, exits: i32, timeout: Option<Duration>, prints: Option<T
     Check::implied(&RUN, RunCheck { program, exits, prints })
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct RunCheck {
     program: WorkspaceProgram,
     exits: i32,

@@ -1,6 +1,6 @@
 //! A command line, run after the agent in a copy of the workspace, writes a score.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::run::RUN;
@@ -17,7 +17,7 @@ pub fn full_score(line: String, files: Vec<(RelativePath, RelativePath)>) -> Che
     Check::implied(&RUN, ScoreCheck(WorkspaceProgram::Command { line, timeout: None, files }))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct ScoreCheck(WorkspaceProgram);
 
 /// What a command writes that gives a score.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
@@ -39,7 +39,7 @@ pub fn script(path: RelativePath) -> Check {
     Check::implied(&SCRIPT, ScriptCheck(WorkspaceProgram::Script(path)))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct ScriptCheck(WorkspaceProgram);
 
 /// What a script writes to its standard output, if it does not answer by its exit status alone.

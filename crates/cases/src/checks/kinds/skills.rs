@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::checks::kinds::trigger::counts;
 use crate::checks::{
     Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,
@@ -113,7 +115,7 @@ fn failed_load<'a>(subject: &GradingInput<'a>, is_it: impl Fn(&Activation) -> bo
     subject.evidence.trace.failed_loads.iter().find(|call| is_it(call) && counts(subject, call.how))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct ActivatesCheck {
     skills: Vec<String>,
     in_order: bool,
@@ -154,7 +156,7 @@ impl Condition for ActivatesCheck {
 }
 
 /// The skills, none of which may be activated; with an empty list, no skill may be.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct RejectsCheck(Vec<String>);
 
 impl Condition for RejectsCheck {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::checks::listed::{ListForm, ListedCheck, test_of};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest, TextWant};
@@ -107,7 +109,7 @@ fn ask(value: FieldValue, negated: bool) -> Option<Arc<dyn Condition>> {
     Some(Arc::new(TextCheck { place: TextPlace::Final, test: TextTest { negated, ..pattern.into() } }))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct TextCheck {
     place: TextPlace,
     test: TextTest,

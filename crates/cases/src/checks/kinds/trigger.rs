@@ -1,5 +1,7 @@
 //! The skill under test is activated, or is not.
 
+use serde::Serialize;
+
 use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::settings::ActivationRule;
 use crate::trace::{Activation, Marked, Mechanism, Trace};
@@ -21,7 +23,7 @@ pub fn triggers(should: bool) -> Check {
     Check::implied(if should { &TRIGGERED_KIND } else { &NOT_TRIGGERED_KIND }, TriggerCheck { should })
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct TriggerCheck {
     should: bool,
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::checks::call_count::{CallCount, Counted};
 use crate::checks::kinds::calls::{UNREPORTED, marked};
 use crate::checks::listed::COUNTS;
@@ -42,7 +44,7 @@ pub fn work(work: Work, is_required: bool) -> Check {
     Check::implied(&WORK, WorkCheck { work, count })
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct WorkCheck {
     work: Work,
     count: CallCount,

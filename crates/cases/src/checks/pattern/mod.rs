@@ -5,6 +5,7 @@ mod javascript;
 mod search;
 
 use regex_syntax::hir::{Class, HirKind, Look};
+use serde::Serialize;
 
 use crate::text::diagnostic::shorten;
 
@@ -12,7 +13,7 @@ pub use dialect::DialectDifference;
 pub use search::{LONGEST, PatternError, PatternSearch, SearchError, steps_for};
 
 /// A text to search for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pattern {
     pub text: String,
     /// Its meaning.
@@ -20,7 +21,7 @@ pub struct Pattern {
 }
 
 /// The meaning of a pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Style {
     /// Plain text, in any case: both texts are compared in lower case.
     Literal,

@@ -4,6 +4,7 @@
 //! Without a usable answer, a trial that passed is unscored.
 
 mod answer;
+mod files;
 mod judgment;
 mod template;
 
@@ -18,6 +19,7 @@ use crate::trial::evidence::{Inputs, digest};
 use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Status, Verdict, Weight};
 
 pub use answer::{JudgeAnswer, RubricPoint};
+pub use files::{paths, read, texts};
 pub use judgment::{Attempt, JUDGMENT_FORMAT, Judgment, Vote};
 pub use template::{JudgeSubject, PLACEHOLDERS};
 

@@ -9,13 +9,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{RunArgs, execute, names};
+use crate::cases::case::parts::CasePart;
 use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::skills::default_skill_roots;
-use crate::cases::start_files;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
 use crate::cli::{CliResult, CliResultOf, LoadedRepository, custom_checks, print_error, select, start};
 use crate::files::stamp::Stamps;
+use crate::grade::rubric;
 use crate::process::interrupt;
 use crate::report::diagnostics::counted;
 use crate::run::case_digests::{self, CaseDigests};
@@ -23,7 +24,6 @@ use crate::run::context::RunContext;
 use crate::run::digests::opened_skills;
 use crate::run::plan::PlannedCase;
 use crate::run::preflight;
-use crate::run::program_content;
 use crate::store::{self, RECORDINGS};
 use crate::text::diagnostic::shown_path;
 use crate::text::{cut, escape};
@@ -107,11 +107,10 @@ fn places(run: &RunContext) -> BTreeSet<PathBuf> {
     let usual = default_skill_roots().map(PathBuf::from);
     let skills = run.catalog.skills.iter().map(|found| found.skill().folder.clone());
     let mut places: Vec<PathBuf> = named.chain(usual).chain(skills).chain([PathBuf::from(EVALS)]).collect();
-    places.extend(run.settings.judge.template.iter().map(|path| path.as_path().to_path_buf()));
+    places.extend(rubric::paths(&run.settings).map(Path::to_path_buf));
+    places.extend(run.settings.mocks.iter().filter_map(|answer| Some(answer.source()?.as_path().to_path_buf())));
     for case in run.plan.entries.iter().filter_map(|entry| entry.planned.found.case().ok()) {
-        places.extend(start_files::sources(case).map(|(_, path)| path.as_path().to_path_buf()));
-        let programs = case.checks.iter().filter_map(|check| check.program());
-        places.extend(programs.flat_map(program_content::sources).map(Path::to_path_buf));
+        places.extend(case.parts().iter().flat_map(CasePart::files));
     }
     places.sort();
     // What is in another one of them is looked at with it.

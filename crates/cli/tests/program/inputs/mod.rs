@@ -6,6 +6,7 @@ mod follow_ups;
 mod history;
 mod imported;
 mod moving;
+mod parts;
 mod setup;
 mod skills;
 mod user;

@@ -3,18 +3,29 @@
 use std::io;
 use std::path::Path;
 
+use super::{BUILT_IN_SCHEMA, BUILT_IN_TEMPLATE, Rubric, SCHEMA, TEMPLATE};
 use crate::files::inside;
-use crate::grade::rubric::{self, Rubric};
 use crate::settings::Settings;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 
+/// The judge's rubric in the repository at `root`.
 pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>> {
-    let named = settings.judge.template.as_ref().map(RelativePath::as_path);
-    let (template, schema) = (named.unwrap_or(Path::new(rubric::TEMPLATE)), Path::new(rubric::SCHEMA));
-    let template_text = read_file(root, template, named.is_some(), rubric::BUILT_IN_TEMPLATE)?;
-    let schema_text = read_file(root, schema, false, rubric::BUILT_IN_SCHEMA)?;
-    Rubric::new((template, &template_text), (schema, &schema_text))
+    let [template, schema] = texts(root, settings)?;
+    let [template_path, schema_path] = paths(settings);
+    Rubric::new((template_path, &template), (schema_path, &schema))
+}
+
+/// The texts of the template and of the schema.
+pub fn texts(root: &Path, settings: &Settings) -> Result<[String; 2], Box<Diagnostic>> {
+    let [template, schema] = paths(settings);
+    let template = read_file(root, template, settings.judge.template.is_some(), BUILT_IN_TEMPLATE)?;
+    Ok([template, read_file(root, schema, false, BUILT_IN_SCHEMA)?])
+}
+
+/// Where a repository has the template and the schema, from its root.
+pub fn paths(settings: &Settings) -> [&Path; 2] {
+    [settings.judge.template.as_ref().map_or(Path::new(TEMPLATE), RelativePath::as_path), Path::new(SCHEMA)]
 }
 
 /// The text of a file of the repository, or `built_in` if an optional file does not exist.

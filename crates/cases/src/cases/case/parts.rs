@@ -1,0 +1,273 @@
+//! What a case is made of, part by part, and who sees each part: the one list of what decides a case.
+//!
+//! The inputs of recordings, the keys of kept trials, shards, resumed runs, `run --watch` and the changes that `gate` names are views
+//! of it. It takes a case apart by all its fields: a new one does not compile until somebody says who sees it.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cases::case::{Case, mock_list};
+use crate::cases::case_tree::CaseTree;
+use crate::cases::start_files::start_files;
+use crate::cases::{mocks, program_content};
+use crate::checks::{Check, SCRIPT_KEY};
+use crate::files::inside;
+use crate::settings::Settings;
+use crate::settings::mode::Delivery;
+use crate::settings::trials::Repetition;
+use crate::text::relative_path::RelativePath;
+use crate::trace::change::SkillChange;
+use crate::trial::evidence::digest;
+use crate::trial::outcome::Weight;
+
+/// Who sees a part of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeenBy {
+    /// The agent: recordings are stale if it changes.
+    Agent,
+    /// What grades a trial or ends it: recordings are graded by what it is now.
+    Checks,
+    /// Neither: no trial changes with it.
+    Nobody,
+}
+
+/// A part of a case.
+#[derive(Debug)]
+pub struct CasePart<'a> {
+    /// Its name in recordings and messages.
+    pub name: Cow<'static, str>,
+    pub seen_by: SeenBy,
+    content: PartContent<'a>,
+}
+
+/// What a part holds.
+#[derive(Debug)]
+enum PartContent<'a> {
+    /// This text; nothing if the case does not say it.
+    Text(Option<Cow<'a, str>>),
+    /// The files with which the workspace starts. Their paths in the repository decide nothing.
+    Start(&'a Case),
+    /// Which of these files can be executed. Recordings do not have it.
+    Programs(&'a Case),
+    /// The content of the schema; its path decides nothing.
+    Schema(&'a RelativePath),
+    /// A change to a skill, with the files of its new version.
+    Change(&'a SkillChange),
+    /// What is answered from files, with the content of these.
+    Mocks(&'a Case),
+    /// A check, with the program or the file that it names.
+    Check(&'a Check),
+    /// Whether a judge grades the trials, and by what.
+    Judge(&'a Case),
+    /// A file that no trial reads.
+    Unread(&'static str, &'a RelativePath),
+}
+
+/// The name of the part for the schema of the final message.
+pub const SCHEMA: &str = "output schema";
+
+/// The name of the part for what is answered from files.
+pub const MOCKS: &str = "mocks";
+
+/// The name of the part for the maximum number of turns.
+pub const MOST_TURNS: &str = "most turns";
+
+/// The name of the part for what the workspace of this case holds at the start.
+pub fn files_part(case: &Case) -> &'static str {
+    if case.files.is_empty() { FIXTURE } else { FILES }
+}
+
+// The fields whose files agents get as they are.
+pub(in crate::cases) const FIXTURE: &str = "fixture";
+pub(in crate::cases) const FILES: &str = "files";
+pub(in crate::cases) const DURING: &str = "during";
+
+impl Case {
+    /// Its parts. Its id and its place are none.
+    pub fn parts(&self) -> Vec<CasePart<'_>> {
+        use SeenBy::{Agent, Checks, Nobody};
+        #[rustfmt::skip]
+        let Self {
+            id: _, origin: _, skill, should_trigger, prompt, forced, system_prompt, sandbox, timeout, max_turns, fixture,
+            output_schema, activation, default_activation, judge: _, repetition, during, checks, assertions, least_score,
+            tools, env, unsupported, files, tags, solution, answer, setup, mocks: _, mock_servers: _, follow_ups, user, history,
+        } = self;
+        let Repetition { trials, threshold } = repetition;
+        let of_assertions = assertions.iter().map(|assertion| assertion.weight);
+        let weights: Vec<Option<Weight>> = checks.iter().map(|check| check.weight).chain(of_assertions).collect();
+        let unsupported: Vec<&str> = unsupported.iter().map(|part| part.what.as_str()).collect();
+        let mut parts = vec![
+            text(Nobody, "skill", Some(skill)),
+            data(Nobody, "tags", (!tags.is_empty()).then_some(tags)),
+            data(Checks, "should_trigger", Some(should_trigger)),
+            text(Agent, "prompt", Some(prompt)),
+            data(Checks, "forced", forced.then_some(true)),
+            text(Agent, "system prompt", system_prompt.as_deref()),
+            text(Agent, "sandbox", Some(sandbox.as_str())),
+            data(Checks, "timeout", timeout.as_ref()),
+            data(Agent, MOST_TURNS, max_turns.as_ref()),
+            data(Checks, "activation", Some((activation, default_activation))),
+            part(Checks, "judge", PartContent::Judge(self)),
+            data(Checks, "trials", trials.as_ref()),
+            data(Checks, "threshold", threshold.as_ref()),
+            data(Checks, "least score", least_score.as_ref()),
+            data(Checks, "weights", self.is_scored().then_some(weights)),
+            data(Agent, "tools", tools.as_ref()),
+            data(Agent, "environment", (!env.is_empty()).then_some(env)),
+            data(Checks, "unsupported", (!unsupported.is_empty()).then_some(unsupported)),
+            part(Agent, "setup", joined(setup)),
+            part(Agent, MOCKS, PartContent::Mocks(self)),
+            part(Agent, "follow-ups", joined(follow_ups)),
+            data(Agent, "user", user.as_ref()),
+            data(Agent, "history", (!history.is_empty()).then_some(history)),
+        ];
+        if fixture.is_some() || !files.is_empty() {
+            parts.push(part(Agent, files_part(self), PartContent::Start(self)));
+            parts.push(part(Checks, "executable files", PartContent::Programs(self)));
+        }
+        parts.extend(output_schema.as_ref().map(|path| part(Agent, SCHEMA, PartContent::Schema(path))));
+        let unread = [("solution", solution), ("answer", answer)].into_iter();
+        let unread = unread.filter_map(|(name, path)| Some((name, path.as_ref()?)));
+        parts.extend(unread.map(|(name, path)| part(Nobody, name, PartContent::Unread(name, path))));
+        let changes = (1..).zip(during).map(|(number, change)| (format!("change {number} in mid-session"), change));
+        parts.extend(changes.map(|(name, change)| part(Agent, name, PartContent::Change(change))));
+        parts.extend(assertions.iter().map(|assertion| text(Checks, "assertion", Some(&assertion.text))));
+        let checks = checks.iter().map(|check| (format!("check {}", check.kind.id), check));
+        parts.extend(checks.map(|(name, check)| part(Checks, name, PartContent::Check(check))));
+        parts
+    }
+
+    /// A digest of all parts that are seen so, as they are in this tree. A part that cannot be read counts as that.
+    pub fn digest_of(&self, seen_by: SeenBy, tree: &CaseTree<'_>) -> String {
+        let parts = self.parts().into_iter().filter(|part| part.seen_by == seen_by).filter_map(|part| {
+            let content = part.digest(tree).unwrap_or_else(|error| Some(error.kind().to_string()))?;
+            Some(format!("{}\n{content}\n", part.name))
+        });
+        digest(parts.collect::<String>().as_bytes())
+    }
+
+    /// The files that its fields name, from the repository's root, each behind the column of its field.
+    pub fn sources(&self) -> impl Iterator<Item = (&'static str, &RelativePath)> {
+        self.parts().into_iter().flat_map(|part| part.sources())
+    }
+
+    /// Whether a judge grades its trials.
+    pub fn is_judged(&self, settings: &Settings) -> bool {
+        settings.judge.wanted.unwrap_or(self.judge || !self.assertions.is_empty())
+    }
+}
+
+fn part(seen_by: SeenBy, name: impl Into<Cow<'static, str>>, content: PartContent<'_>) -> CasePart<'_> {
+    CasePart { name: name.into(), seen_by, content }
+}
+
+fn text<'a>(seen_by: SeenBy, name: &'static str, text: Option<&'a str>) -> CasePart<'a> {
+    part(seen_by, name, PartContent::Text(text.map(Cow::Borrowed)))
+}
+
+/// A part whose text is this value as JSON.
+fn data<'a>(seen_by: SeenBy, name: &'static str, value: Option<impl Serialize>) -> CasePart<'a> {
+    part(seen_by, name, PartContent::Text(value.map(|value| Cow::Owned(as_json(&value)))))
+}
+
+fn joined<'a>(texts: &[String]) -> PartContent<'a> {
+    PartContent::Text((!texts.is_empty()).then(|| Cow::Owned(texts.join("\0"))))
+}
+
+/// A value as JSON, or why it has no such form.
+fn as_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
+}
+
+impl<'a> CasePart<'a> {
+    /// It as the case says it, with the paths of its files; nothing if the case does not say it.
+    pub fn written(&self) -> Option<Cow<'a, str>> {
+        let written = match &self.content {
+            PartContent::Text(text) => return text.clone(),
+            PartContent::Programs(_) => return None,
+            PartContent::Start(Case { fixture, files, .. }) => as_json(&(fixture, files)),
+            PartContent::Schema(path) | PartContent::Unread(_, path) => path.to_string(),
+            PartContent::Change(change) => change_text(change),
+            PartContent::Mocks(Case { mocks, mock_servers, .. }) => as_json(&(mock_list::written(mocks), mock_servers)),
+            PartContent::Check(check) => check_text(check),
+            PartContent::Judge(case) => case.judge.to_string(),
+        };
+        Some(Cow::Owned(written))
+    }
+
+    /// A digest of it, as it is in this tree, with the content of its files; `None` if it is not there.
+    pub fn digest(&self, tree: &CaseTree<'_>) -> io::Result<Option<String>> {
+        Ok(match &self.content {
+            PartContent::Text(text) => text.as_ref().map(|text| digest(text.as_bytes())),
+            PartContent::Start(case) => Some(tree.start_files(case)?),
+            PartContent::Programs(case) => {
+                let programs = start_files(tree.root, case).map(|files| files.programs());
+                programs.filter(|programs| !programs.is_empty()).map(|programs| digest(programs.as_bytes()))
+            }
+            PartContent::Schema(path) => Some(digest(&inside::read(tree.root, path.as_path())?)),
+            PartContent::Change(_) if tree.delivery == Delivery::None => None,
+            PartContent::Change(change) => {
+                let folder =
+                    change.folder.as_ref().map(|folder| inside::real(tree.root, folder.as_path())).transpose()?;
+                let content = folder.map(|folder| tree.known.skill(&folder)).unwrap_or_default();
+                Some(digest(format!("{}\0{content}", change_text(change)).as_bytes()))
+            }
+            PartContent::Mocks(case) => tree.mocks(case),
+            PartContent::Check(check) => Some(tree.check(check, &check_text(check))),
+            PartContent::Judge(case) => tree.judge(case),
+            PartContent::Unread(_, path) => Some(digest(path.to_string().as_bytes())),
+        })
+    }
+
+    /// The files that it names, from the repository's root, each behind the column of its field.
+    pub fn sources(&self) -> Vec<(&'static str, &'a RelativePath)> {
+        match self.content {
+            PartContent::Text(_) | PartContent::Programs(_) | PartContent::Judge(_) => Vec::new(),
+            PartContent::Start(Case { fixture, files, .. }) => {
+                let fixture = fixture.iter().map(|path| (FIXTURE, path));
+                fixture.chain(files.iter().filter_map(|file| Some((FILES, file.source()?)))).collect()
+            }
+            PartContent::Schema(path) => vec![("output_schema", path)],
+            PartContent::Unread(column, path) => vec![(column, path)],
+            PartContent::Change(change) => change.folder.iter().map(|folder| (DURING, folder)).collect(),
+            PartContent::Mocks(case) => {
+                case.mocks.iter().filter_map(|answer| Some((MOCKS, answer.source()?))).collect()
+            }
+            PartContent::Check(check) => {
+                let script = check.script().map(|path| (SCRIPT_KEY, path));
+                script.into_iter().chain(check.ask.names().snapshot.map(|path| ("snapshot", path))).collect()
+            }
+        }
+    }
+
+    /// All files and directories that decide it, from the repository's root.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let more: Vec<PathBuf> = match self.content {
+            PartContent::Mocks(case) => mocks::folders(case, Delivery::Native).folders,
+            PartContent::Check(check) => {
+                let readable = check.program().map(program_content::sources).unwrap_or_default();
+                readable.into_iter().map(Path::to_path_buf).collect()
+            }
+            _ => Vec::new(),
+        };
+        self.sources().into_iter().map(|(_, path)| path.as_path().to_path_buf()).chain(more).collect()
+    }
+}
+
+/// A change without the files of the skill's new version.
+fn change_text(change: &SkillChange) -> String {
+    // A check of its own says whether the change is expected to be seen.
+    let SkillChange { after_turn, kind, skill, folder, expect_seen: _, origin: _ } = change;
+    let folder = folder.as_ref().map(ToString::to_string).unwrap_or_default();
+    format!("{after_turn}\0{}\0{skill}\0{folder}", kind.as_str())
+}
+
+/// A check without its place: an edit above it changes nothing. Its weight is a part of its own.
+fn check_text(check: &Check) -> String {
+    let Check { kind, origin: _, ask, weight: _ } = check;
+    json!([kind.id, ask.as_json()]).to_string()
+}
