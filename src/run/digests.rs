@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::agent;
 use crate::agent::snapshot::{SkillSnapshot, plugin_files};
 use crate::cases::case::Case;
-use crate::cases::case::parts::SeenBy;
+use crate::cases::case_parts::SeenBy;
 use crate::cases::case_tree::{CaseTree, TreeDigests, or_problem};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::plugin::PLUGINS;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::cases::case::parts::SeenBy;
 use crate::cases::case::{Case, FoundCase};
+use crate::cases::case_parts::SeenBy;
 use crate::process::git;
 use crate::run::context::RunContext;
 use crate::settings::Settings;

@@ -9,7 +9,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::trial_env::capture::masked;
 use crate::agent::{Assignment, OutputSchema};
 use crate::cases::case::Case;
-use crate::cases::case::parts::{self, files_part};
+use crate::cases::case_parts::{self, files_part};
 use crate::cases::case_tree::or_problem;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::plugin::Plugin;
@@ -141,7 +141,7 @@ impl LiveTrial<'_> {
     fn schema(&self, trial_env: &TrialEnv, inputs: &mut Inputs) -> Result<Option<OutputSchema>, Trouble> {
         let Some(path) = &self.case.output_schema else { return Ok(None) };
         let schema = inside::read(&self.run.root, path.as_path()).map_err(|error| disk(&error))?;
-        inputs.add(parts::SCHEMA, &schema);
+        inputs.add(case_parts::SCHEMA, &schema);
         OutputSchema::show(trial_env, schema).map(Some).map_err(|error| disk(&error))
     }
 

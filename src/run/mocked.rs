@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::agent::trial_env::TrialEnv;
-use crate::cases::case::{Case, parts};
+use crate::cases::case::Case;
+use crate::cases::case_parts;
 use crate::cases::mocks::Mocks;
 use crate::cases::repository::Repository;
 use crate::mock::CallLog;
@@ -34,9 +35,9 @@ pub(super) fn show(
     let listed = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
     let mut mocks = mocks.map_err(|problems| files(&listed(problems)))?;
     // What was read before may have changed since.
-    inputs.0.remove(parts::MOCKS);
+    inputs.0.remove(case_parts::MOCKS);
     let Some(digest) = &mocks.digest else { return Ok(None) };
-    inputs.0.insert(parts::MOCKS.to_owned(), digest.clone());
+    inputs.0.insert(case_parts::MOCKS.to_owned(), digest.clone());
     // As agents name them, and in place of them.
     if let Some(plugin) = run.plugin_for(mode, case) {
         for server in &plugin.servers {

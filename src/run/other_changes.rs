@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::cases::case::parts::SeenBy;
 use crate::cases::case::{Case, FoundCase};
+use crate::cases::case_parts::SeenBy;
 use crate::cases::case_tree::{CaseTree, TreeDigests};
 use crate::cases::catalog::Catalog;
 use crate::files::inside;

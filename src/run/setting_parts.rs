@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use crate::cases::case::Case;
-use crate::cases::case::parts::{MOST_TURNS, SeenBy};
+use crate::cases::case_parts::{MOST_TURNS, SeenBy};
 use crate::settings::mode::{Mode, SkillSelection};
 use crate::settings::{AgentSettings, CustomStart, IsolationSettings, JudgeSettings, McpSettings, OwnServer, Settings};
 use crate::text::redact::looks_secret;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use crate::cases::case::parts::CasePart;
 use crate::cases::case::{Case, FoundCase, file_formats, foreign_formats};
+use crate::cases::case_parts::CasePart;
 use crate::cases::catalog::{Catalog, EVALS};
 use crate::cases::plugin;
 use crate::cases::repository::{Layout, Repository, Scope};

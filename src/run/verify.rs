@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::trial_env::TrialEnv;
-use crate::cases::case::parts::files_part;
 use crate::cases::case::{Case, FoundCase};
+use crate::cases::case_parts::files_part;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::RepoFiles;
 use crate::cases::start_files::start_files;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::agent::trial_env::TrialEnv;
-use crate::cases::case::parts::files_part;
+use crate::cases::case_parts::files_part;
 use crate::cases::program_content;
 use crate::cases::start_files::start_files;
 use crate::checks::program::WorkspaceProgram;

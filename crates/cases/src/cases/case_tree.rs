@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::cases::case::Case;
+use crate::cases::judge_files;
 use crate::cases::mocks::{self, MockServers};
 use crate::cases::program_content;
 use crate::cases::repository::Repository;
@@ -15,7 +16,6 @@ use crate::cases::start_files::start_files;
 use crate::checks::Check;
 use crate::files::inside;
 use crate::files::material::Material;
-use crate::grade::rubric;
 use crate::settings::Settings;
 use crate::settings::mode::Delivery;
 use crate::trial::evidence::digest;
@@ -104,7 +104,7 @@ impl CaseTree<'_> {
     /// By what a judge grades the trials of a case; `None` if none does.
     pub(in crate::cases) fn judge(&self, case: &Case) -> Option<String> {
         let [template, schema] = self.known.rubric.get_or_init(|| {
-            let texts = rubric::texts(self.root, self.settings);
+            let texts = judge_files::texts(self.root, self.settings);
             texts.map_or_else(
                 |problem| [problem.to_string(), String::new()],
                 |texts| texts.map(|text| digest(text.as_bytes())),

@@ -17,7 +17,7 @@ use std::fmt;
 use regex::{Regex, RegexBuilder};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::profile::{PROFILES, Profile, SHELLS};
 use crate::settings::problems::Problems;
@@ -28,7 +28,7 @@ use crate::text::relative_path::RelativePath;
 const LARGEST_PATTERN: usize = 1 << 20;
 
 /// An answer of a command, as a case or the settings write it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CommandAnswer {
     /// The name of the command, as it is on the PATH.
     pub command: String,
@@ -38,6 +38,7 @@ pub struct CommandAnswer {
     pub stderr: String,
     pub exit_code: u8,
     /// Where it is written.
+    #[serde(skip)]
     pub place: SourceLocation,
 }
 
@@ -52,7 +53,7 @@ impl CommandAnswer {
 }
 
 /// Where a text is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum AnswerText {
     Here(String),
     /// In a file, from the repository's root. It need not be text.

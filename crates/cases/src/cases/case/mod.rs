@@ -17,7 +17,6 @@ mod history_list;
 mod known_tool;
 mod mock_list;
 mod named_files;
-pub mod parts;
 mod persona;
 pub mod plugin_eval;
 pub mod promptfoo;

@@ -4,34 +4,25 @@
 //! Without a usable answer, a trial that passed is unscored.
 
 mod answer;
-mod files;
 mod judgment;
 mod template;
 
 use std::path::Path;
 
 use crate::cases::case::Assertion;
+use crate::cases::judge_files::texts;
 use crate::checks::schema::Schema;
 use crate::grade::verdict::{ASSERTION, RUBRIC, has_weights, pending, settle};
+use crate::settings::Settings;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{Inputs, digest};
 use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Status, Verdict, Weight};
 
+pub use crate::cases::judge_files::{BUILT_IN_SCHEMA, BUILT_IN_TEMPLATE, SCHEMA, TEMPLATE, paths};
 pub use answer::{JudgeAnswer, RubricPoint};
-pub use files::{paths, read, texts};
 pub use judgment::{Attempt, JUDGMENT_FORMAT, Judgment, Vote};
 pub use template::{JudgeSubject, PLACEHOLDERS};
-
-/// A repository's own template, from its root, unless the settings name another.
-pub const TEMPLATE: &str = "evals/judge.md";
-
-/// A repository's own schema of the judge's answer, from its root.
-pub const SCHEMA: &str = "evals/schemas/style_rubric.schema.json";
-
-pub const BUILT_IN_TEMPLATE: &str = include_str!("judge.md");
-
-pub const BUILT_IN_SCHEMA: &str = include_str!("style_rubric.schema.json");
 
 /// The part of a judgment's inputs for its prompt.
 pub const JUDGES_PROMPT: &str = "judge's prompt";
@@ -47,6 +38,12 @@ pub struct Rubric {
     assertions_only: template::Template,
     schema: Schema,
     schema_text: String,
+}
+
+/// The rubric of the repository at `root`.
+pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>> {
+    let ([template_path, schema_path], [template, schema]) = (paths(settings), texts(root, settings)?);
+    Rubric::new((template_path, &template), (schema_path, &schema))
 }
 
 /// What a judge is asked about the trials of a case.

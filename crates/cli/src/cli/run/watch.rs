@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{RunArgs, execute, names};
-use crate::cases::case::parts::CasePart;
+use crate::cases::case_parts::CasePart;
 use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::skills::default_skill_roots;
 use crate::cli::exit_code::Exit;

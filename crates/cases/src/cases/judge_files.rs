@@ -1,20 +1,22 @@
-//! The judge's template and schema in a repository: its own, or the built-in ones.
+//! The judge's template and the schema of its answer in a repository: its own, or the built-in ones.
 
 use std::io;
 use std::path::Path;
 
-use super::{BUILT_IN_SCHEMA, BUILT_IN_TEMPLATE, Rubric, SCHEMA, TEMPLATE};
 use crate::files::inside;
 use crate::settings::Settings;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 
-/// The judge's rubric in the repository at `root`.
-pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>> {
-    let [template, schema] = texts(root, settings)?;
-    let [template_path, schema_path] = paths(settings);
-    Rubric::new((template_path, &template), (schema_path, &schema))
-}
+/// A repository's own template, from its root, unless the settings name another.
+pub const TEMPLATE: &str = "evals/judge.md";
+
+/// A repository's own schema of the judge's answer, from its root.
+pub const SCHEMA: &str = "evals/schemas/style_rubric.schema.json";
+
+pub const BUILT_IN_TEMPLATE: &str = include_str!("judge.md");
+
+pub const BUILT_IN_SCHEMA: &str = include_str!("style_rubric.schema.json");
 
 /// The texts of the template and of the schema.
 pub fn texts(root: &Path, settings: &Settings) -> Result<[String; 2], Box<Diagnostic>> {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cases::case::{Case, mock_list};
+use crate::cases::case::Case;
 use crate::cases::case_tree::CaseTree;
 use crate::cases::start_files::start_files;
 use crate::cases::{mocks, program_content};
@@ -192,7 +192,7 @@ impl<'a> CasePart<'a> {
             PartContent::Start(Case { fixture, files, .. }) => as_json(&(fixture, files)),
             PartContent::Schema(path) | PartContent::Unread(_, path) => path.to_string(),
             PartContent::Change(change) => change_text(change),
-            PartContent::Mocks(Case { mocks, mock_servers, .. }) => as_json(&(mock_list::written(mocks), mock_servers)),
+            PartContent::Mocks(Case { mocks, mock_servers, .. }) => as_json(&(mocks, mock_servers)),
             PartContent::Check(check) => check_text(check),
             PartContent::Judge(case) => case.judge.to_string(),
         };
