@@ -81,7 +81,7 @@ fn known_costs(run: &RunContext, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownC
         ids.iter().map(|id| (CaseInMode::of(id), KnownCost::default())).collect();
     for earlier in store::runs(&run.root).unwrap_or_default().into_iter().take(RUNS) {
         // Runs with unreadable progress are ignored.
-        for record in earlier.progress().map(|progress| progress.records).unwrap_or_default().into_values() {
+        for record in earlier.noted().map(|noted| noted.records).unwrap_or_default().into_values() {
             let known = known.get_mut(&CaseInMode::of(&record.id)).filter(|_| is_like(&record.scripted));
             if let Some(known) = known {
                 // An incomplete sum is not a maximum.

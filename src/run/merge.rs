@@ -6,11 +6,11 @@ use std::path::Path;
 use crate::process::background;
 use crate::report::markdown;
 use crate::results::agent_versions::AgentVersions;
+use crate::results::ended;
 use crate::results::not_run::NotRunReasons;
 use crate::results::run_status::is_live;
 use crate::results::stored_comparison;
 use crate::results::summary::Summary;
-use crate::results::table;
 use crate::run::case_digests;
 use crate::run::context::RunContext;
 use crate::settings::Settings;
@@ -18,7 +18,7 @@ use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
 use crate::text::cut;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::not_run::NotRun;
-use crate::trial::run_record::{ComparedSides, PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord, TrialRecord};
+use crate::trial::run_record::{ComparedSides, PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord};
 use crate::trial::shard::{Shard, ShardedCase};
 
 /// Why a trial was not run, if its shard is not there.
@@ -203,7 +203,6 @@ fn write(
         of_shard.entry(Shard::of_case(&case.case, of)).or_default().push(case);
     }
     let mut merger = Merger {
-        settings,
         cases,
         of_shard,
         ledger: run.ledger()?,
@@ -286,7 +285,6 @@ fn record(shards: &[ShardRun<'_>], id: &str, planned: usize) -> RunRecord {
 }
 
 struct Merger<'a> {
-    settings: &'a Settings,
     cases: &'a AllCases,
     /// The same by shard.
     of_shard: BTreeMap<Shard, Vec<&'a ShardedCase>>,
@@ -341,39 +339,34 @@ impl Merger<'_> {
     }
 
     fn add_results(&mut self, shard: Shard, from: &RunFolder) -> Result<BTreeSet<TrialId>, StoreError> {
-        let mut progress = from.progress()?;
-        let mut graded = BTreeSet::new();
+        // What is missing is reported with the reason.
+        let (records, rest) = ended::all_here(from)?;
         for trial in from.trials() {
             let Some(id) = trial.id() else { continue };
+            // A damaged trial would make the merged run as little worth as its shard.
+            if trial.has_grade() {
+                self.versions.add(trial.meta()?.agent);
+            }
             self.run.add_trial(&trial, &id)?;
-            graded.extend(trial.has_grade().then(|| id.clone()));
-            if let Ok(meta) = trial.meta() {
-                self.versions.add(meta.agent);
-            }
-            // A shard that was killed may not have noted its last trials.
-            if trial.has_grade() && !progress.records.contains_key(&id) {
-                let row = table::row(&trial, &self.settings.prices)?;
-                progress.records.insert(id, TrialRecord { run: String::new(), ..row });
-            }
         }
         let record = from.run_record()?;
-        // What has no grade any more was measured, but nothing shows it. A replay keeps no trials.
-        let is_replay = record.as_ref().is_some_and(|record| record.chosen.replay);
-        progress.records.retain(|id, record| is_replay || !record.run.is_empty() || graded.contains(id));
         // The baseline of a comparison runs in a mode of its own.
         let is_compared = record.is_some_and(|record| record.sides.is_some());
         let is_known = |case: &CaseInMode| shard.has(case) && self.cases.contains_key(case);
         let foreign = |id: &&TrialId| !is_compared && !is_known(&CaseInMode::of(id));
-        if let Some(id) = progress.records.keys().find(foreign) {
+        if let Some(id) = records.keys().find(foreign) {
             let why = format!("it has the trial {id}, which is not in the plan of shard {shard}");
             return Err(StoreError::Damaged { path: from.progress_path(), why });
         }
-        for (id, spent) in &progress.refused {
-            self.summary.add_refused(id, *spent);
+        for (id, spent) in rest.refused {
+            self.summary.add_refused(&id, spent);
+            self.ledger.append(&ProgressLine::Refused { refused: id, spent })?;
         }
-        progress.records.values().for_each(|record| self.summary.add(record));
-        let ended = progress.records.keys().cloned().collect();
-        progress.into_lines().iter().try_for_each(|line: &ProgressLine| self.ledger.append(line))?;
+        let ended = records.keys().cloned().collect();
+        for record in records.into_values() {
+            self.summary.add(&record);
+            self.ledger.append(&ProgressLine::Ended(Box::new(record)))?;
+        }
         Ok(ended)
     }
 }

@@ -75,7 +75,7 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     } else if resumes {
         table::repair_progress(&folder, &run.settings.prices).map_err(trouble)?;
     }
-    let before = folder.progress().map_err(trouble)?;
+    let before = folder.noted().map_err(trouble)?;
     let ledger = folder.ledger().map_err(trouble)?;
     let scratch = isolation::scratch(&run.settings).map_err(trouble)?;
     watchdog::remove_afterwards(scratch.path());

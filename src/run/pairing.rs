@@ -3,7 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::cases::case::FoundCase;
 use crate::cases::test_case::TestCase;
+use crate::checks::Check;
+use crate::grade::verdict::NEEDS_SKILL;
 use crate::run::changed_skills::readable_skills;
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
@@ -130,15 +133,24 @@ pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, String> 
             run.skills_of(planned.mode.commit.as_deref()).is_none_or(|skills| skills.skill(&found.skill).is_none())
         };
         let lacking = [(&a, &sides.baseline), (&b, &sides.candidate)].into_iter().find(|(planned, _)| lacks(planned));
+        let one_lacks_skills = (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
         if let Some((_, side)) = lacking {
             pairing.left_out.push((name, format!("unknown skill `{}` in {}", found.skill, side.label)));
+        } else if one_lacks_skills && needs_skill(&found, &run.settings) {
+            pairing.left_out.push((name, NEEDS_SKILL.to_owned()));
         } else {
-            pairing.outcome_only |= (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
+            pairing.outcome_only |= one_lacks_skills;
             pairing.places.insert(a.case_in_mode(), pairing.cases.len());
             pairing.cases.push(PairedCase { name, baseline: a, candidate: b });
         }
     }
     Ok(pairing)
+}
+
+/// Whether no check of the case is left without those that need the skill. What is wrong with a case is said when it is run.
+fn needs_skill(found: &FoundCase, settings: &Settings) -> bool {
+    let is_left = |check: &Check| !check.asks_for_skill() && check.weight.is_none_or(|weight| weight.amount > 0.0);
+    found.case().is_ok_and(|case| !case.checks.iter().any(is_left) && !case.has_checks_of_others(settings))
 }
 
 impl Pairing {

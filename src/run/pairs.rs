@@ -123,8 +123,13 @@ fn next<'a>(
             return None;
         }
         None => {
-            // If there is none, a running pair may bring one, and continues by itself.
-            let case = course.state.next_case(&course.in_flight)?;
+            let Some(case) = course.state.next_case(&course.in_flight) else {
+                // A running pair may bring one, and continues by itself.
+                if course.in_flight.is_empty() {
+                    course.stopped = Some(PairsStopped::Trials);
+                }
+                return None;
+            };
             let (paired, number) = (&pairing.cases[case], course.of_case[case] + 1);
             let pair =
                 PairRecord { baseline: paired.baseline.trial(number), candidate: paired.candidate.trial(number) };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cases::case::{Case, FoundCase, ReadCase};
 use crate::cases::test_case::TestCase;
-use crate::checks;
+use crate::checks::Check;
 use crate::lint::calls_skill;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
@@ -216,8 +216,7 @@ fn check_mode(skill: &Skill, mode: &Mode) -> Result<(), String> {
 
 /// Whether the outcome of the case's trials is judged, by its own checks, a judge, or the repository's own checks.
 fn judges_outcome(case: &Case, settings: &Settings) -> bool {
-    let by_checks = case.checks.iter().any(|check| checks::judges_outcome(check.kind.id));
-    by_checks || case.is_judged(settings) || settings.harness.is_some()
+    case.checks.iter().any(Check::judges_outcome) || case.has_checks_of_others(settings)
 }
 
 fn forced_mode(base: &Mode, settings: &Settings) -> Arc<Mode> {

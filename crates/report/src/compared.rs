@@ -404,7 +404,7 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
 
 fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
     if compared.outcome_only {
-        lines.push("judged by what both sides were asked: checks that ask for the skill are left out".to_owned());
+        lines.push("judged by what both sides were asked: checks that need the skill are left out".to_owned());
     }
     if !compared.changed_cases.is_empty() {
         let (cases, parts) =

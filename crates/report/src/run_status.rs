@@ -7,6 +7,7 @@ use crate::decide::threshold::ThresholdSide;
 use crate::diagnostics::counted;
 use crate::paint::{Paint, Tone};
 use crate::rate;
+use crate::results::ended::ProgressDifferences;
 use crate::results::run_status::{RunState, RunStatus, UndecidedCase};
 use crate::table::{clock, cost, decided, endings, tokens};
 use crate::text::escape;
@@ -52,12 +53,8 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
         let _ = writeln!(text, "  left     {remaining}");
     }
     let _ = writeln!(text, "  cost     {} so far, {}", cost(&done.spent), tokens(&done.spent));
-    if run.damaged_lines > 0 {
-        let lines = counted(run.damaged_lines, "line");
-        let _ = writeln!(
-            text,
-            "  note     {lines} of the progress file cannot be read; --resume rewrites it from the trials"
-        );
+    if let Some(differences) = differences(run.differences) {
+        let _ = writeln!(text, "  note     {differences}");
     }
     if run.damaged_pairs > 0 {
         let lines = counted(run.damaged_pairs, "line");
@@ -65,6 +62,19 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
     }
     resume(&mut text, run);
     text
+}
+
+/// Where a progress file differs from the grades of its trials, if it does.
+pub fn differences(found: ProgressDifferences) -> Option<String> {
+    let ProgressDifferences { damaged_lines: lines, read_from_grades: trials } = found;
+    let damaged = (lines > 0).then(|| format!("{} of progress.jsonl cannot be read", counted(lines, "line")));
+    let read = match trials {
+        0 => None,
+        1 => Some("1 trial that progress.jsonl lacks is read from its grade".to_owned()),
+        _ => Some(format!("{trials} trials that progress.jsonl lacks are read from their grades")),
+    };
+    let both: Vec<String> = damaged.into_iter().chain(read).collect();
+    (!both.is_empty()).then(|| both.join("; "))
 }
 
 /// The command that resumes the run, if there is anything left to do.

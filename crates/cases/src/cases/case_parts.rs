@@ -159,6 +159,11 @@ impl Case {
     pub fn is_judged(&self, settings: &Settings) -> bool {
         settings.judge.wanted.unwrap_or(self.judge || !self.assertions.is_empty())
     }
+
+    /// Whether a judge or the repository's own checks look at its trials.
+    pub fn has_checks_of_others(&self, settings: &Settings) -> bool {
+        self.is_judged(settings) || settings.harness.is_some()
+    }
 }
 
 fn part(seen_by: SeenBy, name: impl Into<Cow<'static, str>>, content: PartContent<'_>) -> CasePart<'_> {

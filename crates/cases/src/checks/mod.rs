@@ -82,6 +82,9 @@ pub static KINDS: &[&CheckKind] = &[
 /// What is said of a check that the end of its trial left open.
 pub const OPEN: &str = "open when the trial ended, because its verdict was settled";
 
+/// How the ids begin of checks of other kinds that ask for the skill by what they name.
+const NAMES_SKILL: &str = "names-skill: ";
+
 #[derive(Debug)]
 pub struct CheckKind {
     /// Its stable name in results, kebab-case.
@@ -173,6 +176,11 @@ pub trait Condition: fmt::Debug + AsJson + Send + Sync {
         false
     }
 
+    /// Whether it names what only an agent with skills has, so that the answer is the same in every trial without.
+    fn asks_for_skill(&self) -> bool {
+        false
+    }
+
     /// The text that the final message must or must not contain.
     fn text(&self) -> Option<(&Pattern, Presence)> {
         None
@@ -247,6 +255,16 @@ impl Check {
         Self { kind, origin: Origin::default(), ask: Arc::new(ask), weight: None }
     }
 
+    /// Whether only trials with skills can answer it both ways, by its kind or by what it names.
+    pub fn asks_for_skill(&self) -> bool {
+        self.kind.asks_for_skill || self.ask.asks_for_skill()
+    }
+
+    /// Whether it judges what the agent achieved.
+    pub fn judges_outcome(&self) -> bool {
+        !self.asks_for_skill() && judges_outcome(self.kind.id)
+    }
+
     /// Whether nothing later in the session can change this status of the check.
     pub fn is_settled_by(&self, status: Status) -> bool {
         self.ask.settled_by() == Some(status)
@@ -290,7 +308,10 @@ impl Check {
             if let Some(why) = subject.evidence.meta.doubt(self.kind.reads) {
                 (status, found) = (Status::Unknown, format!("{found}; {why}"));
             }
-            let id = id.unwrap_or_else(|| self.kind.id.to_owned());
+            let mut id = id.unwrap_or_else(|| self.kind.id.to_owned());
+            if self.ask.asks_for_skill() {
+                id.insert_str(0, NAMES_SKILL);
+            }
             CheckResult {
                 program: program.clone(),
                 weight: self.weight,
@@ -313,10 +334,15 @@ fn kind_of(id: &str) -> Option<&'static CheckKind> {
 /// Whether checks with this id, of a case or the repository's own, judge what the agent achieved.
 pub fn judges_outcome(id: &str) -> bool {
     let kind = kind_of(id);
-    kind.is_none_or(|kind| !kind.asks_for_skill && matches!(kind.goal, Goal::Outcome | Goal::Style))
+    !asks_for_skill(id) && kind.is_none_or(|kind| matches!(kind.goal, Goal::Outcome | Goal::Style))
 }
 
-/// Whether checks with this id are about the skill under test.
+/// Whether only trials with skills can answer checks with this id both ways: they are left out where one side has no skills.
 pub fn asks_for_skill(id: &str) -> bool {
+    id.starts_with(NAMES_SKILL) || is_of_offered_skill(id)
+}
+
+/// Whether checks with this id are made only in trials with skills.
+pub fn is_of_offered_skill(id: &str) -> bool {
     kind_of(id).is_some_and(|kind| kind.asks_for_skill)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::cases::case::Assertion;
 use crate::checks;
+use crate::grade::checks::GENERAL;
 use crate::grade::delivered::DELIVERED;
 use crate::trial::outcome::{CheckResult, Goal, Grade, Score, Status, Trouble, TroubleKind, Verdict};
 
@@ -62,6 +63,15 @@ pub fn settle(mut grade: Grade) -> Grade {
         grade.score = Some(Score { without_skill: without_the_skill_by_score(&grade, least), ..score });
     }
     grade
+}
+
+/// Why a case is left out where one side has no skills: with every check left out, each trial would pass.
+pub const NEEDS_SKILL: &str =
+    "all its checks need the skill; add one that trials without the skill can pass or fail too";
+
+/// Whether checks of these ids are left of a trial without those that need the skill. Those of every trial do not count.
+pub fn are_left_without_the_skill<'a>(mut checks: impl Iterator<Item = &'a str>) -> bool {
+    checks.any(|check| !GENERAL.contains(&check) && !checks::asks_for_skill(check))
 }
 
 /// The verdict of a trial without the checks that need the skill. Only a failure can change, unless a score decides.

@@ -170,7 +170,7 @@ fn update_run(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) -
     if changed.is_empty() {
         return Ok(());
     }
-    let mut progress = run.progress()?;
+    let mut progress = run.noted()?;
     for record in changed {
         progress.insert(record);
     }

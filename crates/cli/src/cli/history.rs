@@ -5,11 +5,11 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, named_runs, print_list};
+use super::{CliResult, RepositoryArgs, print_list};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{text_stdout, warn};
-use crate::report::diagnostics::counted;
 use crate::report::history as report;
+use crate::report::run_status::differences;
 use crate::report::trial_text::scripted;
 use crate::results::history::{self, TrendFilter};
 use crate::skill::slug;
@@ -42,12 +42,10 @@ pub fn history(args: &HistoryArgs) -> CliResult {
         if points.len() as u64 == args.last {
             break;
         }
-        let whole = if run.is_live() { Ok(()) } else { named_runs::check_trials(&run) };
-        match whole.and_then(|()| Ok(history::point(&run, &filter)?)) {
+        match history::point(&run, &filter) {
             Ok(Some(point)) => {
-                if point.damaged_lines > 0 {
-                    let (id, lines) = (&point.run, counted(point.damaged_lines, "line"));
-                    warn(&format!("{id}: {lines} of its progress file cannot be read; they are not counted"))?;
+                if let Some(differences) = differences(point.differences) {
+                    warn(&format!("{}: {differences}", point.run))?;
                 }
                 points.push(point);
             }

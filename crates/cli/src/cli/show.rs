@@ -150,7 +150,7 @@ impl ShowArgs {
 /// Fails if the named trial ended in this run, of which it has no directory.
 fn check_not_ended(name: &str, run: &RunFolder) -> CliResultOf<()> {
     let mut ended = Vec::new();
-    run.each_record(|record| ended.push((record.id.clone(), ())))?;
+    run.each_noted(|record| ended.push((record.id.clone(), ())))?;
     let Some((id, ())) = matching(name, &ended).into_iter().next() else { return Ok(()) };
     let (path, id_of_run) = (run.path().display(), run.id());
     let why = "it did not start, or was removed";

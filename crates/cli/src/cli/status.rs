@@ -4,12 +4,12 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, print_json, print_list};
+use super::{CliResult, RepositoryArgs, named_runs, print_json, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::report::run_status as report;
-use crate::results::run_status::{self, RunState, RunStatus};
+use crate::results::run_status;
 use crate::store::{self, RunFolder};
 
 #[derive(Args)]
@@ -42,7 +42,7 @@ pub fn status(args: &StatusArgs) -> CliResult {
         None => vec![named_runs::latest(&root)?],
     };
     let [run] = named.as_slice() else { return print_runs(named, args.json) };
-    let status = standing(run)?;
+    let status = run_status::standing(run)?;
     if args.json {
         print_json(&mut document_stdout(), &status)?;
     } else {
@@ -55,20 +55,10 @@ pub fn runs(args: &RunsArgs) -> CliResult {
     print_runs(store::runs(&args.repository.open()?.root)?, args.json)
 }
 
-/// The status of a run of which no part was removed.
-fn standing(run: &RunFolder) -> CliResultOf<RunStatus> {
-    let status = run_status::standing(run)?;
-    // A run that resumes measures some trials again.
-    if status.state != RunState::Running {
-        named_runs::check_trials(run)?;
-    }
-    Ok(status)
-}
-
 fn print_runs(runs: Vec<RunFolder>, as_json: bool) -> CliResult {
     let mut statuses = Vec::new();
     for run in runs {
-        match standing(&run) {
+        match run_status::standing(&run) {
             Ok(status) => statuses.push(status),
             Err(error) => warn(&format!("{}: {error}", run.id()))?,
         }

@@ -139,11 +139,12 @@ impl RestOfRun {
     pub fn of(run: &RunFolder) -> CliResultOf<Self> {
         run.check_record()?;
         let mut attempts = BTreeMap::new();
-        let progress = run.each_record(|record| {
+        let mut progress = run.each_noted(|record| {
             if record.attempts > 1 {
                 attempts.insert(record.id.clone(), record.attempts);
             }
         })?;
+        progress.add_lost_attempts(&attempts);
         let left = run.plan()?;
         let planned = run_status::planned(run, left.len());
         Ok(Self { attempts, refused: progress.refused, planned, left, counted: 0 })

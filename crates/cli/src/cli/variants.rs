@@ -101,7 +101,7 @@ fn ended_early(run: &RunContext, folder: &RunFolder) -> CliResultOf<Option<Strin
         return Ok(Some(why));
     }
     let Some(why) = run.no_more() else { return Ok(None) };
-    let ended = folder.progress()?.records.len();
+    let ended = folder.noted()?.records.len();
     if ended >= run.plan.len() {
         return Ok(None);
     }

@@ -7,9 +7,10 @@ use std::process::Command;
 
 use crate::support::fixture::Fixture;
 use crate::support::live::wait_until;
-use crate::support::stub::{ACTIVATES, ANSWER, Stub, on_a_small_disk, signal};
+use crate::support::stub::{ACTIVATES, ANSWER, Stub, on_a_small_disk, signal, without_grades};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use skill_evals_results::store::with_digests;
 
 /// An agent that answers `Broken.` where the skill that it was given says so.
 pub const BY_SKILL: &str = r#"skill=.agents/skills/tidy/SKILL.md
@@ -324,7 +325,8 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
     let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
     assert!(
-        damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 lines, none of them a result"),
+        damaged.code == 2
+            && damaged.stderr.contains("baseline.jsonl: 2 of its lines are not as a run wrote them, 0 are"),
         "{}",
         damaged.stderr
     );
@@ -359,14 +361,15 @@ fn what_ends_after_the_decision_is_in_no_figure() {
     let before = json();
     assert_eq!(before["trials"]["executed"], before["trials"]["counted"]);
     // One more pair of the first case, both trials of which passed and took ten times as many tokens.
-    for name in ["pairs.jsonl", "progress.jsonl"] {
-        let path = stub.run_folder("r").join(name);
-        let text = fs::read_to_string(&path).expect("lines");
-        let first: Vec<String> =
-            text.lines().take(if name == "pairs.jsonl" { 1 } else { 2 }).map(str::to_owned).collect();
-        let late = first.join("\n").replace("\"trial\":1", "\"trial\":99").replace("\"tokens\":15", "\"tokens\":150");
-        fs::write(&path, format!("{text}{}\n", late.replace("\"fail\"", "\"pass\""))).expect("a line more");
-    }
+    let late = |text: &str, lines: usize| {
+        let first = text.lines().take(lines).map(|line| format!("{line}\n")).collect::<String>();
+        let late = first.replace("\"trial\":1", "\"trial\":99").replace("\"tokens\":15", "\"tokens\":150");
+        text.to_owned() + &without_grades(&late.replace("\"fail\"", "\"pass\""))
+    };
+    let pairs = stub.run_folder("r").join("pairs.jsonl");
+    let text = fs::read_to_string(&pairs).expect("pairs");
+    fs::write(&pairs, late(&text, 1)).expect("a pair more");
+    stub.rewrite_progress("r", |text| late(text, 2));
     let mut after = json();
     assert_eq!(after["trials"]["executed"].as_u64(), before["trials"]["executed"].as_u64().map(|run| run + 2));
     after["trials"]["executed"] = before["trials"]["executed"].clone();
@@ -382,9 +385,7 @@ fn tokens_that_are_known_in_part_are_not_compared() {
         assert_eq!(stub.run(&["run", "--run-id", run]).code, 0);
     }
     assert!(stub.run(&["compare", "one", "two"]).stdout.contains("tokens ±0 %"));
-    let path = stub.run_folder("two").join("progress.jsonl");
-    let text = fs::read_to_string(&path).expect("progress");
-    fs::write(&path, text.replace("\"tokens\":15", "\"tokens\":5,\"tokens_incomplete\":true")).expect("progress");
+    stub.rewrite_progress("two", |text| text.replace("\"tokens\":15", "\"tokens\":5,\"tokens_incomplete\":true"));
     let ran = stub.run(&["compare", "one", "two"]);
     assert!(ran.stdout.contains("time ") && !ran.stdout.contains("tokens "), "{}", ran.stdout);
 }
@@ -405,9 +406,8 @@ fn runs_that_share_a_mode_are_compared_in_it_and_what_only_one_has_is_named() {
     assert!(ran.stdout.contains(": 2/2 → 2/2 passed"), "{}{}", ran.stdout, ran.stderr);
     let only = "not counted, measured only for the candidate: tidy/c0/mine, tidy/c1/mine";
     assert!(ran.stdout.contains(only), "{}", ran.stdout);
-    let path = stub.run_folder("one").join("progress.jsonl");
-    let other = fs::read_to_string(path).expect("progress").replace("\"mode\":\"codex\"", "\"mode\":\"other\"");
-    fs::write(stub.root().join("other.jsonl"), other).expect("a file");
+    stub.rewrite_progress("one", |text| text.replace("\"mode\":\"codex\"", "\"mode\":\"other\""));
+    fs::copy(stub.run_folder("one").join("progress.jsonl"), stub.root().join("other.jsonl")).expect("a file");
     let apart = stub.run(&["compare", "both", "other.jsonl"]);
     let words =
         "no mode in common (codex, mine against other): choose one of each with --baseline mode=… --candidate mode=…";
@@ -769,7 +769,7 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
     fs::write(&path, &text[..text.len() - 20]).expect("progress");
     let torn = stub.run(&["compare", "r"]);
     for words in [
-        "1 line of the progress file of r cannot be read; `skill-evals compare --resume --run-id r` rewrites it",
+        "r: 1 line of progress.jsonl cannot be read; 1 trial that progress.jsonl lacks is read from its grade",
         "r was stopped before its plan was done; to resume: skill-evals compare --resume --run-id r",
     ] {
         assert!(torn.stderr.contains(words), "{}", torn.stderr);
@@ -999,7 +999,7 @@ fn a_share_that_the_trials_alone_would_not_give_has_its_reason_beside_it() {
     let write = |name: &str, last: &str| {
         let often = (1..=10).map(|trial| row("often", trial, "pass"));
         let rows: Vec<String> = often.chain([row("once", 1, last)]).collect();
-        fs::write(stub.root().join(name), rows.join("\n")).expect("a baseline");
+        fs::write(stub.root().join(name), with_digests((rows.join("\n") + "\n").as_bytes())).expect("a baseline");
     };
     write("a.jsonl", "pass");
     write("b.jsonl", "fail");

@@ -150,7 +150,7 @@ impl Killed {
         // A process that the runner was about to start holds the lock until it becomes another program.
         wait_until("a run that nobody holds", || standing().state != RunState::Running);
         let found = standing();
-        assert_eq!(found.damaged_lines, 0, "{:?}", self.what);
+        assert_eq!(found.differences.damaged_lines, 0, "{:?}", self.what);
         let (planned, left) = (found.planned.unwrap_or_default(), found.remaining.unwrap_or_default());
         assert!(planned == 0 || planned == CASES, "{:?}: {planned}", self.what);
         assert_eq!(found.done.ended() + left, planned, "{:?}", self.what);

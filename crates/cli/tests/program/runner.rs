@@ -168,9 +168,7 @@ fn a_dry_run_starts_nothing_and_says_what_is_known_of_the_cost() {
 
     assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
     let line = r#"{"skill":"tidy","case":"c0","mode":"codex","trial":2,"verdict":"pass","duration_ms":1,"tokens":99,"cost_usd":0.25}"#;
-    let path = stub.run_folder("r").join("progress.jsonl");
-    let before = fs::read_to_string(&path).expect("progress");
-    fs::write(&path, format!("{before}{line}\n")).expect("progress");
+    stub.rewrite_progress("r", |text| format!("{text}{line}\n"));
     stub.settings("prices = { \"some model\" = { input = 1.0, output = 1.0 }, codex = { input = 0.0, output = 0.0 } }");
     let ran = stub.run(&["run", "--dry-run", "--trials", "2", "--max-cost-usd", "3", "--json"]);
     let estimate: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -214,15 +212,13 @@ fn a_first_dry_run_estimates_by_what_the_agent_sends_and_says_what_that_rests_on
 fn what_a_scripted_model_took_is_no_known_cost_of_a_model() {
     let stub = Stub::new(1, "");
     assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
-    let path = stub.run_folder("r").join("progress.jsonl");
-    let before = fs::read_to_string(&path).expect("progress");
     let known = || {
         let ran = stub.run(&["run", "--dry-run", "--json"]);
         let estimate: Value = serde_json::from_str(&ran.stdout).expect("JSON");
         (estimate["unknown_tokens"].as_u64(), estimate["expected"].is_object())
     };
     assert_eq!(known(), (Some(0), false));
-    fs::write(&path, before.replace("\"verdict\"", "\"scripted\":\"a script\",\"verdict\"")).expect("progress");
+    stub.rewrite_progress("r", |text| text.replace("\"verdict\"", "\"scripted\":\"a script\",\"verdict\""));
     assert_eq!(known(), (Some(1), true));
 }
 

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use super::fixture::{Fixture, Ran, temporary};
+use skill_evals_results::store::with_digests;
 
 /// The repository and the directory for scratch files, both outside every other repository.
 pub struct Stub {
@@ -33,6 +34,13 @@ activate() {
   printf '%s\n' '{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"cat .agents/skills/'$1'/SKILL.md","aggregated_output":"'"$text"'","exit_code":0,"status":"completed"}}'
 }
 "#;
+
+/// These lines of a progress file as those of trials without a grade.
+pub fn without_grades(lines: &str) -> String {
+    let open =
+        |line: &str| line.split_once(",\"grade\":").map_or_else(|| line.to_owned(), |(open, _)| format!("{open}}}"));
+    lines.lines().map(|line| open(line) + "\n").collect()
+}
 
 /// A turn that the provider refused.
 pub const REFUSED: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}'
@@ -157,6 +165,14 @@ impl Stub {
     pub fn progress_events(&self, id: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.run_folder(id).join("progress.jsonl")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+
+    /// Replaces the text of that file, without the digests of its lines. The new lines get theirs.
+    pub fn rewrite_progress(&self, id: &str, change: impl FnOnce(&str) -> String) {
+        let path = self.run_folder(id).join("progress.jsonl");
+        let text = fs::read_to_string(&path).expect("progress");
+        let lines = text.lines().map(|line| format!("{}}}\n", line.split_once(",\"digest\":").expect("a digest").0));
+        fs::write(&path, with_digests(change(&lines.collect::<String>()).as_bytes())).expect("progress");
     }
 
     /// How many lines that file has.

@@ -1,5 +1,7 @@
 //! The files of a run's directory about the run as a whole: `run.json`, `progress.jsonl`, `current.json`, `runner.pid`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::decide::plan::ComparePlan;
@@ -95,6 +97,9 @@ pub struct ComparedSides {
     pub plan: ComparePlan,
     /// Maximum number of trials of both sides together.
     pub max_trials: u64,
+    /// Maximum number of pairs of each case, by its name; empty if only all trials together are limited.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pairs: BTreeMap<String, u64>,
     /// The seed for the choice of the next case.
     pub seed: u64,
     /// Whether only checks that apply to both sides count, because one side has no skills.
@@ -122,6 +127,7 @@ impl ComparedSides {
             seed: 0,
             cases: shards.iter().flat_map(|shard| shard.cases.clone()).collect(),
             left_out: shards.iter().flat_map(|shard| shard.left_out.clone()).collect(),
+            pairs: shards.iter().flat_map(|shard| shard.pairs.clone()).collect(),
             shards: shards.to_vec(),
             ..first.clone()
         })
@@ -130,7 +136,8 @@ impl ComparedSides {
     /// What all shards of a comparison have in common.
     #[must_use]
     pub fn of_all_shards(&self) -> Self {
-        Self { max_trials: 0, seed: 0, cases: Vec::new(), left_out: Vec::new(), shards: Vec::new(), ..self.clone() }
+        let (pairs, cases, left_out, shards) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { max_trials: 0, pairs, seed: 0, cases, left_out, shards, ..self.clone() }
     }
 
     /// Two sides without cases yet, and without a limit.

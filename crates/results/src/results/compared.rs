@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use crate::checks::asks_for_skill;
 use crate::decide::plan::ComparePlan;
 use crate::decide::{Comparison, Rule, fixed};
 use crate::grade::checks::GENERAL;
+use crate::grade::verdict::NEEDS_SKILL;
 use crate::results::activation_shift::ActivationShift;
 use crate::results::is_default;
 use crate::results::side_results::{CaseUsage, SideResults};
@@ -45,7 +47,7 @@ pub struct ComparisonResults {
     /// Whether both sides are the same, so that what differs is noise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,
-    /// Cases that were left out because one side has no skill for them, with the reason.
+    /// Cases that were left out because one side has no skill for them, or no check that both can pass and fail, with the reason.
     pub left_out: Vec<(String, String)>,
     /// Cases that were asked or checked otherwise on the two sides, where both are in the same mode.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -195,7 +197,7 @@ pub fn of(
         outcome_only: a.outcome_only,
         unchanged: false,
         aa: false,
-        left_out: Vec::new(),
+        left_out: a.left_out.iter().map(|case| (case.clone(), NEEDS_SKILL.to_owned())).collect(),
         changed_cases: Vec::new(),
         changed_parts: Vec::new(),
         until_decided: Vec::new(),
@@ -228,7 +230,9 @@ impl ComparisonResults {
 }
 
 fn checks(a: &SideResults, b: &SideResults) -> Vec<CheckShares> {
+    let counts = |check: &str| !(a.outcome_only && asks_for_skill(check));
     let both = a.checks.iter().filter_map(|(check, in_a)| Some((check, *in_a, *b.checks.get(check)?)));
+    let both = both.filter(|(check, ..)| counts(check));
     let mut shares: Vec<CheckShares> =
         both.map(|(check, a, b)| CheckShares { check: check.clone(), baseline: a, candidate: b }).collect();
     let apart = |shares: &CheckShares| {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::files::material::Material;
-use crate::results::is_default;
+use crate::results::ended::ProgressDifferences;
 use crate::results::share::{self, CaseShare};
 use crate::results::side_results::{SideReader, SideResults};
 use crate::stats::Interval;
@@ -42,9 +42,9 @@ pub struct HistoryPoint {
     /// The authors of mock models whose answers were replayed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub scripted: BTreeSet<String>,
-    /// Unreadable lines of the progress file, of any trials.
-    #[serde(skip_serializing_if = "is_default")]
-    pub damaged_lines: usize,
+    /// Where the progress file of the run differs from the grades of its trials.
+    #[serde(flatten)]
+    pub differences: ProgressDifferences,
 }
 
 /// Groups of neighboring runs with the same inputs, in the order of `points`. Only runs of one group show a trend.
@@ -65,7 +65,7 @@ pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<HistoryPoin
     if record.as_ref().is_some_and(|record| record.compares() || record.chosen.shard.is_some()) {
         return Ok(None);
     }
-    let reader = SideReader::of(&run.progress_path())?;
+    let (reader, differences) = SideReader::of(run)?;
     let mut results = SideResults::default();
     reader.add_to(&mut results, |case| filter.matches(&case.skill, &case.mode).then(|| case.compared_as(true)));
     results.counts.retain(|_, counts| counts.rate.trials > 0);
@@ -90,6 +90,6 @@ pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<HistoryPoin
         interval,
         inputs: digest(inputs.join("\n").as_bytes()),
         scripted: results.scripted,
-        damaged_lines: reader.damaged,
+        differences,
     }))
 }

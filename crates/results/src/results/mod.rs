@@ -6,6 +6,7 @@ pub mod calibration;
 pub mod changed_texts;
 pub mod compared;
 pub mod diagnosis;
+pub mod ended;
 pub mod estimate;
 pub mod gate;
 pub mod history;

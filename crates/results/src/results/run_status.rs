@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::decide::threshold::ThresholdSide;
 use crate::process::background;
+use crate::results::ended::{self, ProgressDifferences};
 use crate::results::is_default;
 use crate::results::summary::{CaseCounts, Summary, TrialCounts};
 use crate::stats::Interval;
@@ -46,8 +47,9 @@ pub struct RunStatus {
     /// The cases that run until they are decided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<UndecidedCase>,
-    /// Unreadable lines of the progress file.
-    pub damaged_lines: usize,
+    /// Where the progress file differs from the grades of the trials.
+    #[serde(flatten)]
+    pub differences: ProgressDifferences,
     /// Unreadable lines of the file of pairs.
     #[serde(skip_serializing_if = "is_default")]
     pub damaged_pairs: usize,
@@ -143,7 +145,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     let record = run.run_record().ok().flatten();
     let mut summary = Summary { threshold: 1.0, ..Summary::default() };
     let (mut not_passed, mut current) = (BTreeMap::new(), run.current());
-    let progress = run.each_record(|record| {
+    let progress = ended::each(run, |record| {
         summary.add(record);
         not_passed.extend(UnpassedTrial::of(record).map(|trial| (record.id.clone(), trial)));
         current.running.retain(|trial| trial.id != record.id);
@@ -189,7 +191,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         share,
         interval,
         undecided: undecided.collect(),
-        damaged_lines: progress.damaged,
+        differences: progress.differences,
         damaged_pairs: run.damaged_pairs()?,
         compares,
         remedy: run.remedy(),

@@ -1,8 +1,7 @@
-//! One side of a comparison: the results and costs of its trials, by case. Progress files are read line by line,
-//! because runs may have a million trials.
+//! One side of a comparison: the results and costs of its trials, by case. Trials are read one by one, because runs may have a
+//! million of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -10,8 +9,9 @@ use serde::Deserialize;
 use crate::checks;
 use crate::decide;
 use crate::grade::checks::GENERAL;
-use crate::grade::verdict::without_the_skill;
+use crate::grade::verdict::{are_left_without_the_skill, without_the_skill};
 use crate::results::activation_shift::TriggeredTrials;
+use crate::results::ended::{self, ProgressDifferences};
 use crate::results::triggering::ExpectedSkill;
 use crate::stats::amounts::Amounts;
 use crate::stats::proportion::Rate;
@@ -33,6 +33,10 @@ pub struct SideResults {
     pub checks: BTreeMap<String, Rate>,
     /// The cases with a check that judges the outcome.
     pub judged: BTreeSet<String>,
+    /// The cases with a check that trials without the skill can pass or fail too.
+    pub answerable: BTreeSet<String>,
+    /// The cases that are left out because they have none, where one side has no skills.
+    pub left_out: BTreeSet<String>,
     /// The skills that were activated.
     pub triggered: TriggeredTrials,
     /// The mock models that wrote answers, if any did.
@@ -67,8 +71,6 @@ struct ProgressResult {
     skill: String,
     case: String,
     mode: String,
-    #[serde(rename = "trial")]
-    number: u32,
     verdict: Verdict,
     #[serde(default)]
     score: Option<Score>,
@@ -116,12 +118,9 @@ struct TrialFacts {
     commands: f32,
 }
 
-/// Reads the lines of progress files. A later line of a trial replaces the earlier one.
+/// The trials of runs.
 #[derive(Default)]
 pub struct SideReader {
-    hasher: RandomState,
-    run: u32,
-    places: HashMap<u64, u32>,
     trials: Vec<TrialFacts>,
     /// The index of each case in a mode, in the order of first trials.
     cases: HashMap<CaseInMode, u32>,
@@ -135,48 +134,43 @@ pub struct SideReader {
     until_decided: BTreeSet<u32>,
     /// By case, the digests of its inputs.
     inputs: BTreeMap<u32, BTreeSet<String>>,
-    /// The number of lines that cannot be read.
-    pub damaged: usize,
 }
 
 impl SideReader {
-    /// Reads a single progress file.
-    pub fn of(path: &Path) -> Result<Self, StoreError> {
+    /// The trials of a single run, and where its progress file differs from their grades.
+    pub fn of(run: &RunFolder) -> Result<(Self, ProgressDifferences), StoreError> {
         let mut reader = Self::default();
-        reader.run(path)?;
-        Ok(reader)
+        let differences = reader.run(run)?;
+        Ok((reader, differences))
     }
 
-    /// Reads the progress file of a further run. Its trials are not the earlier ones of the same names. Returns the
-    /// number of damaged lines and the number of trials.
-    pub fn run(&mut self, path: &Path) -> Result<(usize, usize), StoreError> {
-        self.next_run();
-        let (damaged, trials) = (self.damaged, self.trials.len());
-        store::each_line(path, |line| self.line(line))?;
-        let record = path.parent().and_then(|folder| RunFolder::at(folder).run_record().ok().flatten());
-        if record.is_some_and(|record| record.sides.is_some()) {
+    /// Adds the trials of a run. Returns where its progress file differs from their grades.
+    pub fn run(&mut self, run: &RunFolder) -> Result<ProgressDifferences, StoreError> {
+        let trials = self.trials.len();
+        let rest = run.each_confirmed(|line| self.line(line))?.of_whole(run)?;
+        let rest = ended::read_grades(run, rest, |record| self.record(record))?;
+        if run.run_record().ok().flatten().is_some_and(|record| record.sides.is_some()) {
             self.until_decided.extend(self.trials[trials..].iter().map(|trial| trial.case));
         }
-        Ok((self.damaged - damaged, self.trials.len() - trials))
+        Ok(rest.differences)
+    }
+
+    /// Adds the trials of a progress file without its run. Returns their number.
+    pub fn baseline(&mut self, path: &Path) -> Result<usize, StoreError> {
+        let trials = self.trials.len();
+        store::each_of_baseline(path, |line| self.line(line))?;
+        Ok(self.trials.len() - trials)
     }
 
     pub fn record(&mut self, record: &TrialRecord) {
-        match serde_json::to_vec(record) {
-            Ok(line) => self.line(&line),
-            Err(_) => self.damaged += 1,
-        }
+        let line = serde_json::to_vec(record);
+        line.iter().for_each(|line| self.line(line));
     }
 
-    /// Adds the trial of a line. A line about a refused attempt is not a trial.
-    pub fn line(&mut self, line: &[u8]) {
-        let Ok(row) = serde_json::from_slice::<ProgressResult>(line) else {
-            let refused =
-                serde_json::from_slice::<serde_json::Value>(line).is_ok_and(|line| line.get("refused").is_some());
-            self.damaged += usize::from(!refused);
-            return;
-        };
+    /// Adds the trial of a line.
+    fn line(&mut self, line: &[u8]) {
+        let Ok(row) = serde_json::from_slice::<ProgressResult>(line) else { return };
         self.scripted.extend(row.scripted);
-        let place = self.hasher.hash_one((self.run, &row.skill, &row.case, &row.mode, row.number));
         let next = count(self.names.len());
         let case = CaseInMode { skill: row.skill, case: row.case, mode: row.mode };
         let case = *self.cases.entry(case).or_insert_with_key(|name| {
@@ -206,11 +200,7 @@ impl SideReader {
             cost_usd: row.cost_usd.filter(|_| !row.cost_incomplete).unwrap_or(f64::NAN),
             commands: small(row.effective_commands),
         };
-        let next = count(self.trials.len());
-        match *self.places.entry(place).or_insert(next) {
-            place if place == next => self.trials.push(trial),
-            place => self.trials[place as usize] = trial,
-        }
+        self.trials.push(trial);
     }
 
     /// The names of the modes of all trials.
@@ -220,15 +210,10 @@ impl SideReader {
 
     /// Whether any trial in a mode that `is` accepts has a check of the skill.
     pub fn asks_for_the_skill(&self, is: impl Fn(&str) -> bool) -> bool {
-        let asks = |list: &[(String, Status)]| list.iter().any(|(check, _)| checks::asks_for_skill(check));
+        let asks = |list: &[(String, Status)]| list.iter().any(|(check, _)| checks::is_of_offered_skill(check));
         let of: BTreeSet<u32> = self.checks.iter().filter(|(list, _)| asks(list)).map(|(_, at)| *at).collect();
         let mut trials = self.trials.iter();
         trials.any(|trial| of.contains(&trial.checks) && is(&self.names[trial.case as usize].mode))
-    }
-
-    /// Starts a further run: trials of the same name are different ones from here on.
-    pub fn next_run(&mut self) {
-        self.run += 1;
     }
 
     /// The cases of all trials, by skill and id.
@@ -276,6 +261,10 @@ impl SideReader {
             keep(|took| &mut took.cost_usd, trial.cost_usd);
             keep(|took| &mut took.seconds, f64::from(trial.seconds));
             keep(|took| &mut took.commands, f64::from(trial.commands));
+            let made = checks.get(&trial.checks).copied().into_iter().flatten();
+            if are_left_without_the_skill(made.map(|(check, _)| check.as_str())) {
+                side.answerable.insert(name.clone());
+            }
             for (check, status) in checks.get(&trial.checks).into_iter().copied().flatten() {
                 if !GENERAL.contains(&check.as_str()) && checks::judges_outcome(check) {
                     side.judged.insert(name.clone());

@@ -7,6 +7,7 @@ use crate::decide::Rule;
 use crate::decide::sequential::{Pair, SequentialTest};
 use crate::grade::verdict::without_the_skill;
 use crate::results::compared::{self, ComparisonResults, ReusedTrials, SpentTrials};
+use crate::results::ended;
 use crate::results::gate::ComparedRun;
 use crate::results::side_results::{SideReader, SideResults};
 use crate::results::summary::Summary;
@@ -35,7 +36,12 @@ pub fn rule(sides: &ComparedSides) -> Rule {
 
 /// The comparison of a run with these sides before its first pair.
 pub fn sequential_test(sides: &ComparedSides) -> SequentialTest {
-    SequentialTest::new(sides.cases.clone(), rule(sides), sides.plan, sides.max_trials / 2, sides.seed)
+    let test = SequentialTest::new(sides.cases.clone(), rule(sides), sides.plan, sides.max_trials / 2, sides.seed);
+    if sides.pairs.is_empty() {
+        return test;
+    }
+    let of_each = sides.cases.iter().map(|case| sides.pairs.get(case).copied().unwrap_or_default());
+    test.with_pairs_of_each(of_each.collect())
 }
 
 /// The cases that a run compares, by the trials of the candidate.
@@ -56,7 +62,7 @@ impl<'a> ComparedCases<'a> {
 /// The course of a run with these sides, up to its decision: the pairs that it started, with the results of their
 /// trials.
 pub fn course(run: &RunFolder, sides: &ComparedSides) -> Result<SequentialTest, StoreError> {
-    let (pairs, records) = (run.pairs()?, run.progress()?.records);
+    let (pairs, (records, _)) = (run.pairs()?, ended::all(run)?);
     if sides.shards.is_empty() {
         return Ok(course_of(&pairs, &records, sides));
     }
@@ -98,7 +104,7 @@ pub fn compared(
 ) -> Result<ComparisonResults, StoreError> {
     let pairs = run.pairs()?;
     let cases = ComparedCases::of(sides);
-    let records = run.progress()?.records;
+    let (records, _) = ended::all(run)?;
     let compared: Vec<(&PairRecord, &String)> =
         pairs.iter().filter_map(|pair| Some((pair, &sides.cases[cases.place(pair)?]))).collect();
     let side = |of: fn(&PairRecord) -> &TrialId| {

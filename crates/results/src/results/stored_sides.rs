@@ -64,7 +64,7 @@ pub fn counts(
     }
     let several = by_mode(&baseline.modes(), &candidate.modes())?;
     let outcome_only = baseline.asks_for_the_skill() != candidate.asks_for_the_skill();
-    let [baseline, candidate] = [baseline, candidate].map(|side| {
+    let [mut baseline, mut candidate] = [baseline, candidate].map(|side| {
         let mut results = SideResults { outcome_only, ..SideResults::default() };
         side.trials.add_to(&mut results, |case| {
             let counts = side.counts(&case.mode) && chosen(&case.skill, &case.case);
@@ -72,5 +72,18 @@ pub fn counts(
         });
         results
     });
+    if outcome_only {
+        let needs_skill = |side: &SideResults, case: &String| {
+            side.counts.get(case).is_some_and(|counts| counts.rate.trials > 0) && !side.answerable.contains(case)
+        };
+        let cases = baseline.counts.keys().chain(candidate.counts.keys());
+        let left_out: BTreeSet<String> =
+            cases.filter(|case| needs_skill(&baseline, case) || needs_skill(&candidate, case)).cloned().collect();
+        for side in [&mut baseline, &mut candidate] {
+            side.counts.retain(|case, _| !left_out.contains(case));
+            side.took.retain(|case, _| !left_out.contains(case));
+        }
+        baseline.left_out = left_out;
+    }
     Ok((baseline, candidate))
 }

@@ -66,7 +66,7 @@ pub fn complete_progress(
     ids: impl Iterator<Item = TrialId>,
     prices: &Prices,
 ) -> Result<(), StoreError> {
-    let (progress, ledger) = (run.progress()?, run.ledger()?);
+    let (progress, ledger) = (run.noted()?, run.ledger()?);
     for id in ids {
         if let Some(record) = unrecorded(&progress, &run.trial(&id), prices) {
             ledger.append(&ProgressLine::Ended(Box::new(record)))?;
@@ -78,7 +78,7 @@ pub fn complete_progress(
 /// Rewrites the progress file of a run with the results of the trials' own files, which are never older. Keeps what only
 /// the progress file knows: attempts, end times and refusals of the provider.
 pub fn repair_progress(run: &RunFolder, prices: &Prices) -> Result<(), StoreError> {
-    let mut progress = run.progress()?;
+    let mut progress = run.noted()?;
     for folder in run.trials() {
         if let Some(record) = unrecorded(&progress, &folder, prices) {
             progress.insert(record);

@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
+use crate::results::ended;
 use crate::results::side_results::{SideReader, SideResults};
 use crate::stats::mean;
 use crate::stats::proportion::Rate;
 use crate::stats::{Interval, LEVEL};
 use crate::store::{RunFolder, StoreError};
-use crate::trial::run_record::RunRecord;
+use crate::trial::run_record::{RunRecord, TrialRecord};
+use crate::trial::spent::AttemptCost;
 use crate::trial::variants::VariantRun;
 
 /// How often something happened in the trials of a variant.
@@ -52,16 +54,17 @@ impl MeasuredVariants {
     /// The results of this run; `None` if it has no variants. With `outcome_only`, checks that ask for the skill do not count.
     pub fn read(run: &RunFolder, outcome_only: bool) -> Result<Option<Self>, StoreError> {
         let Some(RunRecord { variants: Some(record), planned, .. }) = run.run_record()? else { return Ok(None) };
-        let reader = SideReader::of(&run.progress_path())?;
+        let (reader, _) = SideReader::of(run)?;
         let mut sides = Vec::new();
         for variant in &record.variants {
             let mut side = SideResults { outcome_only, ..SideResults::default() };
             reader.add_to(&mut side, |case| (case.mode == variant.mode).then(|| case.compared_as(false)));
             sides.push(side);
         }
-        let progress = run.progress()?;
-        let spent = progress.spent();
-        let (trials, cost_usd, tokens) = (progress.records.len(), spent.cost_usd, spent.tokens);
+        let (records, rest) = ended::all(run)?;
+        let costs = records.values().map(TrialRecord::cost).chain(rest.refused.iter().map(|(_, spent)| *spent));
+        let spent = costs.fold(AttemptCost::default(), AttemptCost::and);
+        let (trials, cost_usd, tokens) = (records.len(), spent.cost_usd, spent.tokens);
         Ok(Some(Self { record, sides, spending: VariantSpending { trials, planned, cost_usd, tokens } }))
     }
 }

@@ -1,4 +1,5 @@
-//! `progress.jsonl`: a line for every trial that has ended, appended as it ends.
+//! `progress.jsonl`: a line for every trial that has ended, appended as it ends. It is a cache of the trials' grades, and has
+//! besides what no other file has: when trials ended, how often they were tried, and what refused attempts cost.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -8,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{At, StoreError};
+use super::progress_line::{self, NotedLine};
+use super::{At, RunFolder, StoreError};
 use crate::text::lines::{self, TraceLine};
 use crate::trace::trouble::Trouble;
 use crate::trial::id::TrialId;
@@ -21,6 +23,7 @@ const SYNC: Duration = Duration::from_secs(1);
 /// The file, to append to. Several processes may append to one.
 #[derive(Debug)]
 pub struct Ledger {
+    run: RunFolder,
     path: PathBuf,
     open: Mutex<OpenLedger>,
 }
@@ -34,18 +37,17 @@ struct OpenLedger {
 }
 
 impl Ledger {
-    pub(super) fn open(path: PathBuf) -> Result<Self, StoreError> {
+    pub(super) fn open(run: RunFolder, path: PathBuf) -> Result<Self, StoreError> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).at(&path)?;
         // A line cut short by a crash is closed, so that the next one is not lost with it.
         if ends_within_a_line(&mut file) {
             file.write_all(b"\n").at(&path)?;
         }
-        Ok(Self { path, open: Mutex::new(OpenLedger { file, synced: Instant::now(), cut: false }) })
+        Ok(Self { run, path, open: Mutex::new(OpenLedger { file, synced: Instant::now(), cut: false }) })
     }
 
     pub fn append(&self, line: &ProgressLine) -> Result<(), StoreError> {
-        let mut line = serde_json::to_vec(line).map_err(std::io::Error::from).at(&self.path)?;
-        line.push(b'\n');
+        let mut line = progress_line::stored(&self.run, line)?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.cut {
             line.insert(0, b'\n');
@@ -77,8 +79,11 @@ pub struct LedgerContents {
     /// Further attempts whose cost counts, in order: those that the provider refused, and those whose trial ran again in a later
     /// part of the run.
     pub refused: Vec<(TrialId, AttemptCost)>,
-    /// Number of unreadable lines: cut short by a crash, or damaged.
+    /// Number of lines that are not as they were written: cut short by a crash, or changed.
     pub damaged: usize,
+    /// The digests of the lines, of which a copy does not count.
+    lines: HashSet<u64>,
+    hasher: RandomState,
 }
 
 impl LedgerContents {
@@ -95,6 +100,10 @@ impl LedgerContents {
     }
 
     fn add(&mut self, line: &[u8]) {
+        let Some(digest) = NotedLine(line).digest() else { return self.damaged += 1 };
+        if !self.lines.insert(self.hasher.hash_one(digest)) {
+            return;
+        }
         match serde_json::from_slice::<ProgressLine>(line) {
             Ok(ProgressLine::Ended(record)) => {
                 let (id, ended) = (record.id.clone(), record.ended.clone());
@@ -108,6 +117,19 @@ impl LedgerContents {
             Ok(ProgressLine::Refused { refused, spent }) => self.refused.push((refused, spent)),
             Err(_) => self.damaged += 1,
         }
+    }
+
+    /// Adds the refused attempts whose lines were lost, by the number of all attempts at each trial that had several: nobody
+    /// knows what they cost.
+    pub fn add_lost_attempts(&mut self, attempts: &BTreeMap<TrialId, u32>) {
+        let mut lost: BTreeMap<&TrialId, u32> = attempts.iter().map(|(id, all)| (id, all.saturating_sub(1))).collect();
+        for (id, _) in &self.refused {
+            lost.entry(id).and_modify(|lost| *lost = lost.saturating_sub(1));
+        }
+        let unknown = AttemptCost { tokens_incomplete: true, cost_incomplete: true, ..AttemptCost::default() };
+        let lost: Vec<TrialId> =
+            lost.into_iter().flat_map(|(id, lost)| std::iter::repeat_n(id.clone(), lost as usize)).collect();
+        self.refused.extend(lost.into_iter().map(|id| (id, unknown)));
     }
 
     /// The cost of all attempts, including refused ones.
@@ -140,11 +162,15 @@ pub(super) fn read(path: &Path) -> Result<LedgerContents, StoreError> {
     Ok(found)
 }
 
-/// Calls `take` with the last record of each trial in the file at `path`, and returns the rest of the content, without
-/// records. Keeps a few bytes of each trial, since a file may have a million of them.
-pub(super) fn each_record(path: &Path, mut take: impl FnMut(&TrialRecord)) -> Result<LedgerContents, StoreError> {
+/// Calls `take` with the last line of each trial in the file at `path`, and with the digest of the grade that it was written
+/// for. Returns the rest of the content, without records. Keeps a few bytes of each trial, since a file may have a million of
+/// them.
+pub(super) fn each_last(
+    path: &Path,
+    mut take: impl FnMut(&[u8], Option<&str>) -> Result<(), StoreError>,
+) -> Result<LedgerContents, StoreError> {
     let (mut once, mut often, hasher) = (HashSet::new(), HashSet::new(), RandomState::new());
-    let trial = |line: &[u8]| serde_json::from_slice::<TrialId>(line).ok().map(|id| hasher.hash_one(id));
+    let trial = |line: &[u8]| NotedLine(line).trial().map(|trial| hasher.hash_one(trial));
     let (mut found, mut lines) = (LedgerContents::default(), 0_usize);
     lines::for_each(path, |line| {
         lines += 1;
@@ -156,18 +182,32 @@ pub(super) fn each_record(path: &Path, mut take: impl FnMut(&TrialRecord)) -> Re
     })
     .at(path)?;
     drop(once);
+    let (mut grades, mut result) = (BTreeMap::new(), Ok(()));
     lines::for_each(path, |line| {
         // Lines that another process appended meanwhile may be of any trial.
         let Some(left) = lines.checked_sub(1) else { return };
         lines = left;
         let TraceLine::Whole(line) = line else { return found.damaged += 1 };
-        match serde_json::from_slice::<TrialRecord>(line) {
-            Ok(record) if !often.contains(&hasher.hash_one(&record.id)) => take(&record),
-            _ => found.add(line),
+        let noted = NotedLine(line);
+        if trial(line).is_some_and(|trial| !often.contains(&trial)) && noted.digest().is_some() {
+            if result.is_ok() {
+                result = take(line, noted.grade());
+            }
+            return;
         }
+        if let Some(grade) = noted.grade()
+            && let Ok(id) = serde_json::from_slice::<TrialId>(line)
+        {
+            grades.insert(id, grade.to_owned());
+        }
+        found.add(line);
     })
     .at(path)?;
-    std::mem::take(&mut found.records).values().for_each(take);
+    result?;
+    for record in std::mem::take(&mut found.records).into_values() {
+        let line = serde_json::to_vec(&record).map_err(std::io::Error::from).at(path)?;
+        take(&line, grades.get(&record.id).map(String::as_str))?;
+    }
     Ok(found)
 }
 
@@ -210,6 +250,7 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::seal;
 
     #[test]
     fn a_new_grade_keeps_the_time_and_the_number_of_its_attempt() {
@@ -219,8 +260,9 @@ mod tests {
             )
         };
         let mut contents = LedgerContents::default();
-        contents.add(line("fail", r#","attempts":3,"ended":"2026-01-01T00:00:00Z""#).as_bytes());
-        contents.add(line("pass", "").as_bytes());
+        let mut add = |line: String| contents.add(seal::lines(line.as_bytes()).trim_ascii());
+        add(line("fail", r#","attempts":3,"ended":"2026-01-01T00:00:00Z""#));
+        add(line("pass", ""));
         let record = contents.records.values().next().expect("a record");
         let facts = (record.verdict, record.attempts, record.ended.as_deref());
         assert_eq!(facts, (crate::trial::outcome::Verdict::Pass, 3, Some("2026-01-01T00:00:00Z")));

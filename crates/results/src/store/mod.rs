@@ -1,10 +1,12 @@
 //! The files on disk: runs in `artifacts/skill-evals/` and recordings in `evals/recordings/`. No other module knows their layout.
 
 mod calibrations;
+mod confirmed;
 mod kept;
 mod ledger;
 mod outputs;
 pub mod pkbllm;
+mod progress_line;
 mod recordings;
 mod run_files;
 mod seal;
@@ -35,10 +37,11 @@ use crate::trial::shard::Shard;
 pub use recordings::{Recordings, damaged_recordings, is_recorded, recording_in};
 
 pub use calibrations::CalibrationCache;
+pub use confirmed::{UnconfirmedTrials, each_of_baseline};
 pub use kept::{KeptTrial, KeptTrials};
 pub use ledger::{Follower, Ledger, LedgerContents};
 pub use outputs::{STDOUT, check_new_folder, check_out, take_room, write_folder, write_out, write_whole, write_with};
-pub use run_files::{RunLock, each_line, latest, remove_left_over, runs};
+pub use run_files::{RunLock, latest, remove_left_over, runs};
 pub use seal::lines as with_digests;
 pub use staging::Staging;
 pub use trial_folder::TrialFolder;

@@ -12,17 +12,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ledger::{self, Follower, Ledger, LedgerContents};
-use super::pkbllm;
 use super::{
     At, RUN, RunFolder, StoreError, WORK, check_format, read_json, runs_folder, seal, sub_folders, write_json,
 };
+use super::{pkbllm, progress_line};
 use crate::files::at::PathError;
 use crate::files::rooted;
 use crate::text::lines::{self, TraceLine};
 use crate::trial::current::{CurrentTrials, Runner};
 use crate::trial::evidence::digest;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{
     PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord, TrialRecord,
 };
@@ -35,7 +34,7 @@ const COMPARISON: &str = "comparison.json";
 const PROGRESS: &str = "progress.jsonl";
 const CURRENT: &str = "current.json";
 const PARTIAL: &str = "summary.partial.json";
-const SUMMARY: &str = "summary.json";
+pub(super) const SUMMARY: &str = "summary.json";
 const SUMMARY_TEXT: &str = "summary.md";
 const LOG: &str = "runner.log";
 const RUNNER: &str = "runner.pid";
@@ -105,6 +104,11 @@ impl RunFolder {
 
     pub fn is_run(&self) -> bool {
         [RUN, PROGRESS].into_iter().any(|name| self.path.join(name).is_file())
+    }
+
+    /// Whether it says what it is to do, as every run but a part of one does.
+    pub fn has_record(&self) -> bool {
+        self.path.join(RUN).is_file()
     }
 
     /// Whether it has what is left of a run. A run that could not start leaves an empty directory, and one may be starting.
@@ -272,7 +276,7 @@ impl RunFolder {
 
     /// The progress file, to append to.
     pub fn ledger(&self) -> Result<Ledger, StoreError> {
-        Ledger::open(self.path.join(PROGRESS))
+        Ledger::open(self.clone(), self.path.join(PROGRESS))
     }
 
     /// The progress file, to follow while it grows.
@@ -284,20 +288,32 @@ impl RunFolder {
         self.path.join(PROGRESS)
     }
 
-    /// The content of the progress file. Damaged lines are not an error.
-    pub fn progress(&self) -> Result<LedgerContents, StoreError> {
+    /// What the progress file says, whatever the grades say: its costs, and what is repaired. Damaged lines are not an error.
+    pub fn noted(&self) -> Result<LedgerContents, StoreError> {
         ledger::read(&self.path.join(PROGRESS))
     }
 
-    /// Calls `take` with the last record of each trial in the progress file. Returns the rest of its content, without records.
-    pub fn each_record(&self, take: impl FnMut(&TrialRecord)) -> Result<LedgerContents, StoreError> {
-        ledger::each_record(&self.path.join(PROGRESS), take)
+    /// The same, where `take` gets the records: a run may have a million.
+    pub fn each_noted(&self, mut take: impl FnMut(&TrialRecord)) -> Result<LedgerContents, StoreError> {
+        ledger::each_last(&self.path.join(PROGRESS), |line, _| {
+            serde_json::from_slice(line).iter().for_each(&mut take);
+            Ok(())
+        })
     }
 
     /// Replaces the progress file by these lines.
     pub fn write_progress(&self, lines: &[ProgressLine]) -> Result<(), StoreError> {
         let path = self.path.join(PROGRESS);
-        super::write_whole(&path, &as_lines(lines).at(&path)?)
+        let mut text = Vec::new();
+        for line in lines {
+            text.extend(progress_line::stored(self, line)?);
+        }
+        super::write_whole(&path, &text)
+    }
+
+    /// The error of a line that cannot be written to the progress file.
+    pub(super) fn not_written(&self, source: io::Error) -> StoreError {
+        StoreError::Io(PathError { path: self.path.join(PROGRESS), source })
     }
 
     pub fn write_current(&self, current: &CurrentTrials) -> Result<(), StoreError> {
@@ -345,22 +361,7 @@ impl RunFolder {
 
     /// Checks that the record of the run is there, which says how many trials it planned, unless this is only a part of a run.
     pub fn check_record(&self) -> Result<(), StoreError> {
-        if !self.is_run() || self.path.join(RUN).is_file() {
-            Ok(())
-        } else {
-            Err(self.half(&format!("it has no {RUN}")))
-        }
-    }
-
-    /// Fails if a trial that passed or failed has no directory any more.
-    pub fn check_trials(&self) -> Result<(), StoreError> {
-        let (mut graded, mut lost) = (0, 0);
-        self.each_record(|record| {
-            let is_graded = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
-            graded += u64::from(is_graded);
-            lost += u64::from(is_graded && !self.trial(&record.id).exists());
-        })?;
-        if lost == 0 { Ok(()) } else { Err(self.half(&format!("{lost} of its {graded} graded trials are missing"))) }
+        if !self.is_run() || self.has_record() { Ok(()) } else { Err(self.half(&format!("it has no {RUN}"))) }
     }
 
     /// The error of a run of which only a part is there.
@@ -402,11 +403,6 @@ fn append(path: &Path, mut lines: Vec<u8>) -> io::Result<()> {
     }
     // In one piece: the system appends it after lines of other processes.
     file.write_all(&lines)
-}
-
-/// Calls `take` with each line of a progress file; with an empty one for an overlong line.
-pub fn each_line(path: &Path, take: impl FnMut(&[u8])) -> Result<(), StoreError> {
-    Ok(lines::for_each_line(path, take).at(path)?)
 }
 
 /// All runs of the repository at `root`, the latest first, without those of other runners.

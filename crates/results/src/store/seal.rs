@@ -1,4 +1,4 @@
-//! Digests of stored files: of the files of a recording and of a graded trial, and of the lines of a plan. What was changed by
+//! Digests of stored files: of the files of a recording and of a graded trial, and of the lines of a plan and of a progress file. What was changed by
 //! anything but this program is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -200,6 +200,9 @@ fn digest_of(path: &Path) -> std::io::Result<String> {
 /// What comes before the digest of a line.
 const LINE_DIGEST: &[u8] = b",\"digest\":\"";
 
+/// The length of the digest of a line.
+const LINE_DIGEST_LENGTH: usize = 32;
+
 /// Adds to each line, a JSON object, its digest as the last member.
 pub fn lines(lines: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::new();
@@ -211,9 +214,16 @@ pub fn lines(lines: &[u8]) -> Vec<u8> {
     sealed
 }
 
+/// Where the digest of this line begins, if the line is as it was written.
+pub(super) fn checked_line(line: &[u8]) -> Option<usize> {
+    let at = line.len().checked_sub(LINE_DIGEST.len() + LINE_DIGEST_LENGTH + 2)?;
+    let (rest, end) = line.split_at(at);
+    let found = end.strip_prefix(LINE_DIGEST)?.strip_suffix(b"\"}")?;
+    let expected = blake3::Hasher::new().update(rest).update(b"}").finalize().to_hex();
+    (expected.as_bytes().get(..LINE_DIGEST_LENGTH) == Some(found)).then_some(at)
+}
+
 /// The line without its digest, if it is unchanged.
 pub(super) fn opened_line(line: &[u8]) -> Option<Vec<u8>> {
-    let at = line.windows(LINE_DIGEST.len()).rposition(|part| part == LINE_DIGEST)?;
-    let opened = [line.get(..at)?, b"}"].concat();
-    (lines(&opened).strip_suffix(b"\n") == Some(line)).then_some(opened)
+    Some([line.get(..checked_line(line)?)?, b"}"].concat())
 }

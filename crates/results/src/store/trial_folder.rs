@@ -15,7 +15,7 @@ use crate::files::rooted::{self, RootedPath};
 use crate::grade::rubric::{JUDGMENT_FORMAT, Judgment};
 use crate::text::name::{check_case_id, check_id};
 use crate::trace::spoken;
-use crate::trial::evidence::{META_FORMAT, Meta};
+use crate::trial::evidence::{META_FORMAT, Meta, digest};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{GRADE_FORMAT, Grade};
 
@@ -74,6 +74,16 @@ impl TrialFolder {
 
     pub fn has_grade(&self) -> bool {
         self.path.join(GRADE).is_file()
+    }
+
+    /// The digest of its grade, if it has one.
+    pub(super) fn grade_digest(&self) -> Result<Option<String>, StoreError> {
+        let path = self.path.join(GRADE);
+        match bounded::read(&path) {
+            Ok(grade) => Ok(Some(digest(&grade))),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Ok(Err(error).at(&path)?),
+        }
     }
 
     /// Empties the directory, or creates it.

@@ -6,9 +6,10 @@ use globset::{Glob, GlobMatcher};
 use serde::Serialize;
 
 use crate::checks::call_count::{CallCount, Counted};
+use crate::checks::kinds::skill_tools;
 use crate::checks::listed::{COUNTS, test_of};
 use crate::checks::pattern::{LONGEST, Pattern, PatternSearch, Style};
-use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest};
+use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest, TextWant};
 use crate::checks::{
     Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, ListedCheck,
     WrittenCheck, glob_text,
@@ -105,6 +106,10 @@ impl ToolName {
         self.0.glob().glob()
     }
 
+    fn loads_skills(&self) -> bool {
+        skill_tools::are_named(|tool| self.0.is_match(tool))
+    }
+
     /// Whether it may name a tool that runs shell commands.
     fn may_be_shell(&self, subject: &GradingInput<'_>) -> bool {
         let shells = subject.evidence.meta.agent.kind.profile().tools.shells;
@@ -183,6 +188,11 @@ impl Condition for ToolCheck {
     fn written(&self) -> Option<WrittenCheck> {
         let written = WrittenCheck::new(self.name.text()).with_count(self.count);
         self.input.iter().try_fold(written, WrittenCheck::with_test)
+    }
+
+    fn asks_for_skill(&self) -> bool {
+        let reads_skill = |test: &TextTest| matches!(&test.want, TextWant::Pattern(of) if !test.negated && skill_tools::is_file_in(&of.text));
+        self.name.loads_skills() || self.input.as_ref().is_some_and(reads_skill)
     }
 
     fn forbids(&self) -> bool {
@@ -309,6 +319,10 @@ impl Condition for CommandCheck {
         Some(written.with_flag(WHOLE, self.whole != WholeScript::Ignored))
     }
 
+    fn asks_for_skill(&self) -> bool {
+        skill_tools::is_file_in(&self.pattern.text)
+    }
+
     fn forbids(&self) -> bool {
         self.count.least == 0
     }
@@ -415,6 +429,13 @@ impl Condition for SequenceCheck {
 
     fn written(&self) -> Option<WrittenCheck> {
         Some(WrittenCheck::new(self.0.iter().map(Call::text).collect::<Vec<_>>()))
+    }
+
+    fn asks_for_skill(&self) -> bool {
+        self.0.iter().any(|call| match call {
+            Call::Tool(name) => name.loads_skills(),
+            Call::Command(pattern) => skill_tools::is_file_in(&pattern.text),
+        })
     }
 
     fn settled_by(&self) -> Option<Status> {

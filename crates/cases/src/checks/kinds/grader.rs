@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::checks::kinds::session::{Call, PrintedOnce, PrintedSession};
+use crate::checks::kinds::skill_tools;
 use crate::checks::pattern::{Pattern, PatternError, PatternSearch, SearchError, Style};
 use crate::checks::text_test::TextTest;
 use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput, Named};
@@ -77,6 +78,12 @@ pub struct CallPattern {
     pub input: Option<String>,
 }
 
+impl CallPattern {
+    fn loads_skills(&self) -> bool {
+        skill_tools::are_named(|tool| self.tool == tool) || self.input.as_deref().is_some_and(skill_tools::is_file_in)
+    }
+}
+
 impl Grader {
     /// The check of this grader. `of_skill` says that it counts only where the skill is offered.
     pub fn check(self, of_skill: bool) -> Check {
@@ -126,6 +133,16 @@ impl Condition for Question {
         let pattern = Pattern { text: pattern.clone(), style: Style::JavaScript };
         let test = TextTest { negated, ..pattern.into() };
         if matches!(source, TextSource::File(_)) { test.without_text() } else { test.without_effect() }
+    }
+
+    fn asks_for_skill(&self) -> bool {
+        // One of its own kind counts only with skills already.
+        !self.of_skill
+            && match &self.grader.test {
+                GraderTest::Calls { call, .. } => call.loads_skills(),
+                GraderTest::Order { before, after } => before.loads_skills() || after.loads_skills(),
+                GraderTest::Text { .. } | GraderTest::Created { .. } | GraderTest::Readable(_) => false,
+            }
     }
 
     fn forbids(&self) -> bool {

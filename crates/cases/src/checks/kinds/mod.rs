@@ -14,6 +14,7 @@ pub(super) mod run;
 pub(super) mod score;
 pub(super) mod script;
 mod session;
+mod skill_tools;
 pub(super) mod skills;
 pub(super) mod text;
 pub(super) mod trigger;

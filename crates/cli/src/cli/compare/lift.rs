@@ -1,5 +1,8 @@
 //! `run --lift`: each case with the skills and without them, in pairs.
 
+use std::collections::BTreeMap;
+use std::io::Write;
+
 use super::{ComparedSide, LiveRequest, compared, gate, live};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
@@ -10,16 +13,17 @@ use crate::decide::{MARGIN, Rule};
 use crate::report::compared as words;
 use crate::settings::Stop;
 use crate::text::escape;
-use crate::trial::run_record::RunChoices;
-use std::io::Write;
+use crate::trial::run_record::{ComparedSides, RunChoices};
 
-/// Runs at most this many pairs of trials of the chosen cases in `mode`, and prints the difference that the skills make.
-pub fn lift(start: &StartArgs, chosen: RunChoices, mode: &str, pairs: u64) -> CliResult {
+/// Runs at most this many pairs of trials of each chosen case in `mode`, and prints the difference that the skills make.
+pub fn lift(start: &StartArgs, chosen: RunChoices, mode: &str, pairs: BTreeMap<String, u64>) -> CliResult {
     let side = |label: String| ComparedSide::default().called(label).in_mode(Some(mode.to_owned()));
     let mut without = side(format!("the mode {mode} without skills"));
     without.without = true;
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
     let sides = compared(without, side(format!("the mode {mode}")), &rule, ComparePlan::UntilDecided);
+    let max_trials = 2 * pairs.values().sum::<u64>();
+    let sides = ComparedSides { pairs, ..sides };
     let measured = live::measure(LiveRequest {
         start,
         chosen,
@@ -27,7 +31,7 @@ pub fn lift(start: &StartArgs, chosen: RunChoices, mode: &str, pairs: u64) -> Cl
         fails: &[],
         // A look at a few trials is worth it: the interval says how little they show.
         must_decide: false,
-        max_trials: Some(2 * pairs),
+        max_trials: Some(max_trials),
         max_age: None,
         max_cost_usd: None,
         stop: Stop::End,

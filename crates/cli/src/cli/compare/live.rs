@@ -111,6 +111,10 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
         run.settings.stop = Some(Stop::End);
     }
     tell_of_gone(&begun, &pairing, run.settings.force)?;
+    if !sides.pairs.is_empty() {
+        sides.pairs.retain(|case, _| sides.cases.contains(case));
+        request.max_trials = Some(2 * sides.pairs.values().sum::<u64>());
+    }
     let share = |whole: u64| whole * pairing.cases.len() as u64 / all as u64;
     let most = match (request.max_trials, sides.max_trials) {
         // That of an earlier part, of which a shard has its part already.
@@ -268,7 +272,7 @@ fn check(pairing: &Pairing) -> Result<(), String> {
         return Ok(());
     }
     match pairing.left_out.first() {
-        Some((case, why)) => Err(format!("no case can run on both sides; {case}: {why}")),
+        Some((case, why)) => Err(format!("no case can be compared; {case}: {why}")),
         None => Err("no case is selected".to_owned()),
     }
 }

@@ -12,6 +12,7 @@ use crate::cli::{CliResultOf, explicit_args, named_runs};
 use crate::decide::{SideCounts, plan};
 use crate::files::bounded;
 use crate::report::diagnostics::counted;
+use crate::report::run_status::differences;
 use crate::results::agent_versions::AgentVersions;
 use crate::results::compared::{self, ComparisonResults};
 use crate::results::outcome_table::OutcomeTable;
@@ -170,15 +171,14 @@ fn sources(root: &Path, side: &StoredSide) -> CliResultOf<Vec<PathBuf>> {
 fn read(paths: &[PathBuf]) -> CliResultOf<SideReader> {
     let mut trials = SideReader::default();
     for path in paths {
-        let (damaged, found) = trials.run(path)?;
-        let (lines, at) = (counted(damaged, "line"), path.display());
-        if damaged > 0 && found == 0 {
-            return Err(
-                format!("{at}: {lines}, none of them a result; a baseline is the progress.jsonl of a run").into()
-            );
-        }
-        if damaged > 0 {
-            warn(&format!("{at}: {lines} cannot be read; they are not counted"))?;
+        // A file that was copied of a run has lost its grades.
+        let run = path.parent().map(RunFolder::at).filter(|run| run.has_record() && run.progress_path() == *path);
+        let Some(run) = run else {
+            trials.baseline(path)?;
+            continue;
+        };
+        if let Some(differences) = differences(trials.run(&run)?) {
+            warn(&format!("{}: {differences}", run.id()))?;
         }
     }
     Ok(trials)
@@ -204,9 +204,8 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<(ComparisonResu
     let course = stored_comparison::course(run, &sides)?;
     let compared = stored_comparison::compared(run, &sides, &course)?;
     let (id, standing) = (run.id(), standing(run)?);
-    if standing.damaged_lines > 0 {
-        let (lines, resume) = (counted(standing.damaged_lines, "line"), run.resume_command());
-        warn(&format!("{lines} of the progress file of {id} cannot be read; `{resume}` rewrites it"))?;
+    if let Some(differences) = differences(standing.differences) {
+        warn(&format!("{id}: {differences}"))?;
     }
     warn_of_unmeasured_pairs(run)?;
     let early = match standing.state {

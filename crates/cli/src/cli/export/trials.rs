@@ -27,8 +27,8 @@ impl<'a> TrialExporter<'a> {
         let names = runs.iter().map(RunFolder::id).collect::<Vec<_>>().join(", ");
         let (mut trials, mut unreadable, mut modes) = (Vec::new(), Vec::new(), BTreeMap::new());
         for stored in runs {
-            let progress = stored.progress()?;
             named_runs::check_trials(stored)?;
+            let progress = stored.noted()?;
             let has_grades = named_runs::has_own_trials(stored);
             // A trial of a run that has no grade was cut short.
             let folders = named_runs::trials(&run.root, stored)?.into_iter();

@@ -192,7 +192,7 @@ fn take(results: &mut GateResults, live: LiveComparison) -> Option<PathBuf> {
     results.compared = Some(live.compared);
     results.run = live.folder.is_some().then_some(live.took);
     // Nothing is reported of a run that was interrupted before its first trial ended.
-    live.folder.filter(|run| RunFolder::at(run).progress().is_ok_and(|run| !run.records.is_empty()))
+    live.folder.filter(|run| RunFolder::at(run).noted().is_ok_and(|run| !run.records.is_empty()))
 }
 
 /// Writes the files of the gate, and prints its answer or its comment.

@@ -193,7 +193,7 @@ fn compare(baseline: &TrialSide, candidate: &TrialSide) -> CliResultOf<Compariso
 fn only_mode(against: &[RunFolder], reported: &SideReader) -> CliResultOf<Option<String>> {
     let mut trials = SideReader::default();
     for run in against {
-        trials.run(&run.progress_path())?;
+        trials.run(run)?;
     }
     let (modes, reported) = (trials.modes(), reported.modes());
     // `compare` reports sides that cannot be compared.

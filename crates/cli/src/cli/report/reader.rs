@@ -71,7 +71,6 @@ impl<'a> ReportReader<'a> {
         let mut side = SideReader::default();
         for (at, run) in (first..).zip(runs) {
             summary.runs.push(run.id().to_owned());
-            side.next_run();
             let mut rest = RestOfRun::of(run)?;
             match run.run_record() {
                 Ok(record) if !is_baseline => self.created.extend(record.map(|record| record.created)),

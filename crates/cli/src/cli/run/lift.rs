@@ -20,6 +20,7 @@ pub(super) fn lift(args: &RunArgs, loaded: LoadedRepository) -> CliResult {
         return Err(format!("{from}--lift compares in one mode: name it with --mode").into());
     };
     let most = |entry: &crate::run::plan::PlannedCase| entry.until.map_or(entry.repeats, |until| until.most);
-    let pairs = run.plan.entries.iter().map(|entry| u64::from(most(entry))).sum();
+    let name = |entry: &crate::run::plan::PlannedCase| entry.planned.case_in_mode().compared_as(false);
+    let pairs = run.plan.entries.iter().map(|entry| (name(entry), u64::from(most(entry)))).collect();
     compare::lift(&args.start, chosen, mode, pairs)
 }

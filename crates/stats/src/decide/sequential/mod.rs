@@ -45,6 +45,8 @@ pub struct SequentialTest {
     rule: Rule,
     plan: ComparePlan,
     max_pairs: u64,
+    /// The most pairs of each case; empty if only all pairs together have a limit.
+    of_each: Vec<u64>,
     seed: u64,
     pairs: Vec<Pair>,
     cases: Vec<Tally>,
@@ -115,6 +117,7 @@ impl SequentialTest {
             rule,
             plan,
             max_pairs,
+            of_each: Vec::new(),
             seed,
             pairs: Vec::new(),
             cases: tallies,
@@ -123,6 +126,17 @@ impl SequentialTest {
             evidence,
             at_worst: None,
         }
+    }
+
+    /// The same with the most pairs of each case: what one case does not use is not tried of another.
+    #[must_use]
+    pub fn with_pairs_of_each(self, of_each: Vec<u64>) -> Self {
+        Self { of_each, ..self }
+    }
+
+    /// Whether this case may have no further pair.
+    fn is_used_up(&self, case: usize, tally: &Tally) -> bool {
+        self.of_each.get(case).is_some_and(|most| tally.seen.tried >= *most)
     }
 
     /// The comparison of all shards. A shard is a comparison of cases of its own, with its share of `rule.alpha`.
@@ -228,12 +242,16 @@ impl SequentialTest {
 
     /// The cases that the plan may try next: those that were never tried, then suspects, then all.
     fn open(&self, cases: &[Tally]) -> Vec<usize> {
-        let untried: Vec<usize> = (0..cases.len()).filter(|case| cases[*case].seen.tried == 0).collect();
+        let left: Vec<usize> = (0..cases.len()).filter(|case| !self.is_used_up(*case, &cases[*case])).collect();
+        let among =
+            |wanted: &dyn Fn(usize) -> bool| left.iter().copied().filter(|case| wanted(*case)).collect::<Vec<_>>();
+        let untried = among(&|case| cases[case].seen.tried == 0);
         if !untried.is_empty() {
             return untried;
         }
         let suspects = self.suspects(cases);
-        if suspects.is_empty() && self.plan != ComparePlan::Quick { (0..cases.len()).collect() } else { suspects }
+        let suspects = among(&|case| suspects.contains(&case));
+        if suspects.is_empty() && self.plan != ComparePlan::Quick { left } else { suspects }
     }
 
     /// The cases that may have broken, while it is open whether any did.
@@ -278,9 +296,10 @@ impl SequentialTest {
         }
     }
 
-    /// Whether the plan is done: it wants no further pair, or as many as it may run were measured.
+    /// Whether the plan is done: it wants no further pair, or as many as it may run were measured, or no case may have more.
     pub fn is_done(&self) -> bool {
-        self.is_decided() || self.measured() >= self.max_pairs
+        let is_used_up = || self.cases.iter().enumerate().all(|(case, tally)| self.is_used_up(case, tally));
+        self.is_decided() || self.measured() >= self.max_pairs || is_used_up()
     }
 
     /// How many pairs were measured.

@@ -400,3 +400,16 @@ fn good_news_that_lost_trials_might_have_turned_is_known_by_their_number() {
     assert_eq!(half_lost().results, [CompareResult::Better]);
     assert_eq!(half_lost().lost_trials(), 30, "{:?}", half_lost().at_worst);
 }
+
+#[test]
+fn a_case_that_cannot_be_measured_takes_no_pair_of_another() {
+    let mut state =
+        SequentialTest::new(names(3), RULE, ComparePlan::UntilDecided, 6, 1).with_pairs_of_each(vec![2, 2, 2]);
+    let mut tried = [0; 3];
+    while let Some(case) = state.next_case(&[]) {
+        tried[case] += 1;
+        let measured = (case != 0).then_some(true);
+        state.feed(Pair { case, baseline: measured, candidate: measured }).expect("a case");
+    }
+    assert_eq!((tried, state.is_done()), ([2, 2, 2], true));
+}
