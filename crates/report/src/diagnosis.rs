@@ -6,7 +6,7 @@ use crate::diagnostics::counted;
 use crate::paint::{Paint, Tone};
 use crate::rate::{fraction, points, share, signed};
 use crate::results::diagnosis::{DiagnosedPart, DiagnosedVariant, Diagnosis, DiagnosisAdvice};
-use crate::results::variants::VariantSpending;
+use crate::results::variants::{VariantRate, VariantSpending};
 use crate::stats::Interval;
 use crate::table::dollars;
 use crate::text::escape;
@@ -28,7 +28,17 @@ pub fn sentence(diagnosis: &Diagnosis, paint: Paint) -> String {
 }
 
 fn body(diagnosis: &Diagnosis) -> String {
+    let forced = variant(diagnosis, Variant::FORCED).and_then(|forced| forced.activated);
     let Some(part) = diagnosis.body else {
+        if let Some(VariantRate { rate, interval: Interval { low, high }, .. }) =
+            forced.filter(|_| diagnosis.is_not_forced())
+        {
+            let interval = format!("95 %: {} … {} %", points(low), points(high));
+            return format!(
+                "what the body is worth is not known, because a prompt that calls the skill does not load it: {} trials did ({interval})",
+                fraction(rate)
+            );
+        }
         return if diagnosis.judges_outcome {
             "the body could not be measured".to_owned()
         } else {
@@ -36,12 +46,16 @@ fn body(diagnosis: &Diagnosis) -> String {
         };
     };
     let difference = part.difference.difference;
+    let mut interval = interval(&part);
+    if let Some(rate) = forced.map(|forced| forced.rate).filter(|rate| rate.passed < rate.trials) {
+        interval = format!("{interval}; {} forced trials loaded the skill", fraction(rate));
+    }
     if part.is_gain() {
-        format!("the body is worth {} points ({})", signed(difference), interval(&part))
+        format!("the body is worth {} points ({interval})", signed(difference))
     } else if part.is_loss() {
-        format!("the body costs {} points ({})", points(-difference), interval(&part))
+        format!("the body costs {} points ({interval})", points(-difference))
     } else {
-        format!("the body is not shown to help or harm ({} points; {})", signed(difference), interval(&part))
+        format!("the body is not shown to help or harm ({} points; {interval})", signed(difference))
     }
 }
 

@@ -118,7 +118,7 @@ fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
     } else {
         session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s).or_else(not_delivered)
     };
-    let mut trouble = trouble.or_else(|| not_forced(skill, evidence))?;
+    let mut trouble = trouble?;
     if trouble.is_refused_for_now() && !meta.refused_before.is_none() {
         trouble.detail = format!("{}; {}", trouble.detail, meta.refused_before);
     }
@@ -131,13 +131,6 @@ fn not_delivered(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
         (Status::Unknown, found) if !evidence.is_offer_unseen() => Some(Trouble::new(TroubleKind::Unobservable, found)),
         (Status::Pass | Status::Unknown, _) => None,
     }
-}
-
-/// That the prompt called the skill, and the agent did not load it.
-fn not_forced(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
-    let what = || format!("the prompt calls `{}`, and its text did not enter the model's context", skill.name);
-    (evidence.meta.case.forced && !is_activated(skill, evidence))
-        .then(|| Trouble::new(TroubleKind::NotDelivered, what()))
 }
 
 fn is_activated(skill: &Skill, evidence: &Evidence<'_>) -> bool {

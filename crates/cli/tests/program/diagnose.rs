@@ -28,7 +28,7 @@ last() {{ digit=${{prompt##*[!0-9]}}; [ "${{digit:-0}}" -lt "$1" ]; }}
 printf '%s\n' '{{"type":"thread.started","thread_id":"1"}}' '{{"type":"turn.started"}}'
 if [ ! -e .agents/skills/tidy ]; then last {without} && say Tidy; say Untidy; fi
 loads=no
-case "$prompt" in '$tidy '*) [ -e "$folder/refuses" ] || loads=yes;; *)
+case "$prompt" in '$tidy '*) last $(cat "$folder/refuses" 2>/dev/null || echo 0) || loads=yes;; *)
   if [ -e .agents/skills/other ]; then last {routed} && loads=yes; else last {alone} && loads=yes; fi;; esac
 if [ $loads = yes ]; then activate tidy; last {with} && say Tidy; say Untidy; fi
 [ -e .agents/skills/other ] && case "$prompt" in '$tidy '*) ;; *) activate other;; esac
@@ -127,25 +127,34 @@ fn what_is_not_shown_is_never_advice() {
 }
 
 #[test]
-fn a_forced_trial_that_did_not_load_the_skill_is_an_error_and_no_failure() {
-    let stub = GOOD.repository();
-    fs::write(stub.root().join("refuses"), "").expect("a file");
+fn an_agent_that_ignores_calls_of_the_skill_leaves_the_worth_of_its_body_unknown() {
+    // It passes with the skill, and not without, but no trial is left out by that.
+    let stub = Agent { routed: 3, ..GOOD }.repository();
+    fs::write(stub.root().join("refuses"), "10").expect("a file");
     let (code, found) = diagnose(&stub, &["--max-trials", "40", "--run-id", "r"]);
     let forced = &found["variants"][1];
+    assert_eq!((&forced["name"], &forced["not_measured"]), (&"forced".into(), &0.into()), "{found:#}");
+    assert_eq!(forced["activated"]["rate"], serde_json::json!({ "passed": 0, "trials": 10 }), "{found:#}");
     assert_eq!(
-        (&forced["name"], &forced["passed"], &forced["not_measured"]),
-        (&"forced".into(), &Value::Null, &10.into())
+        (code, &found["body"], &found["outcome"], &found["advice"]),
+        (3, &Value::Null, &Value::Null, &Value::Null)
     );
-    assert_eq!((code, &found["body"]), (3, &Value::Null), "{found:#}");
-    let error = stub.progress("r").into_iter().find(|trial| trial["mode"] == "codex.forced").expect("a trial");
-    assert_eq!(error["verdict"], "error", "{error:#}");
-    assert!(
-        error["trouble"]["detail"].as_str().is_some_and(|why| why.contains("the prompt calls `tidy`")),
-        "{error:#}"
-    );
-    // Graded again, it stays one.
+    let told = stub.run(&["diagnose", "r", "--quiet"]);
+    let words =
+        "what the body is worth is not known, because a prompt that calls the skill does not load it: 0/10 trials did";
+    assert!(told.code == 3 && told.stdout.starts_with(words), "{}{}", told.stdout, told.stderr);
+    // Graded again, they stay as they are.
     let graded = stub.run(&["grade", "r"]);
     assert!(!graded.stdout.contains("has changed") && !graded.stderr.contains("has changed"), "{}", graded.stderr);
+}
+
+#[test]
+fn forced_trials_that_did_not_load_the_skill_stay_in_the_forced_trials() {
+    let stub = Agent { without: 0, with: 10, ..GOOD }.repository();
+    fs::write(stub.root().join("refuses"), "1").expect("a file");
+    let ran = stub.run(&["diagnose", "tidy", "--run-id", "r"]);
+    assert!(ran.stdout.contains("\nthe body is worth +90 points (95 %: +"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("; 27/30 forced trials loaded the skill)"), "{}", ran.stdout);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::decide::MARGIN;
+use crate::results::ended;
 use crate::results::side_results::SideResults;
 use crate::results::triggering::skill_name;
 use crate::results::variants::{MeasuredVariants, VariantRate, VariantSpending};
@@ -14,7 +15,6 @@ use crate::stats::stratified::Stratum;
 use crate::stats::{Interval, LEVEL, mean};
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
-use crate::trial::run_record::TrialRecord;
 use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
 
 /// The format number of the document.
@@ -37,7 +37,10 @@ pub struct Diagnosis {
     pub judges_outcome: bool,
     /// Whether other skills were offered too.
     pub has_neighbors: bool,
-    /// Passed trials, forced less none: what the body is worth. Like the others, `None` if it was not measured.
+    /// Activations, forced less all: how far calls of the skill are from loading it. `None` if nothing was forced.
+    pub forcing: Option<DiagnosedPart>,
+    /// Passed trials, forced less none: what the body is worth. A forced trial counts whether it loaded the skill or not. Like the
+    /// others, `None` if it was not measured; also if calls of the skill are shown not to load it.
     pub body: Option<DiagnosedPart>,
     /// Activations, routed less all: what the description loses, with all its neighbors.
     pub description: Option<DiagnosedPart>,
@@ -96,6 +99,11 @@ impl DiagnosedPart {
         Some(Self { difference, shown: interval.high < -MARGIN })
     }
 
+    /// Of activations: whether there are none, or a loss is shown.
+    fn never_or_too_rarely(&self) -> bool {
+        self.is_loss() || self.difference.candidate <= 0.0
+    }
+
     pub fn is_loss(&self) -> bool {
         self.shown && self.difference.difference < 0.0
     }
@@ -141,18 +149,22 @@ impl Diagnosis {
         let activated = |side: &SideResults| -> BTreeMap<String, Rate> {
             side.triggered.rates().map(|(case, rate)| (case.clone(), rate)).collect()
         };
-        let (in_routed, in_alone) = (activated(routed), activated(alone));
+        let (in_forced, in_routed, in_alone) = (activated(forced), activated(routed), activated(alone));
+        let forcing = DiagnosedPart::lost(&in_forced);
+        let by_forcing =
+            |part| if forcing.as_ref().is_some_and(DiagnosedPart::never_or_too_rarely) { None } else { part };
         let mut diagnosis = Self {
             format: DIAGNOSIS_FORMAT,
             run: run.id().to_owned(),
             level: LEVEL,
             judges_outcome: has(&record, Variant::NONE),
             has_neighbors: has(&record, Variant::ALONE),
-            body: DiagnosedPart::of(&strata(&passed(none), &passed(forced))),
+            forcing,
+            body: by_forcing(DiagnosedPart::of(&strata(&passed(none), &passed(forced)))),
             description: DiagnosedPart::lost(&in_routed),
             description_alone: DiagnosedPart::lost(&in_alone),
             neighbors: DiagnosedPart::of(&strata(&in_alone, &in_routed)),
-            outcome: DiagnosedPart::of(&strata(&passed(forced), &passed(routed))),
+            outcome: by_forcing(DiagnosedPart::of(&strata(&passed(forced), &passed(routed)))),
             taken_by: taken_by(run, &record, &skill)?,
             advice: None,
             spent: spending,
@@ -167,6 +179,10 @@ impl Diagnosis {
 
     fn advice(&self) -> Option<DiagnosisAdvice> {
         let is_loss = |part: &Option<DiagnosedPart>| part.is_some_and(|part| part.is_loss());
+        if self.is_not_forced() {
+            // No description helps a skill that is not loaded where the prompt calls it.
+            return None;
+        }
         if is_loss(&self.body) {
             return Some(DiagnosisAdvice::Body);
         }
@@ -174,6 +190,11 @@ impl Diagnosis {
             return Some(DiagnosisAdvice::Neighbors);
         }
         is_loss(&self.description).then_some(DiagnosisAdvice::Description)
+    }
+
+    /// Whether the skill is shown not to load where the prompt calls it, so that nobody knows what its body is worth.
+    pub fn is_not_forced(&self) -> bool {
+        self.forcing.as_ref().is_some_and(DiagnosedPart::never_or_too_rarely)
     }
 
     /// Whether something that could be measured was not.
@@ -214,15 +235,16 @@ fn strata(baseline: &BTreeMap<String, Rate>, candidate: &BTreeMap<String, Rate>)
 fn taken_by(run: &RunFolder, record: &VariantRun, skill: &str) -> Result<Vec<TakenTrials>, StoreError> {
     let routed = record.variants.iter().find(|variant| variant.name == Variant::ROUTED);
     let mut taken: BTreeMap<String, u64> = BTreeMap::new();
-    let is_measured = |record: &&TrialRecord| matches!(record.verdict, Verdict::Pass | Verdict::Fail);
-    for record in run.progress()?.records.values().filter(is_measured) {
+    ended::each(run, |record| {
+        let is_measured = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
         let activated: BTreeSet<String> = record.activated.iter().map(|name| skill_name(name)).collect();
-        if routed.is_some_and(|variant| variant.mode == record.id.mode) && !activated.contains(skill) {
+        let is_routed = routed.is_some_and(|variant| variant.mode == record.id.mode);
+        if is_measured && is_routed && !activated.contains(skill) {
             for other in activated {
                 *taken.entry(other).or_default() += 1;
             }
         }
-    }
+    })?;
     let mut taken: Vec<TakenTrials> = taken.into_iter().map(|(skill, trials)| TakenTrials { skill, trials }).collect();
     taken.sort_by_key(|taken| std::cmp::Reverse(taken.trials));
     Ok(taken)
