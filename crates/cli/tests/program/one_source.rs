@@ -47,7 +47,8 @@ fn no_figure_depends_on_lines_of_the_progress_file_that_were_lost_copied_changed
     let stub = two_runs();
     let whole = all(&stub);
     let kept = ["before", "after"].map(|run| progress(&stub, run));
-    let changes: [(&str, fn(&[String]) -> String); 7] = [
+    type Change = fn(&[String]) -> String;
+    let changes: [(&str, Change); 7] = [
         ("lost", |lines| lines[3..].concat()),
         ("all lost", |_| String::new()),
         ("copied", |lines| [lines, &lines[..3]].concat().concat()),
@@ -167,8 +168,7 @@ fn the_cost_of_a_run_is_at_least_what_is_known_if_the_line_of_a_refused_attempt_
     let cost = || {
         let status: Value = serde_json::from_str(&stub.run(&["status", "r", "--json"]).stdout).expect("JSON");
         let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
-        [status["done"].clone(), summary["total"].clone()]
-            .map(|counts| counts["tokens_incomplete"] == Value::from(true))
+        [status["done"].clone(), summary["total"].clone()].map(|counts| counts["tokens_incomplete"] == true)
     };
     let (path, lines) = progress(&stub, "r");
     let refused = lines.iter().filter(|line| line.contains("\"refused\"")).count();

@@ -83,7 +83,7 @@ pub(super) fn read_grades(
     rest: UnconfirmedTrials,
     mut take: impl FnMut(&TrialRecord),
 ) -> Result<RestOfProgress, StoreError> {
-    let UnconfirmedTrials { graded, mut noted } = rest;
+    let UnconfirmedTrials { graded, mut noted, .. } = rest;
     let differences = ProgressDifferences {
         damaged_lines: noted.damaged,
         // The last trials of a running run have no line yet.

@@ -163,8 +163,9 @@ impl SideReader {
     }
 
     pub fn record(&mut self, record: &TrialRecord) {
-        let line = serde_json::to_vec(record);
-        line.iter().for_each(|line| self.line(line));
+        if let Ok(line) = serde_json::to_vec(record) {
+            self.line(&line);
+        }
     }
 
     /// Adds the trial of a line.

@@ -111,12 +111,8 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
         run.settings.stop = Some(Stop::End);
     }
     tell_of_gone(&begun, &pairing, run.settings.force)?;
-    if !sides.pairs.is_empty() {
-        sides.pairs.retain(|case, _| sides.cases.contains(case));
-        request.max_trials = Some(2 * sides.pairs.values().sum::<u64>());
-    }
     let share = |whole: u64| whole * pairing.cases.len() as u64 / all as u64;
-    let most = match (request.max_trials, sides.max_trials) {
+    let most = match (most_of_each(&mut sides).or(request.max_trials), sides.max_trials) {
         // That of an earlier part, of which a shard has its part already.
         (None, earlier @ 1..) => earlier,
         (asked, _) => share(asked.unwrap_or_else(|| sides.plan.default_limit(all))),
@@ -138,6 +134,13 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
         Some(exit) => Ok(Err(exit)),
         None => execute(&request, &run, &sides, &pairing).map(Ok),
     }
+}
+
+/// The trials of all compared cases, if each has a limit of its own.
+fn most_of_each(sides: &mut ComparedSides) -> Option<u64> {
+    let ComparedSides { pairs, cases, .. } = sides;
+    pairs.retain(|case, _| cases.contains(case));
+    (!pairs.is_empty()).then(|| 2 * pairs.values().sum::<u64>())
 }
 
 /// The run of the chosen cases, once each, without its sides, and whether these have modes of their own.
