@@ -38,7 +38,7 @@ const TEXT: &str = r#"{"text": "final", "matches": "^Tidy"}"#;
 fn a_case_that_the_provider_refuses_takes_no_pair_of_another() {
     let refused = format!("case \"$prompt\" in *refused) {REFUSED};; esac");
     let stub = tasks(&agent(&refused), &[("refused", TEXT), ("healthy", TEXT), ("sound", TEXT)]);
-    stub.settings("retries = 1\nretry_wait_s = 0.02");
+    stub.settings("retries = 1");
     let ran = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r", "--jobs", "1"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     let mut trials: BTreeMap<String, usize> = BTreeMap::new();

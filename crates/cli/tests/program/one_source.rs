@@ -155,7 +155,7 @@ fn shards_with_a_damaged_trial_are_not_merged_and_those_without_a_line_are_merge
         refused.stderr
     );
     fs::remove_dir_all(trace.parent().expect("a trial")).expect("a trial");
-    let refused = stub.run(&["merge", "r", "--run-id", "r"]);
+    let refused = stub.run(&["merge", "r", "--run-id", "less"]);
     assert!(refused.code == 3 && refused.stdout.contains("missing: tidy/"), "{}{}", refused.stdout, refused.stderr);
 }
 
@@ -163,7 +163,7 @@ fn shards_with_a_damaged_trial_are_not_merged_and_those_without_a_line_are_merge
 fn the_cost_of_a_run_is_at_least_what_is_known_if_the_line_of_a_refused_attempt_was_lost() {
     let body = format!("[ -e \"$folder/refused\" ] || {{ touch \"$folder/refused\"; {REFUSED}\n}}");
     let stub = Stub::new(1, &body);
-    stub.settings("retries = 2\nretry_wait_s = 0.02");
+    stub.settings("retries = 2");
     assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
     let cost = || {
         let status: Value = serde_json::from_str(&stub.run(&["status", "r", "--json"]).stdout).expect("JSON");
