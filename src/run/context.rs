@@ -14,18 +14,19 @@ use crate::report::trial_text::RerunCommand;
 use crate::run::budget::{Budget, BudgetPermit};
 use crate::run::custom_check::CustomChecks;
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
+use crate::run::kept::KeptStore;
 use crate::run::leads::Leads;
 use crate::run::live::LiveRun;
 use crate::run::pace::{Pace, UsageLimit};
 use crate::run::plan::RunPlan;
 use crate::run::program_runner::ProgramRunner;
 use crate::run::progress_files::ProgressFiles;
+use crate::run::same_contents::SharedContents;
 use crate::run::skill_texts::TextReader;
 use crate::run::skill_version::SkillVersion;
 use crate::run::slots::Slots;
 use crate::settings::mode::Mode;
 use crate::settings::{EffectiveRepetition, Settings};
-use crate::store::{KeptTrials, RunFolder};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::evidence::Inputs;
@@ -51,10 +52,13 @@ pub struct RunContext {
     pub rerun_command: RerunCommand,
     /// Both sides, if the run compares.
     pub sides: Option<ComparedSides>,
-    /// Trials of earlier comparisons that stand for trials of the baseline, if that is wanted.
-    pub kept: Option<KeptTrials>,
+    /// What it keeps for later runs, and what earlier ones kept for it, if that is wanted.
+    pub kept: Option<KeptStore>,
     /// The variants in which it measures its cases, if it has some.
     pub variants: Option<VariantRun>,
+    /// What decides its trials, by [`same_contents`](crate::run::same_contents), if another start may continue it.
+    pub contents: Option<String>,
+    pub shared_contents: SharedContents,
     /// The same in every process that shares this run; `None` for a process of its own.
     pub shared_id: Option<String>,
     pub inputs: InputReader,
@@ -101,6 +105,8 @@ impl RunContext {
             sides: None,
             kept: None,
             variants: None,
+            contents: None,
+            shared_contents: SharedContents::default(),
             shared_id: None,
             inputs: InputReader::default(),
             texts: TextReader::default(),
@@ -175,7 +181,17 @@ impl RunContext {
     /// The skills of the working tree, or of a commit; `None` if the run lacks that version.
     pub fn skills_of(&self, commit: Option<&str>) -> Option<&Catalog> {
         let Some(commit) = commit else { return Some(&self.catalog) };
-        self.versions.iter().find(|version| version.commit == commit).map(|version| &version.catalog)
+        self.version(commit).map(|version| &version.catalog)
+    }
+
+    fn version(&self, commit: &str) -> Option<&SkillVersion> {
+        self.versions.iter().find(|version| version.commit == commit)
+    }
+
+    /// The same with the root of the tree that has them; those of the working tree if the run lacks that version.
+    pub fn skills_at(&self, commit: Option<&str>) -> (&Path, &Catalog) {
+        let version = commit.and_then(|commit| self.version(commit));
+        version.map_or((&self.root, &self.catalog), |version| (version.root(), &version.catalog))
     }
 
     /// How often a case runs, and which share of its trials must pass.
@@ -205,8 +221,8 @@ impl RunContext {
     }
 
     fn sources<'a>(&'a self, skills: SkillFolders<'a>, mode: &Mode) -> DigestInputs<'a> {
-        let catalog = self.skills_of(mode.commit.as_deref()).unwrap_or(&self.catalog);
-        DigestInputs { root: &self.root, settings: &self.settings, catalog, skills }
+        let (skills_root, catalog) = self.skills_at(mode.commit.as_deref());
+        DigestInputs { root: &self.root, settings: &self.settings, catalog, skills_root, skills }
     }
 
     /// Begins the open run: from now on its limits apply, and its events are stored.
@@ -273,7 +289,7 @@ impl RunContext {
     /// The message for the user if the run lacks trials because a result could not be stored, or because of limits that last
     /// longer than it waits.
     pub fn told_early_end(&self) -> Option<String> {
-        let remedy = self.remedy(&self.opened()?.folder);
+        let remedy = self.opened()?.folder.remedy();
         if let Some(why) = self.why_not_stored() {
             return Some(format!("the run stopped: {why}; nothing more was started. Fix that; {remedy}"));
         }
@@ -291,16 +307,6 @@ impl RunContext {
             format!("the provider refuses the login of {} {until}; nothing more was started with it", agent.as_str())
         });
         (!limits.is_empty()).then(|| each.collect::<Vec<_>>().join("; "))
-    }
-
-    /// How to measure what this run did not, in its `folder`.
-    pub fn remedy(&self, folder: &RunFolder) -> String {
-        // A gate is not resumed: the next one uses the trials that this one kept.
-        match (&self.kept, self.chosen.shard) {
-            (Some(_), Some(_)) => format!("delete {}, and run this shard again", folder.path().display()),
-            (Some(_), None) => "run the gate again: it uses the trials of the base that were measured".to_owned(),
-            (None, _) => folder.remedy(),
-        }
     }
 
     /// Ends the run: stores its summary, and notes in its record how it ended. Does nothing if several processes share

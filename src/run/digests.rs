@@ -46,6 +46,8 @@ pub struct DigestInputs<'a> {
     pub root: &'a Path,
     pub settings: &'a Settings,
     pub catalog: &'a Catalog,
+    /// The root of the tree that has these skills.
+    pub skills_root: &'a Path,
     pub skills: SkillFolders<'a>,
 }
 
@@ -110,7 +112,7 @@ impl InputReader {
         mode: &Mode,
         opened: &[String],
     ) -> io::Result<()> {
-        let DigestInputs { root, settings, catalog, skills } = *sources;
+        let DigestInputs { settings, catalog, skills_root, skills, .. } = *sources;
         let hides_user_only = hides_user_only(settings, mode);
         let list: Vec<(&str, &str)> = catalog
             .skills
@@ -125,7 +127,7 @@ impl InputReader {
             let Some(found) = catalog.skill(slug) else { continue };
             let digest = match skills {
                 SkillFolders::Snapshot(snapshot) => or_problem(snapshot.digest(slug).map(str::to_owned)),
-                SkillFolders::Repository => self.known.skill(&root.join(&found.skill().folder)),
+                SkillFolders::Repository => self.known.skill(&skills_root.join(&found.skill().folder)),
             };
             inputs.0.insert(format!("{SKILL_PART}{slug}"), digest);
         }
@@ -134,9 +136,9 @@ impl InputReader {
                 SkillFolders::Snapshot(snapshot) => {
                     or_problem(snapshot.digest(&plugin.place().to_string_lossy()).map(str::to_owned))
                 }
-                SkillFolders::Repository => {
-                    self.known.folder(&root.join(&plugin.folder).join(PLUGINS), |_| plugin_files(root, plugin))
-                }
+                SkillFolders::Repository => self
+                    .known
+                    .folder(&skills_root.join(&plugin.folder).join(PLUGINS), |_| plugin_files(skills_root, plugin)),
             };
             inputs.0.insert(PLUGIN_PART.to_owned(), digest);
         }

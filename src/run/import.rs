@@ -136,6 +136,7 @@ impl Importer<'_> {
             grows: false,
             chosen: RunChoices { suite, modes: vec![MODE.to_owned()], ..RunChoices::default() },
             sides: None,
+            contents: None,
             all_cases: None,
             merged: Vec::new(),
             absent: Vec::new(),

@@ -1,191 +1,299 @@
-//! Trials of earlier comparisons that stand for trials of the baseline. They are found by what decided them, graded again,
-//! and used only if their agent, model and checks are those of today.
+//! Trials of earlier comparisons. Some stand for trials of the base: those whose use was fixed before they ran, in which all that
+//! decided them is as it is today. And gates with the same contents share one comparison, with the trials of both sides. Whether a
+//! trial is used never depends on what it did.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use crate::agent;
-use crate::cases::case::Case;
-use crate::cases::start_files::start_files;
 use crate::cases::test_case::TestCase;
-use crate::files::material::Material;
+use crate::results::table;
 use crate::run::context::RunContext;
-use crate::run::digests::{SkillFolders, opened_skills};
-use crate::run::live::LiveRun;
-use crate::run::preflight::{self, ReadyCase};
-use crate::run::record;
-use crate::run::trial;
-use crate::settings::mode::AgentKind;
-use crate::store::{KeptTrial, KeptTrials, StoreError};
+use crate::run::pairing::Pairing;
+use crate::run::{open_run, record, same_contents};
+use crate::settings::mode::{AgentKind, Mode};
+use crate::store::{
+    KeptAs, KeptPair, KeptTrial, KeptTrials, PairSide, RunFolder, RunningComparison, Staging, StoreError, TrialFolder,
+};
 use crate::trial::event::RunEvent;
-use crate::trial::evidence::{Inputs, Meta, SKILL_PART, digest};
-use crate::trial::outcome::{CheckResult, Outcome, Verdict};
+use crate::trial::evidence::Meta;
+use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::outcome::{Grade, Outcome, Verdict};
+use crate::trial::run_record::{PairRecord, PlanLine};
+
+/// What a run keeps, and what it may use of earlier ones.
+#[derive(Debug)]
+pub struct KeptStore {
+    trials: KeptTrials,
+    /// What decides the trials of each case that may stand for trials of a base.
+    keys: HashMap<CaseInMode, String>,
+    comparison: Option<RunningComparison>,
+    /// What the agents of the run have reported, by agent and requested model: the first of each.
+    reported: Mutex<HashMap<(AgentKind, Option<String>), ReportedAgent>>,
+}
+
+/// What an agent reports of itself, as far as it does.
+#[derive(Clone, Debug, Default)]
+struct ReportedAgent {
+    version: Option<String>,
+    /// Its model, if it is not the one that was requested.
+    model: Option<String>,
+}
+
+impl ReportedAgent {
+    /// Whether this version and model do not contradict what it reports.
+    fn agrees(&self, version: Option<&String>, model: Option<&String>) -> bool {
+        let agree = |one: &Option<String>, other: Option<&String>| {
+            one.as_ref().zip(other).is_none_or(|(one, other)| one == other)
+        };
+        agree(&self.version, version) && agree(&self.model, model)
+    }
+}
+
+impl KeptStore {
+    /// For a run in which trials of these cases may stand for trials of a base, and kept trials for them if they are not older than
+    /// this.
+    pub fn new<'a>(
+        run: &RunContext,
+        max_age: Duration,
+        cases: impl IntoIterator<Item = &'a TestCase>,
+    ) -> Result<Self, StoreError> {
+        let key = |planned: &TestCase| Some((planned.case_in_mode(), same_contents::of_case(run, planned).ok()?));
+        let keys = cases.into_iter().filter_map(key).collect();
+        let trials = KeptTrials::new(&run.root, max_age)?;
+        Ok(Self { trials, keys, comparison: None, reported: Mutex::default() })
+    }
+
+    /// Continues the comparison of these contents. `waits` is called while another process has it. Returns which measurement of
+    /// them it is.
+    pub fn continue_with(&mut self, contents: &str, waits: &mut dyn FnMut()) -> Result<u32, StoreError> {
+        let comparison = self.trials.comparison(contents, waits)?;
+        let measurement = comparison.measurement;
+        self.comparison = Some(comparison);
+        Ok(measurement)
+    }
+
+    /// How many trials of the comparison of these contents have been measured.
+    pub fn measured(&self, contents: &str) -> usize {
+        self.trials.measured(contents)
+    }
+
+    /// The kept trials that may stand for the next trial of this case.
+    pub fn unused(&self, planned: &TestCase) -> Vec<KeptTrial> {
+        self.keys.get(&planned.case_in_mode()).map(|key| self.trials.unused(key)).unwrap_or_default()
+    }
+
+    /// Notes what an agent reports. Returns what its first trials in this run did, and whether this one agrees with them: a program
+    /// that was replaced meanwhile does not.
+    fn note(&self, run: &RunContext, mode: &Mode, meta: &Meta) -> (ReportedAgent, bool) {
+        let requested = run.settings.model_for(mode);
+        let version = meta.agent.version.clone();
+        let model = meta.agent.model.clone().filter(|model| Some(model.as_str()) != requested);
+        let mut all = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.entry((mode.agent, requested.map(str::to_owned))).or_default();
+        let agrees = known.agrees(version.as_ref(), model.as_ref());
+        known.version = known.version.take().or(version);
+        known.model = known.model.take().or(model);
+        (known.clone(), agrees)
+    }
+
+    /// Whether the run's agent is the one of this trial, as far as they reported it.
+    fn is_of_agent(&self, run: &RunContext, mode: &Mode, kept_as: &KeptAs) -> bool {
+        let requested = run.settings.model_for(mode).map(str::to_owned);
+        let all = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let today = all.get(&(mode.agent, requested)).cloned().unwrap_or_default();
+        today.agrees(kept_as.version.as_ref(), kept_as.model.as_ref())
+    }
+}
+
+/// Makes a run of what earlier starts of the same comparison measured, to be resumed. `None` if that is nothing.
+pub fn restored(run: &RunContext, pairing: &Pairing) -> Result<Option<RunFolder>, StoreError> {
+    let Some((kept, comparison)) = run.kept.as_ref().and_then(|kept| Some((kept, kept.comparison.as_ref()?))) else {
+        return Ok(None);
+    };
+    if comparison.pairs.is_empty() {
+        return Ok(None);
+    }
+    // Its id is its own from now on. It gets its files in one step.
+    let reserved = RunFolder::create(&run.root, run.settings.run_id.as_deref())?;
+    let staging = Staging::of_runs(&run.root)?;
+    let folder = staging.new_run(reserved.id())?;
+    for pair in &comparison.pairs {
+        let Some(paired) = pairing.cases.iter().find(|paired| paired.name == pair.case) else { continue };
+        let sides = PairSide::BOTH.into_iter().zip([&paired.baseline, &paired.candidate]);
+        for (side, planned) in sides {
+            let Some(found) = kept.trials.trial_of(comparison, pair, side) else { continue };
+            if side == PairSide::Baseline {
+                kept.trials.take(&found.meta);
+            }
+            let to = folder.trial(&planned.trial(pair.number));
+            if let Err(error) = copy(&found, &to, folder.id(), &planned.mode, pair.number, true) {
+                to.remove()?;
+                kept.trials.warn(format!("{error}; this kept trial is not used"));
+            }
+        }
+        let ids = [&paired.baseline, &paired.candidate].map(|planned| planned.trial(pair.number));
+        folder.add_to_plan(ids.iter().cloned().map(PlanLine::from))?;
+        let [baseline, candidate] = ids;
+        folder.add_pair(&PairRecord { baseline, candidate })?;
+    }
+    folder.write_run(&open_run::record(run, folder.id()))?;
+    staging.put(Path::new(folder.id()))?;
+    Ok(Some(reserved))
+}
+
+/// Copies a kept trial into a run, with its grade: how it is checked is in its key.
+fn copy(
+    kept: &KeptTrial,
+    to: &TrialFolder,
+    run: &str,
+    mode: &Mode,
+    number: u32,
+    continues: bool,
+) -> Result<(Meta, Grade), StoreError> {
+    let grade = kept.folder.grade()?;
+    record::write(&kept.folder, to, number, u64::MAX)?;
+    let before = &kept.meta;
+    let meta = Meta {
+        kept_from: before.kept_from.clone().or_else(|| Some(before.run_id.clone())),
+        // A trial that stood for one of the base does so again.
+        continues: continues && before.kept_from.is_none(),
+        run_id: run.to_owned(),
+        mode: mode.name.clone(),
+        commit: mode.commit.clone(),
+        trial: number,
+        ..before.clone()
+    };
+    to.write_meta(&meta)?;
+    to.write_grade(&grade)?;
+    Ok((meta, grade))
+}
+
+/// The pair as its comparison keeps it, which is noted before it starts. `None` if the run keeps no comparison.
+pub fn begin(run: &RunContext, case: &str, number: u32) -> Option<KeptPair> {
+    let kept = run.kept.as_ref()?;
+    let comparison = kept.comparison.as_ref()?;
+    if let Some(known) = comparison.pairs.iter().find(|pair| pair.case == case && pair.number == number) {
+        return Some(known.clone());
+    }
+    let pair = KeptPair { case: case.to_owned(), number, began: jiff::Timestamp::now().to_string() };
+    match comparison.begin(&pair) {
+        Ok(()) => Some(pair),
+        Err(error) => {
+            kept.trials.warn(format!("{error}; this pair is not kept"));
+            None
+        }
+    }
+}
 
 /// The kept trials that may stand for the next trial of this case.
 pub fn find(run: &RunContext, planned: &TestCase) -> Vec<KeptTrial> {
-    let found = || {
-        let (kept, live) = (run.kept.as_ref()?, run.opened()?);
-        let ready = preflight::ready(run, planned).ok()?;
-        Some(kept.unused(&key_now(run, live, &ready)?))
-    };
-    found().unwrap_or_default()
+    run.kept.as_ref().map(|kept| kept.unused(planned)).unwrap_or_default()
 }
 
-/// How many of these cases have a kept trial that may stand for a trial, before the run is open: one that had the same inputs.
-/// The agent and its setup decide later.
-pub fn foreseen<'a>(run: &RunContext, cases: impl Iterator<Item = &'a TestCase>) -> usize {
-    let Some(kept) = &run.kept else { return 0 };
-    let young: Vec<KeptTrial> = kept.all().into_iter().flat_map(|(key, _)| kept.unused(&key)).collect();
-    let may_stand = |planned: &&TestCase| {
-        let commit = planned.mode.commit.as_deref();
-        let version = run.versions.iter().find(|version| Some(version.commit.as_str()) == commit);
-        let (root, skills) = match version {
-            Some(version) => (version.root(), &version.catalog),
-            None => (run.root.as_path(), &run.catalog),
-        };
-        let Some((skill, case)) = skills.skill(&planned.found.skill).zip(planned.found.case().ok()) else {
-            return false;
-        };
-        let Ok(mut now) = run.digested(&SkillFolders::Repository, case, &planned.mode, &[]) else { return false };
-        if let Some(digest) = now.0.get_mut(&format!("{SKILL_PART}{}", case.skill)) {
-            let files = Material::list(&root.join(&skill.skill().folder)).whole();
-            *digest = files.and_then(|files| files.digest()).unwrap_or_default();
-        }
-        young.iter().any(|KeptTrial { meta, .. }| {
-            let is_of_case = meta.case.id == case.id && meta.skill.slug == case.skill;
-            is_of_case && meta.agent.kind == planned.mode.agent && known_before(&meta.inputs, &case.skill).eq(&now.0)
-        })
-    };
-    cases.filter(may_stand).count()
-}
-
-/// The outcome of repeat `number` of a planned trial by one of the kept trials `found`, which is copied into the run. Its agent,
-/// model and isolation are those of the trial `today`.
-pub fn take(run: &RunContext, planned: &TestCase, number: u32, found: Vec<KeptTrial>, today: &Meta) -> Option<Outcome> {
+/// The outcome of repeat `number` of a planned trial by the first of the kept trials `found` that is of the run's agent. It is copied
+/// into the run.
+pub fn take(run: &RunContext, planned: &TestCase, number: u32, found: Vec<KeptTrial>) -> Option<Outcome> {
     let (kept, live) = (run.kept.as_ref()?, run.opened()?);
-    let ready = preflight::ready(run, planned).ok()?;
-    let facts = |meta: &Meta| (meta.agent.clone(), meta.isolation, meta.scripted.clone());
     for candidate in found {
-        let snapshot =
-            live.snapshots.offered(&planned.mode, &ready.case.skill, run.plugin_for(&planned.mode, ready.case)).ok()?;
-        let opened = opened_skills(&candidate.meta.inputs);
-        let now = run.digested(&SkillFolders::Snapshot(&snapshot), ready.case, &planned.mode, &opened).ok()?;
-        if now != candidate.meta.inputs || facts(&candidate.meta) != facts(today) || !kept.take(&candidate) {
+        if !kept.is_of_agent(run, &planned.mode, &candidate.kept_as) || !kept.trials.take(&candidate.meta) {
             continue;
         }
-        match reuse(run, live, &ready, number, &candidate) {
-            Ok(Some(outcome)) => {
+        let id = planned.trial(number);
+        let folder = live.folder.trial(&id);
+        match copy(&candidate, &folder, live.folder.id(), &planned.mode, number, false) {
+            Ok((meta, grade)) => {
+                let outcome = table::outcome(id, grade, &meta, &folder, &run.settings.prices);
                 run.emit(&RunEvent::Resumed { outcome: Box::new(outcome.clone()), attempts: 1, news: true });
                 return Some(outcome);
             }
-            Ok(None) => {}
-            Err(why) => kept.warn(format!("{}: {why}; this kept trial is not used", candidate.folder.path().display())),
+            Err(why) => {
+                kept.trials.warn(format!("{}: {why}; this kept trial is not used", candidate.folder.path().display()));
+                let _ = folder.remove();
+            }
         }
     }
     None
 }
 
-/// Copies a kept trial into the run and grades it again. `None` if today's checks differ from those that graded it.
-fn reuse(
-    run: &RunContext,
-    live: &LiveRun,
-    ready: &ReadyCase<'_>,
-    number: u32,
-    kept: &KeptTrial,
-) -> Result<Option<Outcome>, String> {
-    let mode = &ready.planned.mode;
-    let folder = live.folder.trial(&ready.planned.trial(number));
-    let text = |error: StoreError| error.to_string();
-    let before = kept.folder.grade().map_err(text)?;
-    record::write(&kept.folder, &folder, number, u64::MAX).map_err(text)?;
-    let meta = Meta {
-        kept_from: Some(kept.meta.run_id.clone()),
-        run_id: live.folder.id().to_owned(),
-        mode: mode.name.clone(),
-        commit: mode.commit.clone(),
-        trial: number,
-        ..kept.meta.clone()
-    };
-    folder.write_meta(&meta).and_then(|()| folder.write_grade(&before)).map_err(text)?;
-    let outcome = trial::kept(run, ready, number).map_err(|why| format!("{why:?}"))?;
-    let asked = |checks: &[CheckResult]| -> BTreeSet<String> { checks.iter().map(CheckResult::question).collect() };
-    match outcome {
-        Some((outcome, _)) if asked(&outcome.grade.checks) == asked(&before.checks) => Ok(Some(outcome)),
-        _ => folder.remove().map(|()| None).map_err(text),
+/// Keeps a trial that has ended as that of a side of a pair.
+pub fn keep(run: &RunContext, pair: Option<&KeptPair>, side: PairSide, planned: &TestCase, number: u32) {
+    let Some(kept) = &run.kept else { return };
+    let Some(ended) = EndedTrial::of(run, kept, planned, &planned.trial(number)) else { return };
+    let Some((comparison, pair)) = kept.comparison.as_ref().zip(pair) else { return };
+    let stored = kept.trials.add_to(comparison, (pair, side), |to| ended.write(to));
+    if let Err(error) = stored {
+        kept.trials.warn(format!("{error}; this trial is not kept"));
     }
 }
 
-/// Keeps the trials of this run that were measured and are whole, and removes old ones.
-pub fn keep(run: &RunContext) -> Result<(), StoreError> {
-    let (Some(kept), Some(live)) = (&run.kept, run.opened()) else { return Ok(()) };
-    let mut today: BTreeMap<&str, Option<String>> = BTreeMap::new();
-    for trial in live.folder.trials() {
-        let (Ok(meta), Ok(grade)) = (trial.meta(), trial.grade()) else { continue };
-        let is_measured = matches!(grade.verdict, Verdict::Pass | Verdict::Fail) && grade.trouble.is_none();
+/// Keeps these trials of a case, which may stand for trials of a base: their use was fixed before they ran.
+pub fn keep_for_base(run: &RunContext, planned: &TestCase, numbers: impl IntoIterator<Item = u32>) {
+    let Some((kept, key)) = run.kept.as_ref().and_then(|kept| Some((kept, kept.keys.get(&planned.case_in_mode())?)))
+    else {
+        return;
+    };
+    for number in numbers {
+        let ended = EndedTrial::of(run, kept, planned, &planned.trial(number));
         // Nobody knows whether an agent without a version is the same tomorrow.
-        let is_known = meta.agent.version.is_some();
-        if !is_measured || !is_known || meta.kept_from.is_some() || meta.ending.trouble.is_some() {
-            continue;
-        }
-        // The setup may have changed since the start.
-        let kind = meta.agent.kind;
-        let now = today.entry(kind.as_str()).or_insert_with(|| setup(run, live, kind));
-        let Some(setup) = kept.setup(kind.as_str(), || now.clone()).filter(|start| Some(start) == now.as_ref()) else {
+        let Some(ended) = ended.filter(|ended| ended.meta.kept_from.is_none() && ended.agent.version.is_some()) else {
             continue;
         };
-        let mut found = run.catalog.cases_of(&meta.skill.slug);
-        let found = found.find(|found| found.id == meta.case.id).and_then(|found| found.case().ok());
-        let around = setup + &executable_files(run, found) + &limits(run, meta.case.timeout_s);
-        let key = key(live, &meta.inputs, &meta.skill.slug, meta.commit.as_deref(), around);
-        kept.add(&key, |folder| {
-            record::write(&trial, folder, 1, record::workspace_limit(found))?;
-            folder.write_grade(&grade)
-        })?;
+        let ReportedAgent { version, model } = ended.agent.clone();
+        kept.trials.take(&ended.meta);
+        let stored = kept.trials.add(&KeptAs { key: key.clone(), version, model }, |to| ended.write(to));
+        if let Err(error) = stored {
+            kept.trials.warn(format!("{error}; this trial is not kept"));
+        }
     }
-    kept.remove_old()
 }
 
-/// The key of the kept trials that may stand for trials of this case.
-fn key_now(run: &RunContext, live: &LiveRun, ready: &ReadyCase<'_>) -> Option<String> {
-    let (case, mode) = (ready.case, &ready.planned.mode);
-    let snapshot = live.snapshots.offered(mode, &case.skill, run.plugin_for(mode, case)).ok()?;
-    let inputs = run.digested(&SkillFolders::Snapshot(&snapshot), case, mode, &[]).ok()?;
-    let limits = limits(run, case.timeout.unwrap_or(run.settings.timeout).as_secs());
-    let setup = run.kept.as_ref()?.setup(mode.agent.as_str(), || setup(run, live, mode.agent))?;
-    let around = setup + &executable_files(run, Some(case)) + &limits;
-    Some(key(live, &inputs, &case.skill, mode.commit.as_deref(), around))
+/// Keeps the trials of all cases of the plan that ran as planned, and removes old ones. Of a case that lacks some, those that are
+/// here may be the quick ones.
+pub fn keep_plan(run: &RunContext) -> Result<(), StoreError> {
+    let Some(live) = run.opened() else { return Ok(()) };
+    for entry in &run.plan.entries {
+        let ended = |number| live.folder.trial(&entry.planned.trial(number)).has_grade();
+        if (1..=entry.repeats).all(ended) {
+            keep_for_base(run, &entry.planned, 1..=entry.repeats);
+        }
+    }
+    remove_old(run)
 }
 
-/// What reaches the agent besides its inputs, without secrets; `None` if that cannot be read.
-fn setup(run: &RunContext, live: &LiveRun, kind: AgentKind) -> Option<String> {
-    let text = agent::users_setup(kind, &run.settings).ok()?;
-    Some(digest(&live.redactors.masking(Vec::new()).mask(text.as_bytes())))
+/// A trial of the run that measured something, of an agent that is still what it was.
+struct EndedTrial<'a> {
+    folder: TrialFolder,
+    planned: &'a TestCase,
+    meta: Meta,
+    grade: Grade,
+    agent: ReportedAgent,
 }
 
-/// The files of a case that agents can execute.
-fn executable_files(run: &RunContext, case: Option<&Case>) -> String {
-    case.and_then(|case| start_files(&run.root, case)).map(|files| files.programs()).unwrap_or_default()
+impl<'a> EndedTrial<'a> {
+    fn of(run: &RunContext, kept: &KeptStore, planned: &'a TestCase, id: &TrialId) -> Option<Self> {
+        let folder = run.opened()?.folder.trial(id);
+        let (meta, grade) = (folder.meta().ok()?, folder.grade().ok()?);
+        let (agent, agrees) = kept.note(run, &planned.mode, &meta);
+        let is_measured = matches!(grade.verdict, Verdict::Pass | Verdict::Fail) && grade.trouble.is_none();
+        let is_whole = is_measured && meta.ending.trouble.is_none();
+        let is_same = || agrees && same_contents::is_setup_unchanged(run, planned.mode.agent);
+        (is_whole && (meta.kept_from.is_some() || is_same())).then_some(Self { folder, planned, meta, grade, agent })
+    }
+
+    fn write(&self, to: &TrialFolder) -> Result<(), StoreError> {
+        record::write(&self.folder, to, self.meta.trial, record::workspace_limit(self.planned.found.case().ok()))?;
+        to.write_grade(&self.grade)
+    }
 }
 
-/// When a trial of this run ends at the latest.
-fn limits(run: &RunContext, timeout_s: u64) -> String {
-    format!("timeout {timeout_s}\nstop {}\n", run.settings.stops().as_str())
-}
-
-/// A digest of what is known of a trial before it runs: all that its agent sees, but of skills only the one under test whole.
-fn key(live: &LiveRun, inputs: &Inputs, skill: &str, commit: Option<&str>, around: String) -> String {
-    let parts = known_before(inputs, skill).map(|(name, content)| format!("{name}\n{content}\n"));
-    let programs = Material::list(&live.folder.snapshot(commit).join(skill)).programs();
-    let lines: Vec<String> = parts.chain([around, programs]).collect();
-    digest(lines.concat().as_bytes())
-}
-
-/// The inputs without the skills that the agent opened besides the one under test.
-fn known_before<'a>(inputs: &'a Inputs, skill: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
-    let own = format!("{SKILL_PART}{skill}");
-    inputs.0.iter().filter(move |(name, _)| !name.starts_with(SKILL_PART) || **name == own)
+/// Removes kept trials that are too old or too many.
+pub fn remove_old(run: &RunContext) -> Result<(), StoreError> {
+    run.kept.as_ref().map_or(Ok(()), |kept| kept.trials.remove_old())
 }
 
 /// Warnings about kept trials that were passed over.
 pub fn warnings(run: &RunContext) -> Vec<String> {
-    run.kept.as_ref().map(KeptTrials::warnings).unwrap_or_default()
+    run.kept.as_ref().map(|kept| kept.trials.warnings()).unwrap_or_default()
 }

@@ -277,6 +277,7 @@ fn record(shards: &[ShardRun<'_>], id: &str, planned: usize) -> RunRecord {
         planned,
         grows: records().any(|record| record.grows),
         chosen: RunChoices { shard: None, ..first.chosen },
+        contents: None,
         all_cases: None,
         merged: shards.iter().map(|run| run.folder.id().to_owned()).collect(),
         ended,

@@ -51,6 +51,7 @@ pub mod question;
 pub mod record;
 pub mod regrade;
 pub mod review;
+pub mod same_contents;
 pub mod scheduler;
 pub mod setting_parts;
 mod settled;

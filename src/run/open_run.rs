@@ -158,7 +158,7 @@ fn folder(run: &RunContext) -> Result<RunFolder, String> {
     folder.map_err(|error| error.to_string())
 }
 
-fn record(run: &RunContext, id: &str) -> RunRecord {
+pub(super) fn record(run: &RunContext, id: &str) -> RunRecord {
     RunRecord {
         format: RUN_FORMAT,
         id: id.to_owned(),
@@ -169,6 +169,7 @@ fn record(run: &RunContext, id: &str) -> RunRecord {
         grows: run.shared_id.is_none() && run.plan.grows(),
         chosen: choices(run),
         sides: run.sides.clone(),
+        contents: run.contents.clone(),
         all_cases: None,
         merged: Vec::new(),
         absent: Vec::new(),

@@ -166,6 +166,15 @@ impl Pairing {
         self
     }
 
+    /// The cases of both sides, in order.
+    pub fn trials(&self) -> impl Iterator<Item = &TestCase> {
+        self.cases.iter().flat_map(|case| [&case.baseline, &case.candidate])
+    }
+
+    pub fn baselines(&self) -> impl Iterator<Item = &TestCase> {
+        self.cases.iter().map(|case| &case.baseline)
+    }
+
     /// The place among the cases of the one that a pair is of; none where it is not among them any more.
     pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
         let place = *self.places.get(&CaseInMode::of(&pair.baseline))?;
@@ -174,9 +183,8 @@ impl Pairing {
 
     /// Both sides of every case, each as often as it has been begun, and once at least.
     pub fn plan(&self, begun: &HashMap<CaseInMode, u32>) -> RunPlan {
-        let both = self.cases.iter().flat_map(|case| [&case.baseline, &case.candidate]);
         let repeats = |planned: &TestCase| begun.get(&planned.case_in_mode()).map_or(1, |begun| *begun.max(&1));
-        let entries = both.map(|planned| PlannedCase::times(planned.clone(), repeats(planned)));
+        let entries = self.trials().map(|planned| PlannedCase::times(planned.clone(), repeats(planned)));
         RunPlan { entries: entries.collect() }
     }
 }

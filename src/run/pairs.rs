@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::cases::test_case::TestCase;
 use crate::decide::sequential::{Pair, SequentialTest};
 use crate::results::stored_comparison;
 use crate::run::context::RunContext;
@@ -13,10 +12,10 @@ use crate::run::kept;
 use crate::run::live::LiveRun;
 use crate::run::pairing::{PairedCase, Pairing};
 use crate::run::scheduler::{self, trial};
-use crate::store::StoreError;
+use crate::store::{KeptPair, PairSide, StoreError};
 use crate::trial::event::RunEvent;
 use crate::trial::id::CaseInMode;
-use crate::trial::outcome::TrialError;
+use crate::trial::outcome::{Outcome, TrialError};
 use crate::trial::run_record::{PairRecord, PlanLine, TrialRecord};
 
 /// A comparison ends after this many pairs in a row that were not measured: what prevented that prevents it in all.
@@ -60,6 +59,8 @@ struct NextPair<'a> {
     case: usize,
     paired: &'a PairedCase,
     number: u32,
+    /// The same as its comparison keeps it, if it is kept.
+    kept: Option<KeptPair>,
 }
 
 /// Runs pairs, as many at once as `jobs` allows, and returns their results.
@@ -80,17 +81,20 @@ pub fn run(
         in_flight: Vec::new(),
         stopped: None,
     });
-    let work = || {
-        loop {
-            // In a statement of its own: the lock is not held while the pair runs.
-            let next = next(run, live, pairing, &mut lock(&course), max_trials);
-            let Some(next) = next else { break };
-            let both = both(run, &next, pairing.outcome_only);
-            lock(&course).take(&next, &both);
-        }
-    };
-    // A pair is two trials at the same time.
-    scheduler::workers(run.settings.jobs.div_ceil(2).max(1), work, || run.emit(&RunEvent::Tick));
+    // First the pairs that have begun before: until the last of them has ended, nobody knows whether the plan wants another.
+    for begun in [true, false] {
+        let work = || {
+            loop {
+                // In a statement of its own: the lock is not held while the pair runs.
+                let next = next(run, live, pairing, &mut lock(&course), (max_trials, begun));
+                let Some(next) = next else { break };
+                let both = both(run, &next, pairing.outcome_only);
+                lock(&course).take(&next, &both);
+            }
+        };
+        // A pair is two trials at the same time.
+        scheduler::workers(run.settings.jobs.div_ceil(2).max(1), work, || run.emit(&RunEvent::Tick));
+    }
     let course = course.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((course.state, course.stopped.unwrap_or(PairsStopped::NoMore)))
 }
@@ -99,13 +103,13 @@ fn lock(course: &Mutex<PairQueue>) -> MutexGuard<'_, PairQueue> {
     course.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The pair to run next, stored in the run's directory before it starts.
+/// The pair to run next, stored in the run's directory before it starts; only one that was begun before if `begun`.
 fn next<'a>(
     run: &RunContext,
     live: &LiveRun,
     pairing: &'a Pairing,
     course: &mut PairQueue,
-    max_trials: u64,
+    (max_trials, begun): (u64, bool),
 ) -> Option<NextPair<'a>> {
     if course.stopped.is_some() {
         return None;
@@ -114,6 +118,7 @@ fn next<'a>(
     let (case, number) = match earlier {
         // What was measured counts, whatever is left to spend.
         Some(earlier) => earlier,
+        None if begun => return None,
         None if run.no_more().is_some() => {
             course.stopped = Some(PairsStopped::NoMore);
             return None;
@@ -146,7 +151,9 @@ fn next<'a>(
     course.of_case[case] = course.of_case[case].max(number);
     course.in_flight.push(case);
     course.begun += 1;
-    Some(NextPair { place: course.begun - 1, case, paired: &pairing.cases[case], number })
+    let paired = &pairing.cases[case];
+    let kept = kept::begin(run, &paired.name, number);
+    Some(NextPair { place: course.begun - 1, case, paired, number, kept })
 }
 
 impl PairQueue {
@@ -192,38 +199,53 @@ fn lost_in_a_row(pairs: &[Pair]) -> usize {
 
 /// Runs a pair. The sides take turns at being first, so that neither has the quieter time.
 fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, TrialError> {
-    let one = |planned: &TestCase| {
-        let outcome = trial(run, planned, next.number)?;
-        Ok(stored_comparison::passed(&TrialRecord::new(&outcome, 1), outcome_only))
-    };
+    let ended = sides(run, next, outcome_only)?;
+    // The first round of a base is one trial of each case, whatever comes out.
+    if next.number == 1 {
+        kept::keep_for_base(run, &next.paired.baseline, [1]);
+    }
+    Ok(ended)
+}
+
+fn sides(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, TrialError> {
     let (a, b) = (&next.paired.baseline, &next.paired.candidate);
-    let found = kept::find(run, a);
+    let passed = |outcome: &Outcome| stored_comparison::passed(&TrialRecord::new(outcome, 1), outcome_only);
+    let keep = |side: PairSide, planned| kept::keep(run, next.kept.as_ref(), side, planned, next.number);
+    let one = |side: PairSide| {
+        let planned = if side == PairSide::Baseline { a } else { b };
+        let outcome = trial(run, planned, next.number)?;
+        keep(side, planned);
+        Ok(passed(&outcome))
+    };
+    let is_stored = run.opened().is_some_and(|live| live.folder.trial(&a.trial(next.number)).has_grade());
+    let found = if is_stored { Vec::new() } else { kept::find(run, a) };
     if !found.is_empty() {
         // First, because its agent and model must be those of the kept trial.
-        let candidate = one(b)?;
-        let meta = run.opened().and_then(|live| live.folder.trial(&b.trial(next.number)).meta().ok());
-        let taken = candidate.and(meta).and_then(|meta| kept::take(run, a, next.number, found, &meta));
+        let candidate = one(PairSide::Candidate)?;
+        let taken = candidate.and_then(|_| kept::take(run, a, next.number, found));
         let baseline = match taken {
-            Some(outcome) => stored_comparison::passed(&TrialRecord::new(&outcome, 1), outcome_only),
-            None => one(a)?,
+            Some(outcome) => {
+                keep(PairSide::Baseline, a);
+                passed(&outcome)
+            }
+            None => one(PairSide::Baseline)?,
         };
         return Ok((baseline, candidate));
     }
     let a_first = next.place.is_multiple_of(2);
-    if run.settings.jobs == 1 {
-        let (first, second) = if a_first { (a, b) } else { (b, a) };
-        let first = one(first)?;
-        let second = one(second)?;
-        return Ok(if a_first { (first, second) } else { (second, first) });
-    }
-    let (a, b) = thread::scope(|scope| {
-        let (first, second) = if a_first { (a, b) } else { (b, a) };
-        let first = scope.spawn(move || one(first));
-        let second = one(second);
-        let first = first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        if a_first { (first, second) } else { (second, first) }
-    });
-    Ok((a?, b?))
+    let [earlier, later] = if a_first { PairSide::BOTH } else { [PairSide::Candidate, PairSide::Baseline] };
+    let (earlier, later) = if run.settings.jobs == 1 {
+        let earlier = one(earlier)?;
+        (earlier, one(later)?)
+    } else {
+        let (earlier, later) = thread::scope(|scope| {
+            let earlier = scope.spawn(|| one(earlier));
+            let later = one(later);
+            (earlier.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), later)
+        });
+        (earlier?, later?)
+    };
+    Ok(if a_first { (earlier, later) } else { (later, earlier) })
 }
 
 /// How often the trials of each case have begun, in each mode, by the run's pairs.

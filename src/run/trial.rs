@@ -16,7 +16,7 @@ use crate::settings::EffectiveRepetition;
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::RunEvent;
-use crate::trial::evidence::RefusedAttempts;
+use crate::trial::evidence::{Meta, RefusedAttempts};
 use crate::trial::id::TrialId;
 use crate::trial::not_run::NotRun;
 use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, Outcome, TrialError, Verdict};
@@ -123,6 +123,10 @@ pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
         run.not_stored(&format!("{id}: {error}"));
         TrialError::NotRun(NotRun::NotStored)
     };
+    // How a kept trial was checked is a part of what it was kept as.
+    if let (Ok(meta @ Meta { kept_from: Some(_), .. }), Ok(grade)) = (folder.meta(), folder.grade()) {
+        return Ok(Some((table::outcome(id.clone(), grade, &meta, &folder, &run.settings.prices), false)));
+    }
     let trial = match StoredTrial::read(run, &folder) {
         Ok(trial) => trial,
         // What was changed after it was measured is not measured again in silence.

@@ -10,7 +10,7 @@ use crate::headline;
 use crate::paint::{Paint, Tone};
 use crate::rate::{self, fraction, points, probability, signed, signed_to, up, with_sign};
 use crate::results::activation_shift::{ReplacementSkill, SkillShift};
-use crate::results::compared::{ComparisonResults, SpentTrials};
+use crate::results::compared::{ComparisonResults, ReusedTrials, SpentTrials};
 use crate::stats::amounts::Ratio;
 use crate::text::{cut, escape};
 use crate::trial_text::{in_part, scripted};
@@ -357,15 +357,21 @@ fn amounts(compared: &ComparisonResults) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// Which trials were measured earlier.
-pub fn kept(compared: &ComparisonResults) -> Option<String> {
-    let kept = compared.kept.as_ref()?;
-    let days = if kept.first == kept.last { kept.first.clone() } else { format!("{} … {}", kept.first, kept.last) };
-    Some(format!(
-        "{} of the baseline {} measured earlier, on {days}: a change of the provider since then is in the difference",
-        counted(kept.trials, "trial"),
-        if kept.trials == 1 { "was" } else { "were" },
-    ))
+/// Which trials were measured earlier, and how often the same was measured.
+pub fn kept(compared: &ComparisonResults) -> Vec<String> {
+    let told = |of: &Option<ReusedTrials>, whose: &str, what: &str| {
+        let ReusedTrials { trials, first, last } = of.as_ref()?;
+        let days = if first == last { first.clone() } else { format!("{first} … {last}") };
+        let were = if *trials == 1 { "was" } else { "were" };
+        Some(format!("{}{whose} {were} measured earlier, on {days}: {what}", counted(*trials, "trial")))
+    };
+    let provider = "a change of the provider since then is in the difference";
+    let again = "gates with the same contents share one comparison, and --fresh measures again";
+    let again_of = compared.measurement.map(|number| {
+        format!("this is measurement {number} of the same contents: of several, one is wrong more often than any of them alone")
+    });
+    let lines = [told(&compared.kept, " of the baseline", provider), told(&compared.earlier, " of both sides", again)];
+    lines.into_iter().flatten().chain(again_of).collect()
 }
 
 /// How the figures are to be read, and what is in none of them.

@@ -199,6 +199,9 @@ fn took(results: &GateResults) -> String {
     let commit = results.commit.as_deref().unwrap_or("unknown");
     let Some(run) = &results.run else { return format!("commit {commit}, cost: nothing, no agent was started") };
     let agents: Vec<String> = run.agents.iter().map(|agent| escape::line(agent)).collect();
+    if run.trials == 0 {
+        return format!("commit {commit}, {}, cost: nothing, no agent was started", agents.join(", "));
+    }
     let limit = run.max_cost_usd.map(|limit| format!(" of at most {}", table::dollars(limit))).unwrap_or_default();
     format!(
         "commit {commit}, {}, {} in {}, cost: {}{limit}, {}",

@@ -67,7 +67,12 @@ impl Checkout {
         git(&self.root(), &["checkout", "--quiet", change.branch()]);
         let _ = fs::remove_dir_all(self.root().join("artifacts"));
         let seed = |base: &str| format!("{plan} {} {seed} {base}", change.branch());
-        bases.iter().map(|base| self.gate(change, plan, &seed(base), base)).collect()
+        let gate = |base: &&str| {
+            // A gate of the same contents would have the answer of the one before.
+            let _ = fs::remove_dir_all(self.root().join("artifacts/skill-evals/kept/comparisons"));
+            self.gate(change, plan, &seed(base), base)
+        };
+        bases.iter().map(gate).collect()
     }
 
     fn gate(&self, change: Change, plan: &str, seed: &str, id: &str) -> GateRun {

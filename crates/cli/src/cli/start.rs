@@ -19,7 +19,7 @@ use crate::report::diagnostics;
 use crate::report::trial_text::RerunCommand;
 use crate::run::calibration::misplaced;
 use crate::run::context::RunContext;
-use crate::run::{ignored, open_run, plan, preflight};
+use crate::run::{ignored, open_run, plan, preflight, same_contents};
 use crate::settings::Settings;
 use crate::setup::calibrate;
 use crate::store::{self, RunFolder};
@@ -70,6 +70,18 @@ impl StartArgs {
         settings.force |= self.force;
         settings.lead &= !self.no_lead;
         Ok(LoadedRepository { repository, settings, catalog })
+    }
+
+    /// The run of the same contents that was killed or stopped, if there is one, to be resumed instead of a new one. Says so.
+    pub fn unfinished(&self, run: &RunContext) -> CliResultOf<Option<RunFolder>> {
+        if self.dry_run || run.settings.resume {
+            return Ok(None);
+        }
+        let found = same_contents::unfinished(run);
+        if let Some(folder) = &found {
+            writeln!(stderr(), "{} had the same contents and did not end: resuming it", folder.id())?;
+        }
+        Ok(found)
     }
 
     /// Opens the run and returns `None`. With --dry-run, or if a background process runs it, returns the exit code. A run that

@@ -68,7 +68,7 @@ fn stop_run(run: &RunFolder) -> CliResultOf<()> {
     // For a runner that was killed, and for several runners of one run.
     run.write_ended(RunEndKind::Stopped, None)?;
     let ended = if killed { "killed" } else { "stopped" };
-    Ok(writeln!(text_stdout(), "{} {ended}; `{}` resumes it", run.id(), run.resume_command())?)
+    Ok(writeln!(text_stdout(), "{} {ended}; {}", run.id(), run.remedy())?)
 }
 
 pub fn clean(args: &CleanArgs) -> CliResult {

@@ -13,7 +13,7 @@ use crate::report::estimate as words;
 use crate::results::run_status::standing;
 use crate::run::context::RunContext;
 use crate::run::variants::VariantPlan;
-use crate::run::{history, scheduler};
+use crate::run::{history, same_contents, scheduler};
 use crate::settings::Settings;
 use crate::store::RunFolder;
 use crate::text::escape;
@@ -81,7 +81,17 @@ pub fn run(
 ) -> CliResultOf<Result<MeasuredRun, Exit>> {
     let VariantPlan { plan, record } = planned;
     let mut run = run.with_plan(plan);
+    if !start.resume && !start.dry_run {
+        let question = serde_json::to_string(&record)?;
+        let cases = || run.plan.entries.iter().map(|entry| &entry.planned);
+        let contents = same_contents::of_cases(&run, cases(), &question).ok();
+        run.contents = contents.map(|contents| same_contents::with_names(&contents, cases()));
+    }
     run.variants = Some(record);
+    if let Some(folder) = start.unfinished(&run)? {
+        run.settings.resume = true;
+        run.settings.run_id = Some(folder.id().to_owned());
+    }
     if let Some(exit) = start.begin(&mut run, true, |run| dry_run(run, json))? {
         return Ok(Err(exit));
     }
@@ -105,7 +115,7 @@ fn ended_early(run: &RunContext, folder: &RunFolder) -> CliResultOf<Option<Strin
     if ended >= run.plan.len() {
         return Ok(None);
     }
-    Ok(Some(format!("it ended early: {why}; {}", run.remedy(folder))))
+    Ok(Some(format!("it ended early: {why}; {}", folder.remedy())))
 }
 
 fn dry_run(run: &RunContext, json: bool) -> CliResult {

@@ -736,7 +736,11 @@ fn a_comparison_in_the_background_is_watched_stopped_and_gone_on_with_like_any_r
     wait_until("both agents", || stub.starts().len() == 2);
     assert!(stub.run(&["status", "r"]).stdout.starts_with("r: running (process "));
     let stopped = stub.run(&["stop"]);
-    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` resumes it"), "{}", stopped.stdout);
+    assert!(
+        stopped.stdout.contains("r stopped; to resume: skill-evals compare --resume --run-id r"),
+        "{}",
+        stopped.stdout
+    );
     let status = stub.run(&["status", "r"]).stdout;
     assert!(status.starts_with("r: stopped\n") && status.contains("compare --resume --run-id r"), "{status}");
 
@@ -762,7 +766,11 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
     let going = stub.run(&["compare", "r"]);
     assert!(going.stderr.contains("r is running: this is its result so far"), "{}", going.stderr);
     let stopped = stub.run(&["stop", "r"]);
-    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` resumes it"), "{}", stopped.stdout);
+    assert!(
+        stopped.stdout.contains("r stopped; to resume: skill-evals compare --resume --run-id r"),
+        "{}",
+        stopped.stdout
+    );
     runner.wait_with_output().expect("an end");
     let path = stub.run_folder("r").join("progress.jsonl");
     let text = fs::read_to_string(&path).expect("progress");

@@ -1,24 +1,21 @@
 //! `gate` gives one answer about a change: lint, recordings, and the cases that the change touches against the base.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 use crate::compare::{BY_SKILL, break_skill, git, repository};
 use crate::support::fixture::Ran;
 use crate::support::live::wait_until;
 use crate::support::stub::{ACTIVATES, Stub, ran, signal};
 use nix::sys::signal::Signal;
-use skill_evals_results::store::{TrialFolder, kept_at};
 
 const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
 
 /// An agent that says its version: trials of an unknown one are not kept.
-const VERSION: &str = r#"printf '%s\n' '{"type":"session_meta","payload":{"cli_version":"0.169.0"}}' >> "$CODEX_HOME/sessions/rollout-1.jsonl"
+pub const VERSION: &str = r#"printf '%s\n' '{"type":"session_meta","payload":{"cli_version":"0.169.0"}}' >> "$CODEX_HOME/sessions/rollout-1.jsonl"
 "#;
 
 /// A recorded and committed repository, in which the skill then got a harmless line.
-fn recorded(cases: usize) -> Stub {
+pub fn recorded(cases: usize) -> Stub {
     let stub = repository(cases, &format!("{VERSION}{BY_SKILL}"));
     git(&stub, &["checkout", "--quiet", "."]);
     stub.settings(ALLOWED);
@@ -28,7 +25,7 @@ fn recorded(cases: usize) -> Stub {
     stub
 }
 
-fn edit(stub: &Stub, line: &str) {
+pub fn edit(stub: &Stub, line: &str) {
     let path = stub.root().join("skills/tidy/SKILL.md");
     let text = fs::read_to_string(&path).expect("a skill");
     fs::write(path, format!("{text}\n{line}\n")).expect("a skill");
@@ -39,7 +36,7 @@ fn cases(stub: &Stub, table: &str) {
     stub.write("evals/skills/tidy/prompts.csv", table);
 }
 
-fn page(stub: &Stub) -> String {
+pub fn page(stub: &Stub) -> String {
     fs::read_to_string(stub.root().join("artifacts/skill-evals/gate/gate.md")).expect("a page")
 }
 
@@ -304,25 +301,31 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
     let ran = stub.run(&["gate"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     let lost = "not measured on one side or both: tidy/c0; ";
-    let again = "run the gate again: it uses the trials of the base that were measured\ngate: not measured\n";
+    let again = "run the gate again: it uses the trials that were measured\ngate: not measured\n";
     assert!(ran.stdout.contains(&format!("{lost}{again}")), "{}", ran.stdout);
     // The same in shards: that of the case says how it is measured again.
     let lost_in = [1, 2, 3].map(|part| shard(&stub, &format!("{part}/3"), &[])).into_iter().find(|ran| ran.code == 3);
     let lost_in = lost_in.expect("a shard that lost its case");
-    let (_, rest) = lost_in.stdout.split_once(&format!("{lost}delete ")).expect("what to delete");
-    let (folder, rest) = rest.split_once(", and run this shard again\nshard ").expect("the directory");
+    let (_, rest) = lost_in.stdout.split_once(&format!("{lost}run this shard again: it uses ")).expect("what to do");
+    let (_, rest) = rest.split_once("\nshard ").expect("its number");
     let merged = stub.run(&["gate", "main", "--merge", "pr"]);
     let (_, remedy) = merged.stdout.split_once(lost).expect("what was lost");
-    assert!(merged.code == 3 && remedy.starts_with("`skill-evals compare --resume --run-id pr-shard-"), "{remedy}");
-    assert!(remedy.contains("-of-3` where it ran, then merge again\n"), "{remedy}");
+    assert!(
+        merged.code == 3 && remedy.starts_with(&format!("run shard {} again, then merge again\n", &rest[..3])),
+        "{remedy}"
+    );
     let whole = stub.run(&["compare", "--resume", "--run-id", "pr"]);
     assert!(
-        whole.code == 2 && whole.stderr.contains("pr is merged: resume the shards that are behind"),
+        whole.code == 2 && whole.stderr.contains("pr is merged: run the shards that are behind again"),
         "{}",
         whole.stderr
     );
+    // With an agent that is mended it is another comparison. The shards that measured all of theirs stay.
     stub.body(BY_SKILL);
-    fs::remove_dir_all(folder).expect("the shard's directory");
+    let exists = shard(&stub, &rest[..3], &[]);
+    let words = " exists and compared something else: choose another --run-id, or delete ";
+    let (_, folder) = exists.stderr.split_once(words).unwrap_or_else(|| panic!("{}", exists.stderr));
+    fs::remove_dir_all(folder.trim_end()).expect("the shard's directory");
     assert_eq!(shard(&stub, &rest[..3], &[]).code, 0);
     assert_eq!(stub.run(&["gate", "main", "--merge", "pr"]).code, 0);
 }
@@ -458,126 +461,6 @@ fn trials_that_do_not_tell_are_undecided() {
     assert!(ran.code == 4 && ran.stdout.ends_with("gate: undecided\n"), "{}{}", ran.stdout, ran.stderr);
 }
 
-/// The answer of a gate that has kept trials, as its comparison says it.
-fn kept_line(stdout: &str) -> Option<&str> {
-    stdout.lines().find(|line| line.contains(" of the baseline w"))
-}
-
-/// The directories of kept trials.
-fn kept(stub: &Stub) -> Vec<std::path::PathBuf> {
-    let files = walkdir::WalkDir::new(stub.root().join("artifacts/skill-evals/kept")).sort_by_file_name();
-    let metas = files.into_iter().flatten().filter(|entry| entry.file_name() == "meta.json");
-    metas.filter_map(|entry| Some(entry.path().parent()?.to_path_buf())).collect()
-}
-
-#[test]
-fn trials_of_the_base_are_kept_and_the_next_gate_starts_only_those_of_the_change() {
-    let stub = recorded(3);
-    edit(&stub, "Be brief.");
-    let starts = stub.starts().len();
-    let first = stub.run(&["gate"]);
-    assert_eq!((first.code, stub.starts().len()), (0, starts + 6), "{}{}", first.stdout, first.stderr);
-    assert_eq!((kept(&stub).len(), kept_line(&first.stdout)), (6, None), "{}", first.stdout);
-    edit(&stub, "Be exact.");
-    let second = stub.run(&["gate"]);
-    assert_eq!((second.code, stub.starts().len()), (0, starts + 9), "{}{}", second.stdout, second.stderr);
-    let line = kept_line(&second.stdout).unwrap_or_else(|| panic!("{}", second.stdout));
-    assert!(line.contains("3 trials of the baseline were measured earlier, on 20"), "{line}");
-    assert!(page(&stub).contains("3 trials of the baseline were measured earlier, on 20"), "{}", page(&stub));
-    // The cost of a kept trial belongs to the gate that measured it.
-    let run = stub.run(&["runs", "--json"]);
-    assert!(run.code == 0 && run.stdout.contains("\"tokens\": 45"), "{}", run.stdout);
-    // After a merge the candidate is the base.
-    git(&stub, &["commit", "--quiet", "--all", "--message", "merged"]);
-    edit(&stub, "Be kind.");
-    let third = stub.run(&["gate", "HEAD"]);
-    assert_eq!((third.code, stub.starts().len()), (0, starts + 12), "{}{}", third.stdout, third.stderr);
-    // How much equal trials differ between two days is seen once they were measured on both.
-    let aa = stub.run(&["compare", "--aa", "--kept"]);
-    assert!(aa.code == 2 && aa.stderr.contains("no case has kept trials of two gates"), "{}", aa.stderr);
-    assert_eq!(stub.run(&["gate", "HEAD"]).code, 0);
-    let aa = stub.run(&["compare", "--aa", "--kept"]);
-    assert!(aa.code == 4 && aa.stdout.contains("undecided: 3/3 → 3/3 passed"), "{}{}", aa.stdout, aa.stderr);
-    assert!(aa.stdout.contains("  baseline   kept trials of 20"), "{}", aa.stdout);
-}
-
-/// A kept trial, with the user's key.
-fn kept_trial(stub: &Stub, folder: &Path) -> TrialFolder {
-    kept_at(folder, &fs::read(stub.scratch().join(".cache/skill-evals/kept.key")).expect("a key"))
-}
-
-/// Moves the start of a kept trial back by this number of days.
-fn age(stub: &Stub, folder: &Path, days: i64) {
-    let trial = kept_trial(stub, folder);
-    let mut meta = trial.meta().expect("facts");
-    let started: jiff::Timestamp = meta.started.parse().expect("a time");
-    meta.started = (started - jiff::SignedDuration::from_hours(24 * days)).to_string();
-    trial.write_meta(&meta).and_then(|()| trial.seal(1)).expect("a kept trial");
-}
-
-#[test]
-fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
-    let stub = recorded(1);
-    edit(&stub, "Be brief.");
-    assert_eq!(stub.run(&["gate"]).code, 0);
-    let dry = stub.run(&["gate", "--dry-run"]);
-    assert!(dry.stdout.contains("up to 1 kept trial of the base need not run"), "{}{}", dry.stdout, dry.stderr);
-    // What the agent gets besides its prompt counts too.
-    let (path, table) =
-        ("evals/skills/tidy/prompts.csv", fs::read_to_string(stub.root().join("evals/skills/tidy/prompts.csv")));
-    let table = table.expect("the cases");
-    let history = r#""[{""role"": ""user"", ""content"": ""Hi""}, {""role"": ""assistant"", ""content"": ""Ho""}]""#;
-    for (column, value) in
-        [("setup", "true"), ("follow_ups", "And now?"), ("history", history), ("system_prompt", "Be kind.")]
-    {
-        let mut lines = table.lines();
-        let header = lines.next().expect("a header");
-        let rows: Vec<String> = lines.map(|line| format!("{line},{value}")).collect();
-        stub.write(path, &format!("{header},{column}\n{}\n", rows.join("\n")));
-        let dry = stub.run(&["gate", "--dry-run"]);
-        assert!(dry.code == 0 && !dry.stdout.contains("need not run"), "{column}: {}{}", dry.stdout, dry.stderr);
-    }
-    stub.write(path, &table);
-    for folder in kept(&stub) {
-        age(&stub, &folder, 8);
-    }
-    let dry = stub.run(&["gate", "--dry-run"]);
-    assert!(!dry.stdout.contains("need not run"), "{}", dry.stdout);
-    let starts = stub.starts().len();
-    assert_eq!((stub.run(&["gate"]).code, stub.starts().len()), (0, starts + 2), "too old to be used");
-    let (all, old) = (kept(&stub), 31);
-    assert_eq!(all.len(), 4);
-    age(&stub, &all[0], old);
-    assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 0);
-    assert!(!all[0].exists() && kept(&stub).len() == 5, "one is too old to be kept, two are new");
-    // Files of other tools count for the size.
-    let [first, ..] = &kept(&stub)[..] else { panic!("kept trials") };
-    age(&stub, first, 20);
-    let large = fs::File::create(first.join(".large")).expect("a file");
-    large.set_len(300 << 20).expect("a sparse file");
-    assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 0);
-    assert!(!first.exists() && kept(&stub).len() == 6, "the oldest gave its place to two new ones");
-}
-
-#[test]
-fn gates_at_the_same_time_answer_both_and_keep_the_trials_of_both() {
-    let stub = recorded(2);
-    edit(&stub, "Be brief.");
-    let gates = ["a", "b"].map(|id| stub.start(&["gate", "--run-id", id]));
-    for gate in gates {
-        let output = gate.wait_with_output().expect("an end");
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    }
-    assert!(
-        page(&stub).contains("## skill-evals: passed") && page(&stub).contains("to run it again: "),
-        "{}",
-        page(&stub)
-    );
-    // The later one may have used base trials that the earlier one kept.
-    let whole = kept(&stub).iter().filter(|folder| kept_trial(&stub, folder).meta().is_ok()).count();
-    assert!((6..=8).contains(&whole) && whole == kept(&stub).len(), "{whole}");
-}
-
 #[test]
 fn an_agent_of_another_version_than_that_of_the_recordings_is_named() {
     let stub = recorded(1);
@@ -590,70 +473,6 @@ fn an_agent_of_another_version_than_that_of_the_recordings_is_named() {
         "agent version changed: recordings are of codex 0.169.0, trials of codex 0.170.0; recordings stay as they are";
     assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(stub.starts().len(), starts + 2, "no kept trial of another version is used");
-}
-
-#[test]
-fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
-    let stub = recorded(2);
-    edit(&stub, "Be brief.");
-    assert_eq!(stub.run(&["gate"]).code, 0);
-    let starts = stub.starts().len();
-    let damaged = kept(&stub);
-    for folder in &damaged {
-        fs::write(folder.join("final.txt"), "Another answer.").expect("a file");
-    }
-    let foreign = stub.root().join("artifacts/skill-evals/kept/0123/foreign");
-    fs::create_dir_all(&foreign).expect("a directory");
-    fs::write(foreign.join("meta.json"), "{}").expect("a file");
-    let ran = stub.run(&["gate"]);
-    assert_eq!((ran.code, stub.starts().len()), (0, starts + 4), "{}{}", ran.stdout, ran.stderr);
-    for name in ["final.txt", "foreign/digests.json"] {
-        let words = format!("{name} is missing or damaged: the kept trial is not used; remove ");
-        assert!(ran.stderr.contains(&words), "{}", ran.stderr);
-    }
-    for folder in &damaged {
-        fs::remove_dir_all(folder).expect("a directory");
-    }
-    let table = stub.root().join("evals/skills/tidy/prompts.csv");
-    let text = fs::read_to_string(&table).expect("cases");
-    fs::write(&table, text.replace(",Fine", ",Fin")).expect("cases");
-    let starts = stub.starts().len();
-    let ran = stub.run(&["gate"]);
-    assert_eq!((ran.code, stub.starts().len()), (0, starts + 4), "{}{}", ran.stdout, ran.stderr);
-    assert_eq!(kept_line(&ran.stdout), None, "{}", ran.stdout);
-}
-
-#[test]
-fn kept_trials_of_another_setup_of_the_agent_are_not_used() {
-    let stub = recorded(1);
-    edit(&stub, "Be brief.");
-    let uses_kept = |variable: Option<(&str, &str)>| {
-        let mut command = stub.command(&["gate"]);
-        command.envs(variable);
-        let ran = crate::support::stub::ran(&mut command);
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-        kept_line(&ran.stdout).is_some()
-    };
-    assert!(!uses_kept(None) && uses_kept(None));
-    // Keys are left out of the setup.
-    assert!(uses_kept(Some(("OPENAI_API_KEY", "sk-another-key-0123456789abcdef"))));
-    assert!(!uses_kept(Some(("OPENAI_BASE_URL", "http://localhost:1"))));
-    let home = stub.scratch().join(".codex");
-    fs::create_dir_all(&home).expect("a directory");
-    for config in ["model_reasoning_effort = \"low\"\n", "[model_providers.x]\nname = \"x\"\nbase_url = \"http://x\"\n"]
-    {
-        fs::write(home.join("config.toml"), config).expect("a file");
-        assert!(!uses_kept(None) && uses_kept(None), "{config}");
-    }
-    let secret = "[model_providers.x]\nname = \"x\"\nbase_url = \"http://x\"\nexperimental_bearer_token = \"abc\"\n";
-    fs::write(home.join("config.toml"), secret).expect("a file");
-    assert!(uses_kept(None));
-    // Another program of the same version.
-    stub.body(&format!("{VERSION}: another\n{BY_SKILL}"));
-    assert!(!uses_kept(None) && uses_kept(None));
-    // Nobody knows whether two unknown versions are the same.
-    stub.body(BY_SKILL);
-    assert!(!uses_kept(None) && !uses_kept(None));
 }
 
 #[test]
@@ -674,7 +493,7 @@ fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
     let ran = stub.run(&["gate", "main", "--fail-on", "broke"]);
     assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
     let ran = stub.run(&["gate", "main", "--fail-on", "broke", "--max-age-days", "1"]);
-    assert_eq!((ran.code, stub.starts().len()), (0, starts + 9), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
     gate("require_recordings = true");
     fs::remove_dir_all(stub.root().join("evals/recordings/tidy/c0")).expect("a recording");
     let ran = stub.run(&["gate"]);
@@ -701,11 +520,7 @@ fn after_a_limit_the_gate_says_how_to_go_on_and_its_help_has_only_what_it_takes(
     edit(&stub, "Be brief.");
     let ran = stub.run(&["gate", "--max-tokens", "30", "--jobs", "1"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains("; run the gate again: it uses the trials of the base that were measured\n"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("; run the gate again: it uses the trials that were measured\n"), "{}", ran.stdout);
     let help = stub.run(&["gate", "--help"]).stdout;
     for option in ["--resume", "--force", "--background"] {
         assert!(!help.contains(option), "{option}: {help}");
@@ -996,35 +811,4 @@ fn runs_and_kept_trials_that_git_tracks_are_refused_by_name() {
     commit("artifacts");
     let ran = stub.run(&["gate"]);
     assert!(ran.code == 2 && ran.stderr.contains("git tracks artifacts: "), "{}{}", ran.stdout, ran.stderr);
-}
-
-#[test]
-fn kept_trials_that_are_not_sealed_with_the_key_of_the_user_are_measured_again() {
-    let stub = recorded(2);
-    edit(&stub, "Be brief.");
-    let gate = |key: &str| {
-        let starts = stub.starts().len();
-        let ran = ran(stub.command(&["gate"]).env("SKILL_EVALS_KEPT_KEY", key));
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-        (stub.starts().len() - starts, ran.stderr)
-    };
-    let words = "some of its trials are not sealed with the key of this user: they are measured again; remove it";
-    assert_eq!(gate("").0, 4);
-    assert_eq!(gate("").0, 2, "those of the base are kept");
-    let (started, said) = gate("of another machine");
-    assert!(started == 4 && said.contains(words), "{started} {said}");
-    assert_eq!(gate("of another machine").0, 2);
-    let key = stub.scratch().join(".cache/skill-evals/kept.key");
-    let found = fs::metadata(&key).expect("a key");
-    assert_eq!((found.len(), found.permissions().mode() & 0o777), (32, 0o600));
-    // What has no seal, as trials of earlier versions.
-    let folders = kept(&stub);
-    for folder in &folders {
-        let path = folder.join("digests.json");
-        let text = fs::read_to_string(&path).expect("digests");
-        let old = text.lines().filter(|line| !line.contains("\"seal\"")).collect::<String>();
-        fs::write(path, old.replace("},}", "}}").replace("\"format\": 2", "\"format\": 1")).expect("digests");
-    }
-    let (started, said) = gate("");
-    assert!(started == 4 && said.contains("digests.json is missing or damaged: the kept trial is not used"), "{said}");
 }

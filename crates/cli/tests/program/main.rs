@@ -34,6 +34,7 @@ mod import;
 mod inputs;
 mod json;
 mod judge;
+mod kept;
 mod kills;
 mod leads;
 mod left_behind;

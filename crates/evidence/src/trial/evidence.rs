@@ -102,6 +102,9 @@ pub struct Meta {
     /// The run of which this trial was kept, to stand for a trial of a later comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_from: Option<String>,
+    /// Whether that run was an earlier start of the same comparison.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continues: bool,
     /// When the agent was started, RFC 3339, UTC; empty if not known.
     pub started: String,
     /// The attempts before this one, which the provider refused.

@@ -44,6 +44,9 @@ pub struct RunRecord {
     /// The sides that the run compares; absent if it is not a comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sides: Option<ComparedSides>,
+    /// A digest of what decides its trials. The next start of the same resumes it if it was killed. Absent if none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<String>,
     /// A digest of `all-cases.jsonl`, if the run is a shard. It is the same in all shards of the same cases and skills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_cases: Option<String>,
@@ -68,6 +71,11 @@ impl RunRecord {
     /// Whether it compares: its modes are sides or variants, and have no pass rate together.
     pub fn compares(&self) -> bool {
         self.sides.is_some() || self.variants.is_some()
+    }
+
+    /// Whether it is of a gate: the next one continues its comparison.
+    pub fn is_of_gate(&self) -> bool {
+        self.sides.as_ref().is_some_and(|sides| sides.measurement.is_some())
     }
 
     /// The command that started it, resumes it and shows its result.
@@ -102,6 +110,9 @@ pub struct ComparedSides {
     pub pairs: BTreeMap<String, u64>,
     /// The seed for the choice of the next case.
     pub seed: u64,
+    /// Which measurement of the same contents it is, from 1, if gates share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measurement: Option<u32>,
     /// Whether only checks that apply to both sides count, because one side has no skills.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outcome_only: bool,
@@ -125,6 +136,7 @@ impl ComparedSides {
             alpha,
             max_trials: shards.iter().map(|shard| shard.max_trials).sum(),
             seed: 0,
+            measurement: shards.iter().filter_map(|shard| shard.measurement).max(),
             cases: shards.iter().flat_map(|shard| shard.cases.clone()).collect(),
             left_out: shards.iter().flat_map(|shard| shard.left_out.clone()).collect(),
             pairs: shards.iter().flat_map(|shard| shard.pairs.clone()).collect(),
@@ -137,7 +149,7 @@ impl ComparedSides {
     #[must_use]
     pub fn of_all_shards(&self) -> Self {
         let (pairs, cases, left_out, shards) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { max_trials: 0, pairs, seed: 0, cases, left_out, shards, ..self.clone() }
+        Self { max_trials: 0, pairs, seed: 0, measurement: None, cases, left_out, shards, ..self.clone() }
     }
 
     /// Two sides without cases yet, and without a limit.

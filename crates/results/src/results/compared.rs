@@ -64,6 +64,12 @@ pub struct ComparisonResults {
     /// Trials of the baseline that were kept of earlier comparisons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<ReusedTrials>,
+    /// Trials of both sides that earlier starts of this comparison measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<ReusedTrials>,
+    /// Which measurement of the same contents it is, if it is not the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measurement: Option<u32>,
     /// How many trials ended as soon as their verdict was settled.
     #[serde(skip_serializing_if = "is_default")]
     pub settled: u64,
@@ -203,6 +209,8 @@ pub fn of(
         until_decided: Vec::new(),
         trials: None,
         kept: None,
+        earlier: None,
+        measurement: None,
         settled,
         partial: a.partial + b.partial,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),

@@ -133,12 +133,18 @@ pub fn compared(
         plan: sides.plan,
         flipped,
     };
-    let used = compared.iter().take(course.pairs().len()).filter_map(|(pair, _)| records.get(&pair.baseline));
-    let kept = ReusedTrials::of(used.filter_map(|record| record.kept.as_deref()));
+    let used = compared.iter().take(course.pairs().len()).flat_map(|(pair, _)| [&pair.baseline, &pair.candidate]);
+    let reused = used.filter_map(|id| Some((id, records.get(id)?.kept.as_deref()?)));
+    // Those of earlier starts of this comparison have no other comparison behind them.
+    let (of_earlier, of_base): (Vec<_>, Vec<_>) =
+        reused.partition(|(id, _)| run.trial(id).meta().is_ok_and(|meta| meta.continues));
+    let days = |trials: Vec<(&TrialId, &str)>| ReusedTrials::of(trials.into_iter().map(|(_, started)| started));
     let labels = (sides.baseline.label.clone(), sides.candidate.label.clone());
     Ok(ComparisonResults {
         trials: Some(spent),
-        kept,
+        kept: days(of_base),
+        earlier: days(of_earlier),
+        measurement: sides.measurement.filter(|measurement| *measurement > 1),
         with_without: sides.baseline.without && !sides.candidate.without,
         aa: sides.baseline.again || sides.candidate.again,
         left_out: sides.left_out.clone(),
@@ -162,8 +168,8 @@ pub fn run_cost(
         took.reasons.extend(failed.map(|case| (name.clone(), case.clone())));
     }
     let metas = run.trials().into_iter().filter_map(|trial| trial.meta().ok());
-    for meta in metas.filter(|meta| meta.kept_from.is_none()) {
-        took.trials += 1;
+    for meta in metas.filter(|meta| meta.kept_from.is_none() || meta.continues) {
+        took.trials += usize::from(meta.kept_from.is_none());
         took.versions.extend(meta.agent.name_and_version());
         took.agents.insert(meta.agent.text());
     }

@@ -1,20 +1,26 @@
-//! Trials that are kept for later comparisons, in `artifacts/skill-evals/kept/<key>/<digest>/`: each sealed as a recording is, with
-//! a key that no repository knows. CI can cache the directory.
+//! Trials that are kept for later comparisons: in `artifacts/skill-evals/kept/trials/<key>/<name>/` those that may stand for trials of
+//! the base, and in `kept/comparisons` those of [running comparisons](super::running). Each is sealed as a recording is, with a key
+//! that no repository knows. CI can cache the directory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
+use super::running;
 use super::seal_key::SealKey;
-use super::{At, KEPT, StoreError, TrialFolder, make_runs, runs_folder, sub_folders};
+use super::{At, KEPT, StoreError, TrialFolder, make_runs, read_json, runs_folder, sub_folders};
 use crate::files::at::PathError;
 use crate::files::rooted;
 use crate::trial::evidence::Meta;
+
+/// The directory of the trials that may stand for trials of a base.
+const TRIALS: &str = "trials";
 
 /// Most bytes of all kept trials together.
 const MOST_BYTES: u64 = 256 << 20;
@@ -28,135 +34,182 @@ const NEW: &str = ".new-";
 /// How long a directory may be being written. After that its process is gone.
 const WRITING: Duration = Duration::from_secs(3600);
 
-/// The kept trials, each of which a comparison may use once.
+/// The file that says what a kept trial stands for. It is sealed with the trial, which stands for nothing else.
+const KEPT_AS: &str = "kept.json";
+
+/// The kept trials of a repository.
 #[derive(Debug)]
 pub struct KeptTrials {
-    folder: PathBuf,
-    seal_key: SealKey,
-    max_age: Duration,
-    used: Mutex<BTreeSet<PathBuf>>,
-    setups: Mutex<BTreeMap<String, Option<String>>>,
+    pub(super) folder: PathBuf,
+    pub(super) seal_key: SealKey,
+    pub(super) max_age: Duration,
+    used: Mutex<BTreeSet<TrialOrigin>>,
     warnings: Mutex<Vec<String>>,
+}
+
+/// What a trial was kept as.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptAs {
+    /// The digest of what decided it, or of what decides its comparison and its place there.
+    pub key: String,
+    /// The version of its run's agent, if the agent says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The model that its run's agent reports, if it is not the one that was requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 #[derive(Debug)]
 pub struct KeptTrial {
     pub folder: TrialFolder,
     pub meta: Meta,
+    pub kept_as: KeptAs,
+}
+
+/// Which trial it is, in whatever run a copy of it is: its first run, its skill, its case, and when it started.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TrialOrigin([String; 4]);
+
+impl TrialOrigin {
+    pub fn of(meta: &Meta) -> Self {
+        let run = meta.kept_from.as_ref().unwrap_or(&meta.run_id);
+        Self([run, &meta.skill.slug, &meta.case.id, &meta.started].map(ToString::to_string))
+    }
 }
 
 impl KeptTrials {
-    /// Those of the repository at `root` that are at most this old.
+    /// Those of the repository at `root`. Trials that are older than this are not used.
     pub fn new(root: &Path, max_age: Duration) -> Result<Self, StoreError> {
         let folder = runs_folder(root)?.join(KEPT);
         let (seal_key, warning) = match SealKey::of_user() {
             Ok(key) => (key, None),
             Err(error) => (SealKey::random()?, Some(format!("{error}: trials that are kept now cannot be used later"))),
         };
-        let (used, setups) = Default::default();
         let warnings = Mutex::new(Vec::from_iter(warning));
-        Ok(Self { folder, seal_key, max_age, used, setups, warnings })
+        Ok(Self { folder, seal_key, max_age, used: Mutex::default(), warnings })
     }
 
-    /// Keeps a trial under `key`: `write` writes it to a directory, which is sealed.
-    pub fn add(&self, key: &str, write: impl FnOnce(&TrialFolder) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    fn of_key(&self, key: &str) -> PathBuf {
+        self.folder.join(TRIALS).join(key)
+    }
+
+    /// Keeps a trial that may stand for trials of a base. `write` writes it to a directory, which is sealed.
+    pub fn add(
+        &self,
+        kept_as: &KeptAs,
+        write: impl FnOnce(&TrialFolder) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        // The same trial has the same name, whoever adds it.
+        let name =
+            |meta: &Meta| blake3::hash(format!("{:?}", TrialOrigin::of(meta)).as_bytes()).to_hex()[..32].to_owned();
+        self.put(&self.of_key(&kept_as.key), kept_as, name, write)
+    }
+
+    /// Writes a trial into a new directory in `above`, seals it, and renames it to what `name` makes of its facts.
+    pub(super) fn put(
+        &self,
+        above: &Path,
+        kept_as: &KeptAs,
+        name: impl FnOnce(&Meta) -> String,
+        write: impl FnOnce(&TrialFolder) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         if let Some(runs) = self.folder.parent() {
             make_runs(runs)?;
         }
-        let of_key = self.folder.join(key);
-        fs::create_dir_all(&of_key).at(&of_key)?;
-        let staged = tempfile::Builder::new().prefix(NEW).tempdir_in(&of_key).at(&of_key)?;
+        fs::create_dir_all(above).at(above)?;
+        let staged = tempfile::Builder::new().prefix(NEW).tempdir_in(above).at(above)?;
         let new = TrialFolder::kept(staged.path().join("trial"), self.seal_key);
         write(&new)?;
+        new.write(KEPT_AS, &super::as_json(kept_as).at(new.path())?)?;
         new.seal(1)?;
-        // The same trial has the same name, whoever adds it.
-        let name = blake3::hash(serde_json::to_string(&new.meta()?).unwrap_or_default().as_bytes()).to_hex();
-        let place = of_key.join(&name[..32]);
+        let place = above.join(name(&new.meta()?));
         match fs::rename(new.path(), &place) {
             Err(_) if place.exists() => Ok(()),
             renamed => Ok(renamed.at(&place)?),
         }
     }
 
-    /// The trials under `key` that are not used yet and young enough, the first to start first: the trials of a case end with
-    /// one that decided something, so a later one first would be a choice by result.
+    /// The trials under `key` that are not used yet and young enough, the first to start first.
     pub fn unused(&self, key: &str) -> Vec<KeptTrial> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut found = self.read(key);
+        let mut found = self.of_base(key);
         found.retain(|kept| {
-            !used.contains(kept.folder.path()) && age(&kept.meta).is_some_and(|age| age <= self.max_age)
+            !used.contains(&TrialOrigin::of(&kept.meta))
+                && age(&kept.meta.started).is_some_and(|age| age <= self.max_age)
         });
         found
     }
 
-    /// The setup of an agent, which `read` reads once.
-    pub fn setup(&self, agent: &str, read: impl FnOnce() -> Option<String>) -> Option<String> {
-        let mut setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
-        setups.entry(agent.to_owned()).or_insert_with(read).clone()
+    /// Marks a trial as used by the comparison, which uses each once. Returns whether it was unused.
+    pub fn take(&self, meta: &Meta) -> bool {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(TrialOrigin::of(meta))
     }
 
-    /// Marks a trial as used. Returns whether it was unused.
-    pub fn take(&self, kept: &KeptTrial) -> bool {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(kept.folder.path().to_path_buf())
-    }
-
-    /// All trials that can be read, by key.
+    /// All trials that may stand for trials of a base, by key.
     pub fn all(&self) -> Vec<(String, Vec<KeptTrial>)> {
-        sub_folders(&self.folder).into_iter().map(|key| (key.clone(), self.read(&key))).collect()
+        sub_folders(&self.folder.join(TRIALS)).into_iter().map(|key| (key.clone(), self.of_base(&key))).collect()
     }
 
-    /// The trials under `key` in the order in which they started. Warns of those that are damaged.
-    fn read(&self, key: &str) -> Vec<KeptTrial> {
-        let of_key = self.folder.join(key);
+    /// Those under `key` in the order in which they started.
+    fn of_base(&self, key: &str) -> Vec<KeptTrial> {
+        let of_key = self.of_key(key);
         let names = sub_folders(&of_key).into_iter().filter(|name| !name.starts_with(NEW));
-        let mut found = Vec::new();
-        for folder in names.map(|name| TrialFolder::kept(of_key.join(name), self.seal_key)) {
-            match folder.meta() {
-                Ok(meta) => found.push(KeptTrial { folder, meta }),
-                Err(StoreError::Unsealed(_)) => self.warn(format!(
-                    "{}: some of its trials are not sealed with the key of this user: they are measured again; remove it, or set \
-                     SKILL_EVALS_KEPT_KEY to the key with which they were sealed",
-                    self.folder.display()
-                )),
-                Err(error) => {
-                    let at = match error {
-                        StoreError::Damaged { path, .. } | StoreError::Io(PathError { path, .. }) => path,
-                        _ => folder.path().to_path_buf(),
-                    };
-                    let kept = folder.path().display();
-                    self.warn(format!(
-                        "{} is missing or damaged: the kept trial is not used; remove {kept}",
-                        at.display()
-                    ));
-                }
-            }
-        }
-        found.sort_by_key(|kept| (started(&kept.meta), kept.folder.path().to_path_buf()));
+        let mut found: Vec<KeptTrial> = names.filter_map(|name| self.read(of_key.join(name), key)).collect();
+        found.sort_by_key(|kept| (time(&kept.meta.started), kept.folder.path().to_path_buf()));
         found
     }
 
-    /// Removes trials that are too old, then the oldest until the rest has the allowed size.
+    /// The trial in this directory, which was kept under `key`. Warns if it is damaged, or was not.
+    pub(super) fn read(&self, path: PathBuf, key: &str) -> Option<KeptTrial> {
+        let folder = TrialFolder::kept(path, self.seal_key);
+        let read = folder.meta().and_then(|meta| Ok((meta, read_json::<KeptAs>(&folder.path().join(KEPT_AS))?)));
+        let damaged = |at: &Path| {
+            let kept = folder.path().display();
+            format!("{} is missing or damaged: the kept trial is not used; remove {kept}", at.display())
+        };
+        let why = match read {
+            Ok((meta, kept_as)) if kept_as.key == key => return Some(KeptTrial { folder, meta, kept_as }),
+            Ok(_) => format!("{} was kept for another place: it is not used; remove it", folder.path().display()),
+            Err(StoreError::Unsealed(_)) => self.unsealed(),
+            Err(StoreError::Damaged { path, .. } | StoreError::Io(PathError { path, .. })) => damaged(&path),
+            Err(_) => damaged(folder.path()),
+        };
+        self.warn(why);
+        None
+    }
+
+    pub(super) fn unsealed(&self) -> String {
+        format!(
+            "{}: some of its trials are not sealed with the key of this user: they are measured again; remove it, or set \
+             SKILL_EVALS_KEPT_KEY to the key with which they were sealed",
+            self.folder.display()
+        )
+    }
+
+    /// Removes what is too old, then the oldest until the rest has the allowed size. A comparison is one thing: a part of its trials
+    /// would be a choice.
     pub fn remove_old(&self) -> Result<(), StoreError> {
-        let (mut bytes, mut all) = (0, Vec::new());
-        for key in sub_folders(&self.folder) {
-            let of_key = self.folder.join(&key);
-            for name in sub_folders(&of_key).into_iter().filter(|name| name.starts_with(NEW)) {
-                let left = of_key.join(name);
-                let written = fs::metadata(&left).and_then(|found| found.modified()).ok();
-                if written.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > WRITING) {
-                    rooted::remove(&left)?;
-                }
-            }
-            all.extend(self.read(&key));
+        let mut all: Vec<(Option<Timestamp>, PathBuf)> = Vec::new();
+        for (key, trials) in self.all() {
+            remove_unfinished(&self.of_key(&key))?;
+            all.extend(trials.iter().map(|kept| (time(&kept.meta.started), kept.folder.path().to_path_buf())));
         }
-        all.sort_by_key(|kept| std::cmp::Reverse(started(&kept.meta)));
-        for kept in all {
-            let files = WalkDir::new(kept.folder.path()).into_iter().flatten();
+        for (began, folder) in running::idle(&self.folder) {
+            remove_unfinished(&folder)?;
+            all.push((began, folder));
+        }
+        all.sort_by_key(|(began, _)| std::cmp::Reverse(*began));
+        let mut bytes = 0;
+        for (began, folder) in all {
+            let files = WalkDir::new(&folder).into_iter().flatten();
             bytes += files.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum::<u64>();
-            if bytes > MOST_BYTES || age(&kept.meta).is_none_or(|age| age > MOST_AGE) {
-                kept.folder.remove()?;
-                // It stays if another trial has the same key.
-                let _ = kept.folder.path().parent().map(fs::remove_dir);
+            if bytes > MOST_BYTES || began.is_none_or(|began| since(began) > MOST_AGE) {
+                rooted::remove(&folder)?;
+                let Some(above) = folder.parent().filter(|above| sub_folders(above).is_empty()) else { continue };
+                let _ = fs::remove_file(above.join(running::LOCK));
+                // It stays if another process has put something there.
+                let _ = fs::remove_dir(above);
             }
         }
         Ok(())
@@ -175,11 +228,27 @@ impl KeptTrials {
     }
 }
 
-fn started(meta: &Meta) -> Option<Timestamp> {
-    meta.started.parse().ok()
+/// Removes what killed processes were writing in this directory.
+fn remove_unfinished(folder: &Path) -> Result<(), StoreError> {
+    for name in sub_folders(folder).into_iter().filter(|name| name.starts_with(NEW)) {
+        let left = folder.join(name);
+        let written = fs::metadata(&left).and_then(|found| found.modified()).ok();
+        if written.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > WRITING) {
+            rooted::remove(&left)?;
+        }
+    }
+    Ok(())
 }
 
-/// How long ago it started. A start in the future, by another machine's clock, is as far away as one in the past.
-fn age(meta: &Meta) -> Option<Duration> {
-    Some(Timestamp::now().duration_since(started(meta)?).unsigned_abs())
+pub(super) fn time(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+/// How long ago that was. A time in the future, by another machine's clock, is as far away as one in the past.
+fn since(time: Timestamp) -> Duration {
+    Timestamp::now().duration_since(time).unsigned_abs()
+}
+
+pub(super) fn age(text: &str) -> Option<Duration> {
+    time(text).map(since)
 }

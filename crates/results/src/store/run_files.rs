@@ -267,8 +267,13 @@ impl RunFolder {
             Ok(Some(RunRecord { absent, .. })) if !absent.is_empty() => {
                 format!("run shard {}, then merge again", absent.join(", "))
             }
-            Ok(Some(RunRecord { sides: Some(_), merged, .. })) if !merged.is_empty() => {
-                format!("resume the shards that are behind, then merge again: {}", merged.join(", "))
+            Ok(Some(record @ RunRecord { sides: Some(_), .. })) if !record.merged.is_empty() => {
+                let shards = record.merged.join(", ");
+                format!("run the shards that are behind again, then merge again: {shards}")
+            }
+            Ok(Some(record)) if record.is_of_gate() => {
+                let what = if record.chosen.shard.is_some() { "this shard" } else { "the gate" };
+                format!("run {what} again: it uses the trials that were measured")
             }
             _ => format!("to resume: {}", self.resume_command()),
         }
@@ -379,13 +384,13 @@ impl RunFolder {
 }
 
 /// The JSON values of a file's lines. Damaged lines are ignored.
-fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
+pub(super) fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     let mut found = Vec::new();
     lines::for_each_line(path, |line| found.extend(serde_json::from_slice::<T>(line).ok()))?;
     Ok(found)
 }
 
-fn as_lines<T: Serialize>(values: &[T]) -> io::Result<Vec<u8>> {
+pub(super) fn as_lines<T: Serialize>(values: &[T]) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     for value in values {
         serde_json::to_writer(&mut text, value)?;
@@ -395,7 +400,7 @@ fn as_lines<T: Serialize>(values: &[T]) -> io::Result<Vec<u8>> {
 }
 
 /// Appends lines to a file.
-fn append(path: &Path, mut lines: Vec<u8>) -> io::Result<()> {
+pub(super) fn append(path: &Path, mut lines: Vec<u8>) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
     // A line cut short by a crash is closed, so that the next one is not lost with it.
     if ledger::ends_within_a_line(&mut file) {

@@ -23,15 +23,15 @@ use crate::results::gate::ComparedRun;
 use crate::results::stored_comparison;
 use crate::run::budget;
 use crate::run::context::RunContext;
-use crate::run::kept;
+use crate::run::kept::{self, KeptStore};
 use crate::run::pairing::{self, Pairing};
 use crate::run::pairs::{self, PairsStopped};
-use crate::run::{history, open_run};
+use crate::run::{history, open_run, preflight, same_contents};
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
-use crate::store::KeptTrials;
+use crate::store::RunFolder;
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{ComparedSides, PairRecord, RunChoices};
+use crate::trial::run_record::{ComparedSides, PairRecord, RunChoices, RunRecord};
 
 pub struct LiveComparison {
     pub compared: ComparisonResults,
@@ -79,7 +79,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     if let Some(shard) = chosen.shard {
         name_shard(&repository.root, &mut settings, shard, !start.dry_run)?;
     }
-    let (chosen, mut sides, begun) = match request.sides.take() {
+    let (chosen, mut sides, mut begun) = match request.sides.take() {
         Some(sides) => (chosen, sides, Vec::new()),
         None => earlier(&repository.root, &settings, chosen)?,
     };
@@ -105,20 +105,17 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     sides.left_out.clone_from(&pairing.left_out);
     sides.outcome_only = pairing.outcome_only;
     if sides.outcome_only {
-        if asked_to_stop == Some(Stop::Settled) {
-            return Err("a comparison with and without the skill is about the outcome, which only the end of a trial shows: leave out --trial-end settled".into());
-        }
+        check_end(asked_to_stop)?;
         run.settings.stop = Some(Stop::End);
     }
+    if !start.resume {
+        let keeps = request.max_age.map(|max_age| KeptStore::new(&run, max_age, pairing.baselines()));
+        run.kept = keeps.transpose()?;
+        begun = continued(start, &mut run, &pairing, &mut sides)?;
+    }
     tell_of_gone(&begun, &pairing, run.settings.force)?;
-    let share = |whole: u64| whole * pairing.cases.len() as u64 / all as u64;
-    let most = match (most_of_each(&mut sides).or(request.max_trials), sides.max_trials) {
-        // That of an earlier part, of which a shard has its part already.
-        (None, earlier @ 1..) => earlier,
-        (asked, _) => share(asked.unwrap_or_else(|| sides.plan.default_limit(all))),
-    };
     // Pairs that started count, whatever the limit is now.
-    sides.max_trials = most.max(2 * begun.len() as u64);
+    sides.max_trials = most_trials(request.max_trials, &mut sides, all).max(2 * begun.len() as u64);
     let rule = stored_comparison::rule(&sides);
     let numbers = PairDesign { cases: pairing.cases.len(), pairs: sides.max_trials / 2, before: power::USUAL_RATE };
     if request.must_decide {
@@ -128,7 +125,6 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     }
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.sides = Some(sides.clone());
-    run.kept = request.max_age.map(|max_age| KeptTrials::new(&run.root, max_age)).transpose()?;
     let check_dry_run = |run: &RunContext| dry_run(&request, run, &pairing, &sides, &numbers);
     match start.begin(&mut run, true, check_dry_run)? {
         Some(exit) => Ok(Err(exit)),
@@ -141,6 +137,80 @@ fn most_of_each(sides: &mut ComparedSides) -> Option<u64> {
     let ComparedSides { pairs, cases, .. } = sides;
     pairs.retain(|case, _| cases.contains(case));
     (!pairs.is_empty()).then(|| 2 * pairs.values().sum::<u64>())
+}
+
+/// The most trials of both sides, of whose cases a shard has a part of `all`.
+fn most_trials(asked: Option<u64>, sides: &mut ComparedSides, all: usize) -> u64 {
+    let cases = sides.cases.len() as u64;
+    match (most_of_each(sides).or(asked), sides.max_trials) {
+        // That of an earlier part, of which a shard has its part already.
+        (None, earlier @ 1..) => earlier,
+        (asked, _) => asked.unwrap_or_else(|| sides.plan.default_limit(all)) * cases / all as u64,
+    }
+}
+
+/// Refuses trials that end before their outcome shows.
+fn check_end(asked: Option<Stop>) -> Result<(), &'static str> {
+    if asked == Some(Stop::Settled) {
+        return Err(
+            "a comparison with and without the skill is about the outcome, which only the end of a trial shows: leave out \
+                    --trial-end settled",
+        );
+    }
+    Ok(())
+}
+
+/// Makes the run continue an earlier start of the same comparison, if there is one. Returns the pairs that it began.
+fn continued(
+    start: &StartArgs,
+    run: &mut RunContext,
+    pairing: &Pairing,
+    sides: &mut ComparedSides,
+) -> CliResultOf<Vec<PairRecord>> {
+    let Ok(contents) = same_contents::of_comparison(run, pairing, sides) else { return Ok(Vec::new()) };
+    run.contents = Some(same_contents::with_names(&contents, pairing.trials()));
+    if start.dry_run {
+        return Ok(Vec::new());
+    }
+    let earlier = match run.kept {
+        Some(_) => of_gates(run, pairing, sides, &contents)?,
+        None => start.unfinished(run)?,
+    };
+    let Some(folder) = earlier else { return Ok(Vec::new()) };
+    run.settings.resume = true;
+    run.settings.run_id = Some(folder.id().to_owned());
+    Ok(folder.pairs()?)
+}
+
+/// A run with the trials that gates with these contents have measured, if there are some.
+fn of_gates(
+    run: &mut RunContext,
+    pairing: &Pairing,
+    sides: &mut ComparedSides,
+    contents: &str,
+) -> CliResultOf<Option<RunFolder>> {
+    let Some(kept) = &mut run.kept else { return Ok(None) };
+    let mut told = None;
+    let mut waits =
+        || _ = told.get_or_insert_with(|| writeln!(stderr(), "another gate has the same contents: waiting for it"));
+    sides.measurement = Some(kept.continue_with(contents, &mut waits)?);
+    run.sides = Some(sides.clone());
+    preflight::check(run)?;
+    // A run with the id of this one is that of a shard which starts again.
+    let named = run.settings.run_id.as_ref().and_then(|id| RunFolder::open(&run.root, id).ok());
+    let is_same = |record: &RunRecord| {
+        let measurement = record.sides.as_ref().and_then(|sides| sides.measurement);
+        record.contents == run.contents && measurement == sides.measurement
+    };
+    match named.filter(RunFolder::is_run) {
+        Some(folder) if folder.run_record()?.as_ref().is_some_and(is_same) => Ok(Some(folder)),
+        Some(folder) => {
+            let (id, path) = (folder.id(), folder.path().display());
+            Err(format!("the run `{id}` exists and compared something else: choose another --run-id, or delete {path}")
+                .into())
+        }
+        None => Ok(kept::restored(run, pairing)?),
+    }
 }
 
 /// The run of the chosen cases, once each, without its sides, and whether these have modes of their own.
@@ -180,7 +250,7 @@ fn unchanged(
 ) -> CliResultOf<Result<LiveComparison, Exit>> {
     if request.start.dry_run && request.json {
         let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
-        return print_plan(request, pairing, &sides, None, &nothing, 0).map(Err);
+        return print_plan(request, pairing, &sides, None, &nothing, (0, 0)).map(Err);
     }
     let rule = stored_comparison::rule(&sides);
     let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), rule);
@@ -212,8 +282,8 @@ fn execute(
     let compared = stored_comparison::compared(&live.folder, sides, &state)?;
     errors.extend(live.folder.write_comparison(&compared).err().map(|error| error.to_string()));
     start::warn_of(errors)?;
-    if let Err(error) = kept::keep(run) {
-        warn(&format!("{error}; these trials are not kept"))?;
+    if let Err(error) = kept::remove_old(run) {
+        warn(&error.to_string())?;
     }
     for warning in kept::warnings(run) {
         warn(&warning)?;
@@ -222,7 +292,7 @@ fn execute(
     let summary = run.figures().summary.clone();
     let mut took = stored_comparison::run_cost(&live.folder, sides, &summary, began.elapsed())?;
     took.max_cost_usd = run.settings.max_cost_usd;
-    let remedy = run.remedy(&live.folder);
+    let remedy = live.folder.remedy();
     let ended_early = ended_early(&stopped, run, &remedy);
     Ok(LiveComparison { compared, folder, ended_early, remedy, took, cost_usd: run.cost_usd() })
 }
@@ -256,9 +326,12 @@ fn earlier(
     let id = folder.id();
     let record =
         folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
-    let sides = record.sides.ok_or_else(|| format!("{id} compares nothing; to resume: {}", folder.resume_command()))?;
+    let sides = record.sides.ok_or_else(|| format!("{id} compares nothing; {}", folder.remedy()))?;
     if !sides.shards.is_empty() {
         return Err(format!("{id} is merged: {}", folder.remedy()).into());
+    }
+    if sides.measurement.is_some() {
+        return Err(format!("{id} is of a gate: {}", folder.remedy()).into());
     }
     stored::warn_of_unmeasured_pairs(&folder)?;
     Ok((chosen.or(record.chosen), sides, folder.pairs()?))
@@ -309,9 +382,12 @@ fn dry_run(
 ) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let estimate = history::estimate(run, &ids);
-    let kept = kept::foreseen(run, pairing.cases.iter().map(|case| &case.baseline));
+    let store = run.kept.as_ref();
+    let kept = store.map_or(0, |store| pairing.baselines().filter(|case| !store.unused(case).is_empty()).count());
+    let contents = store.and_then(|_| same_contents::of_comparison(run, pairing, sides).ok());
+    let measured = store.zip(contents).map_or(0, |(store, contents)| store.measured(&contents));
     if request.json {
-        return print_plan(request, pairing, sides, Some(design), &estimate, kept);
+        return print_plan(request, pairing, sides, Some(design), &estimate, (kept, measured));
     }
     let plan = sides.plan;
     let mut out = text_stdout();
@@ -329,7 +405,10 @@ fn dry_run(
     for (case, why) in &pairing.left_out {
         writeln!(out, "{case} is left out: {why}")?;
     }
-    if kept > 0 {
+    if measured > 0 {
+        let trials = diagnostics::counted(measured, "trial");
+        writeln!(out, "{trials} of the same contents have been measured and need not run again")?;
+    } else if kept > 0 {
         let trials = diagnostics::counted(kept, "kept trial");
         writeln!(out, "of these, up to {trials} of the base need not run, if the agent and its setup are the same")?;
     }
@@ -354,7 +433,7 @@ fn print_plan(
     sides: &ComparedSides,
     design: Option<&PairDesign>,
     first_pass: &Estimate,
-    kept: usize,
+    (kept, measured): (usize, usize),
 ) -> CliResult {
     let most = design.map_or(0, |design| design.pairs * 2);
     let plans = design.map(|design| promises(sides, design)).unwrap_or_default();
@@ -363,7 +442,7 @@ fn print_plan(
         "detectable_drop": plans.first().and_then(|promise| promise.detectable_drop),
         "power": power::USUAL_POWER, "plans": plans, "first_pass": first_pass,
         "all_trials": first_pass.of_trials(most), "left_out": pairing.left_out,
-        "kept_trials": kept});
+        "kept_trials": kept, "measured_trials": measured});
     let document = request.within.clone().map(|mut within| {
         within["comparison"] = plan.clone();
         within

@@ -107,7 +107,6 @@ fn behind(merged: &MergedRun, ids: &[String], sides: &ComparedSides) -> CliResul
 
 /// How to measure what shards did not.
 fn remedy(shards: &[&str]) -> String {
-    let commands: Vec<String> =
-        shards.iter().map(|id| format!("`skill-evals compare --resume --run-id {id}`")).collect();
-    format!("{} where it ran, then merge again", commands.join(", "))
+    let shards: Vec<String> = shards.iter().filter_map(|id| Some(Shard::of_run(id)?.1.to_string())).collect();
+    format!("run shard {} again, then merge again", shards.join(", "))
 }

@@ -75,6 +75,7 @@ Exit codes:
   130  interrupted";
 
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 #[command(after_help = HELP, mut_arg("resume", |arg| arg.hide(true)), mut_arg("force", |arg| arg.hide(true)), mut_arg("background", |arg| arg.hide(true)))]
 pub struct GateArgs {
     /// Git reference to compare with [default: the last commit in common with the default branch]
@@ -88,9 +89,12 @@ pub struct GateArgs {
     /// Maximum number of trials of the comparison [default: by the plan and the number of cases]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
     max_trials: Option<u64>,
-    /// Days for which trials of earlier gates stand for trials of the base; 0 measures all [default: 7]
+    /// Days for which trials of earlier gates are used; 0 measures all [default: 7]
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(..=365))]
     max_age_days: Option<u64>,
+    /// Measure both sides again, although gates with the same contents have measured them; the answer says so
+    #[arg(long, conflicts_with_all = ["max_age_days", "merge"])]
+    fresh: bool,
     /// Number of similar skills whose positive cases run too if a description changed [default: 2]
     #[arg(long, value_name = "N")]
     neighbors: Option<usize>,
@@ -246,7 +250,8 @@ impl GateArgs {
         }
         asked.plan = self.plan.unwrap_or(asked.plan);
         asked.max_trials = self.max_trials.or(asked.max_trials);
-        asked.max_age = self.max_age_days.map_or(asked.max_age, |days| Duration::from_secs(days * 24 * 3600));
+        let max_age_days = if self.fresh { Some(0) } else { self.max_age_days };
+        asked.max_age = max_age_days.map_or(asked.max_age, |days| Duration::from_secs(days * 24 * 3600));
         asked.neighbors = self.neighbors.unwrap_or(asked.neighbors);
         asked
     }

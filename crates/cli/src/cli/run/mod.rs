@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -23,7 +23,7 @@ use crate::cases::selection::selected_cases;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::export_args::ExportArgs;
-use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
+use crate::cli::output::{Stream, document_stdout, stderr, text_stdout, warn};
 use crate::cli::terminal::Terminal;
 use crate::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
 use crate::decide::{MARGIN, Rule};
@@ -34,6 +34,7 @@ use crate::results::estimate::Estimate;
 use crate::results::summary::CaseCounts;
 use crate::run::change_locations::change_locations;
 use crate::run::context::RunContext;
+use crate::run::kept::{self, KeptStore};
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::record::{self, FailedTrials};
 use crate::run::{history, preflight, scheduler, trial};
@@ -69,6 +70,9 @@ pub struct RunArgs {
     /// Record the run when it ends, as `record` does
     #[arg(long, conflicts_with = "replay")]
     record: bool,
+    /// Keep the trials for the bases of later gates; for a run of the default branch, such as each night
+    #[arg(long, conflicts_with_all = ["replay", "record", "resume", "failed"])]
+    keep: bool,
     /// With --record: record failing trials too
     #[arg(long, requires = "record")]
     accept_failing: bool,
@@ -94,12 +98,11 @@ pub struct RunArgs {
 }
 
 /// Options of one run, which watching has none of.
-const WITHOUT_WATCH: &str =
-    "cases_from resume failed stale aged shard run_id background dry_run write_progress junit github quiet in_place";
+const WITHOUT_WATCH: &str = "cases_from resume failed stale aged keep shard run_id background dry_run write_progress junit github quiet in_place";
 
 /// Options of a run that compares nothing.
 const WITHOUT_LIFT: &str =
-    "resume failed stale aged shard record watch replay threshold write_progress junit github in_place";
+    "resume failed stale aged shard record keep watch replay threshold write_progress junit github in_place";
 
 /// Options that decide what is measured. A resumed run keeps those of its first part.
 #[derive(Args)]
@@ -156,7 +159,7 @@ impl RunArgs {
     fn compares_nothing(&self) -> bool {
         let Self { start, choice, exports, .. } = self;
         let is_part = start.resume || self.failed.is_some() || self.stale || self.aged || choice.shard.is_given();
-        let is_stored = self.record || choice.replay || self.write_progress || !exports.is_empty();
+        let is_stored = self.record || self.keep || choice.replay || self.write_progress || !exports.is_empty();
         is_part || is_stored || choice.threshold.is_some()
     }
 
@@ -201,6 +204,10 @@ pub fn run(args: &RunArgs) -> CliResult {
     if settings.record && chosen.stop == Some(Stop::Settled) {
         return Err("a recording needs whole trials: leave out --trial-end settled or --record".into());
     }
+    if args.keep {
+        // As gates do: a trial stands for another one that would end at the same time.
+        settings.stop.get_or_insert(Stop::Settled);
+    }
     default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     let mut run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen)?)?;
     if run.plan.is_empty() {
@@ -217,11 +224,22 @@ pub fn run(args: &RunArgs) -> CliResult {
             writeln!(stderr(), "shard {shard} has a limit of {limit}; each shard may exceed its share by one trial")?;
         }
     }
+    if args.keep {
+        run.kept = Some(keeps(&run)?);
+    }
     let is_stored = args.stores(run.settings.live);
     match args.start.begin(&mut run, is_stored, |run| dry_run(args, run))? {
         Some(exit) => Ok(exit),
         None => execute(args, &run),
     }
+}
+
+/// What a run with `--keep` keeps. Refuses cases whose results decide how many trials they have.
+fn keeps(run: &RunContext) -> CliResultOf<KeptStore> {
+    if run.plan.grows() {
+        return Err("--keep needs a number of trials that no result decides: add --trials 1".into());
+    }
+    Ok(KeptStore::new(run, Duration::MAX, run.plan.entries.iter().map(|entry| &entry.planned))?)
 }
 
 impl RunArgs {
@@ -312,7 +330,7 @@ fn earlier_choices(root: &Path, settings: &Settings, failed: Option<&str>) -> Cl
     let id = folder.id();
     match folder.run_record() {
         Ok(Some(record)) if record.compares() => {
-            Err(format!("{id} is a comparison; to resume: {}", folder.resume_command()).into())
+            Err(format!("{id} is a comparison; {}", folder.remedy()).into())
         }
         Ok(Some(record)) => Ok(Some(record.chosen)),
         Ok(None) | Err(_) if settings.force => Ok(None),
@@ -412,6 +430,12 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     if start::warn_of(errors)? {
         exit = exit.worse(Exit::Infrastructure);
     }
+    if args.keep {
+        kept::keep_plan(run)?;
+        for warning in kept::warnings(run) {
+            warn(&warning)?;
+        }
+    }
     if run.settings.record && !interrupt::raised() {
         let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
         let recorded = record::record(run, &run.plan, failing)?;
@@ -429,7 +453,7 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
         return Ok(exit);
     }
     if let Some(live) = run.opened() {
-        writeln!(stderr(), "interrupted; {}", escape::line(&run.remedy(&live.folder)))?;
+        writeln!(stderr(), "interrupted; {}", escape::line(&live.folder.remedy()))?;
     }
     Ok(Exit::Interrupted)
 }

@@ -30,7 +30,7 @@ const NIGHTLY: &str = include_str!("ci/github-nightly.yml");
 
 /// The shards of a nightly run, and their options.
 const SHARDS: u32 = 4;
-const OPTIONS: &str = " --max-cost-usd 5";
+const OPTIONS: &str = " --keep --max-cost-usd 5";
 
 const GITHUB: [CiFile; 2] = [
     (".github/workflows/skill-evals.yml", include_str!("ci/github.yml"), DELETE_FIRST),
