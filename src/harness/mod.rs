@@ -272,7 +272,8 @@ impl Harness {
         if let Some(root) = variable.map(PathBuf::from).or_else(|| Some(start.join(self.root.as_ref()?))) {
             return Ok(root.canonicalize().unwrap_or(root));
         }
-        let around = std::path::absolute(&start).ok().and_then(|start| Repository::around(&start));
+        let start = std::path::absolute(&start).unwrap_or(start);
+        let around = Repository::around(&start).map_err(|error| error.to_string())?;
         Ok(around.map_or(start, |repository| repository.root))
     }
 
@@ -478,7 +479,7 @@ fn unknown_agent(agents: &[String], settings: &Settings) -> Option<String> {
 
 /// The catalog, or only the part that the one selected trial needs; and whether it is whole.
 fn read_catalog(root: &Path, settings: &Settings, parsed: &ParsedArgs) -> (Catalog, bool) {
-    let repository = Repository { root: root.to_path_buf() };
+    let repository = Repository::new(root.to_path_buf());
     let scope = match parsed.only() {
         // A selection depends on all cases, and so does the repository's lint.
         Some((skill, case, rest)) if settings.selection.is_all() && (rest.is_some() || skill != "repository") => {

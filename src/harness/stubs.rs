@@ -8,10 +8,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use walkdir::{DirEntry, WalkDir};
-
 use crate::cases::catalog::{ARTIFACTS, Catalog};
 use crate::files::inside;
+use crate::files::look::{self, Entry, Step, Walk};
 use crate::run::plan;
 use crate::settings::load;
 use crate::settings::{Settings, Trust};
@@ -45,7 +44,8 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
     names.insert(REPOSITORY_LINT.to_owned());
     let mut recordings = Recordings::new(root);
     for found in &catalog.cases {
-        let recorded = recordings.modes(&found.skill, &found.id);
+        // A run says what it cannot read.
+        let recorded = recordings.modes(&found.skill, &found.id).unwrap_or_default();
         names.extend(plan::planned(settings, found, &recorded).map(|planned| planned.test_name()));
     }
     names
@@ -94,18 +94,26 @@ pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigErr
 
 /// The stub files that the repository has, from its root.
 pub fn files(root: &Path) -> Vec<PathBuf> {
-    let walk = WalkDir::new(root).max_depth(DEPTH).sort_by_file_name().into_iter();
-    let entries = walk.filter_entry(|entry| !is_ignored(entry)).filter_map(Result::ok);
-    let manifests = entries.filter(|entry| entry.file_name() == "Cargo.toml");
-    let crates = manifests.filter_map(|entry| Some(entry.path().parent()?.strip_prefix(root).ok()?.to_path_buf()));
-    let crates: BTreeSet<PathBuf> = CRATES.iter().map(PathBuf::from).chain(crates).collect();
+    let mut crates: BTreeSet<PathBuf> = CRATES.iter().map(PathBuf::from).collect();
+    let unread = Walk::new(root).max_depth(DEPTH).each(|entry| {
+        if is_ignored(entry) {
+            return Step::Over;
+        }
+        if entry.file_name() == "Cargo.toml" {
+            let above = entry.path().parent().and_then(|above| above.strip_prefix(root).ok());
+            crates.extend(above.map(Path::to_path_buf));
+        }
+        Step::Into
+    });
+    // The catalog names what cannot be read.
+    unread.report(drop);
     let files = crates.into_iter().map(|folder| folder.join(FILE));
     files.filter(|file| fs::symlink_metadata(root.join(file)).is_ok()).collect()
 }
 
-fn is_ignored(entry: &DirEntry) -> bool {
+fn is_ignored(entry: &Entry) -> bool {
     let name = entry.file_name().to_string_lossy();
-    entry.depth() > 0 && (name.starts_with('.') || IGNORED.contains(&name.as_ref()))
+    name.starts_with('.') || IGNORED.contains(&name.as_ref())
 }
 
 /// The line of evals.toml that names this test of the crate in `folder`, from the root.
@@ -115,7 +123,7 @@ pub fn line(folder: &Path, test: &str) -> String {
 
 /// The path of a new stubs file, from the root. A crate only for the evals comes first.
 pub fn place(root: &Path) -> Option<PathBuf> {
-    let mut crates = CRATES.iter().rev().filter(|folder| root.join(folder).join("Cargo.toml").is_file());
+    let mut crates = CRATES.iter().rev().filter(|folder| look::is_usable_file(&root.join(folder).join("Cargo.toml")));
     crates.next().map(|folder| Path::new(folder).join(FILE))
 }
 

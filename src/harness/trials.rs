@@ -112,7 +112,7 @@ fn is_ignored(run: &RunContext, planned: &TestCase) -> bool {
     }
     !run.settings.live
         && !run.settings.needs_recordings()
-        && !store::is_recorded(&run.root, &planned.trial(1))
+        && store::is_recorded(&run.root, &planned.trial(1)).is_ok_and(|is_recorded| !is_recorded)
         && planned.found.case().is_ok()
 }
 
@@ -167,7 +167,7 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
 
 fn skill_lint(context: &TestContext, index: usize) -> Result<Completion, Failed> {
     let run = &context.run;
-    let repository = Repository { root: run.root.clone() };
+    let repository = Repository::new(run.root.clone());
     let problems = lint::skill_trial(&run.catalog, &run.catalog.skills[index].skill().slug, &repository);
     verdict_of(context, problems)
 }

@@ -1,6 +1,7 @@
 //! The skills in which the working tree differs from a commit.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::agent::snapshot::plugin_files;
@@ -22,8 +23,8 @@ struct SkillFacts {
 }
 
 /// The skills that differ between a commit and the working tree at `root`, by slug. A skill that cannot be read differs.
-pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec<SkillDifference> {
-    let (before, now) = (facts(base.root(), &base.catalog), facts(root, catalog));
+pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> io::Result<Vec<SkillDifference>> {
+    let (before, now) = (facts(base.root(), &base.catalog)?, facts(root, catalog)?);
     let mut changed = Vec::new();
     for (slug, skill) in &now {
         let edit = match before.get(slug) {
@@ -37,19 +38,19 @@ pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Ve
     }
     let removed = before.into_keys().filter(|slug| !now.contains_key(slug));
     changed.extend(removed.map(|slug| SkillDifference { slug, edit: SkillEdit::Removed }));
-    changed
+    Ok(changed)
 }
 
 /// All skills of the repository at `root`, to be compared file by file; `None` if one cannot be read.
 pub fn readable_skills(root: &Path, catalog: &Catalog) -> Option<impl PartialEq> {
-    let all = facts(root, catalog);
+    let all = facts(root, catalog).ok()?;
     all.values().all(|skill| skill.files.is_some()).then_some(all)
 }
 
-fn facts(root: &Path, catalog: &Catalog) -> BTreeMap<String, SkillFacts> {
+fn facts(root: &Path, catalog: &Catalog) -> io::Result<BTreeMap<String, SkillFacts>> {
     let folders: Vec<&Path> = catalog.skills.iter().map(|found| found.skill().folder.as_path()).collect();
     // What git ignores is in no commit: build outputs, files of the file manager.
-    let ignored = git::ignored(root, &folders);
+    let ignored = git::ignored(root, &folders)?;
     let (mut facts, mut plugins) = (BTreeMap::new(), BTreeMap::new());
     for found in &catalog.skills {
         let skill = found.skill();
@@ -63,7 +64,7 @@ fn facts(root: &Path, catalog: &Catalog) -> BTreeMap<String, SkillFacts> {
         };
         facts.insert(skill.slug.clone(), SkillFacts { listed, text: found.bytes.clone(), files });
     }
-    facts
+    Ok(facts)
 }
 
 /// The digest of the files of a plugin besides those of its skills.

@@ -30,8 +30,10 @@ pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() ->
     let done = AtomicBool::new(false);
     let (began, started) = (SystemTime::now(), Instant::now());
     let result = thread::scope(|scope| {
-        scope.spawn(|| watch(assignment, started, &mut changes, &done));
+        let watched = thread::Builder::new().spawn_scoped(scope, || watch(assignment, started, &mut changes, &done));
         let _guard = DoneGuard(&done);
+        // Without it no change is made, and the trial says so.
+        drop(watched);
         work()
     });
     let requests = assignment.trial_env.request_log();

@@ -152,7 +152,7 @@ impl Importer<'_> {
 
     /// Copies the skills that its agents got, if they were stored.
     fn skills(&self, notes: &mut Vec<String>) -> Result<(), String> {
-        let Some(skills) = self.old.skills() else {
+        let Some(skills) = self.old.skills()? else {
             notes.push("its copy of the skills was not kept: evidence is read against those of today".to_owned());
             return Ok(());
         };

@@ -254,7 +254,7 @@ pub fn keep_for_base(run: &RunContext, planned: &TestCase, numbers: impl IntoIte
 pub fn keep_plan(run: &RunContext) -> Result<(), StoreError> {
     let Some(live) = run.opened() else { return Ok(()) };
     for entry in &run.plan.entries {
-        let ended = |number| live.folder.trial(&entry.planned.trial(number)).has_grade();
+        let ended = |number| live.folder.trial(&entry.planned.trial(number)).has_grade().unwrap_or(false);
         if (1..=entry.repeats).all(ended) {
             keep_for_base(run, &entry.planned, 1..=entry.repeats);
         }

@@ -30,7 +30,6 @@ use crate::run::mocked;
 use crate::run::player::Player;
 use crate::run::regrade::{by_checks, with_subject};
 use crate::run::setup;
-use crate::run::skill_texts;
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::settings::Stop;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
@@ -149,7 +148,7 @@ impl LiveTrial<'_> {
     fn texts(&self) -> SkillTexts {
         let texts = self.run.texts.snapshot(&self.live.folder.snapshot(self.mode.commit.as_deref()));
         let changes = self.case.during.iter().map(|change| change.skill.as_str()).enumerate();
-        texts.and(skill_texts::of_changes(&self.folder.changes(), changes))
+        texts.and(self.run.texts.of_changes(&self.folder.changes(), changes))
     }
 
     /// Prepares the environment and runs the agent in it. If that cannot be prepared, the trial is stored with the reason.

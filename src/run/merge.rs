@@ -84,7 +84,8 @@ fn parts(runs: &[RunFolder]) -> Result<(Vec<ShardRun<'_>>, AllCases), String> {
 
 /// Refuses to replace a run with trials that the shards lack.
 fn check_kept(old: &RunFolder, merged: &MergedRun) -> Result<(), String> {
-    let mut lost = merged.missing.iter().filter(|(id, _)| old.trial(id).has_grade());
+    // One that cannot be read is not given up either.
+    let mut lost = merged.missing.iter().filter(|(id, _)| old.trial(id).has_grade().unwrap_or(true));
     let Some((first, _)) = lost.next() else { return Ok(()) };
     let (id, count) = (old.id(), lost.count() + 1);
     Err(format!(
@@ -342,10 +343,10 @@ impl Merger<'_> {
     fn add_results(&mut self, shard: Shard, from: &RunFolder) -> Result<BTreeSet<TrialId>, StoreError> {
         // What is missing is reported with the reason.
         let (records, rest) = ended::all_here(from)?;
-        for trial in from.trials() {
+        for trial in from.trials()? {
             let Some(id) = trial.id() else { continue };
             // A damaged trial would make the merged run as little worth as its shard.
-            if trial.has_grade() {
+            if trial.has_grade()? {
                 self.versions.add(trial.meta()?.agent);
             }
             self.run.add_trial(&trial, &id)?;

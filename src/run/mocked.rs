@@ -31,7 +31,7 @@ pub(super) fn show(
     trial_env: &TrialEnv,
     inputs: &mut Inputs,
 ) -> Result<Option<ShownMocks>, Trouble> {
-    let mocks = Mocks::of(&Repository { root: run.root.clone() }, &run.settings.mocks, case, mode.delivery);
+    let mocks = Mocks::of(&Repository::new(run.root.clone()), &run.settings.mocks, case, mode.delivery);
     let listed = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
     let mut mocks = mocks.map_err(|problems| files(&listed(problems)))?;
     // What was read before may have changed since.
@@ -67,8 +67,8 @@ impl ShownMocks {
             record.calls.push(MockCall { name, input: input.clone(), answered: false, violated: None });
         }
         for MockCall { name, input, violated, .. } in &mut record.calls {
-            (*name, *input) = (redactor.mask_text(name), redactor.mask_text(input));
-            *violated = violated.as_ref().map(|why| redactor.mask_text(why));
+            (*name, *input) = (redactor.mask_text(name), redactor.masked(input).cut());
+            *violated = violated.as_ref().map(|why| redactor.masked(why).cut());
         }
         record
     }

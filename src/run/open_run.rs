@@ -54,7 +54,7 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
         runner.shared = true;
     }
     let lock = folder.lock(runner).map_err(|error| error.to_string())?;
-    if !is_shared && !resumes && folder.is_run() {
+    if !is_shared && !resumes && folder.is_run().map_err(|error| error.to_string())? {
         // Another process had the run while this one waited for the lock.
         return Err(StoreError::Exists(folder.id().to_owned()).to_string());
     }

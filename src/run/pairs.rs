@@ -217,7 +217,8 @@ fn sides(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<Pa
         keep(side, planned);
         Ok(passed(&outcome))
     };
-    let is_stored = run.opened().is_some_and(|live| live.folder.trial(&a.trial(next.number)).has_grade());
+    let is_stored =
+        run.opened().is_some_and(|live| live.folder.trial(&a.trial(next.number)).has_grade().unwrap_or(true));
     let found = if is_stored { Vec::new() } else { kept::find(run, a) };
     if !found.is_empty() {
         // First, because its agent and model must be those of the kept trial.
@@ -239,9 +240,12 @@ fn sides(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<Pa
         (earlier, one(later)?)
     } else {
         let (earlier, later) = thread::scope(|scope| {
-            let earlier = scope.spawn(|| one(earlier));
+            let Ok(thread) = thread::Builder::new().spawn_scoped(scope, || one(earlier)) else {
+                // The system has no more threads: one after the other.
+                return (one(earlier), one(later));
+            };
             let later = one(later);
-            (earlier.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), later)
+            (thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), later)
         });
         (earlier?, later?)
     };

@@ -144,12 +144,13 @@ pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filte
     let mut recordings = Recordings::new(root);
     let mut entries = Vec::new();
     for found in cases {
-        let recorded = if settings.live { Vec::new() } else { recordings.modes(&found.skill, &found.id) };
+        let recorded = if settings.live { Ok(Vec::new()) } else { recordings.modes(&found.skill, &found.id) };
+        let recorded = recorded.map_err(|error| vec![error.to_string()])?;
         for planned in planned(settings, found, &recorded).filter(|planned| filters.want(|| planned.test_name())) {
             entries.push(if settings.live {
                 PlannedCase::of(planned, settings)
             } else if recorded.contains(&planned.mode.name) {
-                let repeats = recorded_repeats(root, &planned);
+                let repeats = recorded_repeats(root, &planned).map_err(|error| vec![error.to_string()])?;
                 PlannedCase::times(planned, repeats)
             } else {
                 PlannedCase::times(planned, 1)
@@ -183,7 +184,10 @@ pub fn planned<'a>(
 }
 
 /// How many repeats of a case in a mode are recorded; at least 1, so that a missing recording is reported.
-fn recorded_repeats(root: &Path, planned: &TestCase) -> u32 {
-    let missing = (1..=1000).find(|number| !store::recording(root, &planned.trial(*number)).exists());
-    missing.map_or(1000, |missing| (missing - 1).max(1))
+fn recorded_repeats(root: &Path, planned: &TestCase) -> Result<u32, StoreError> {
+    let mut repeats = 0;
+    while repeats < 1000 && store::recording(root, &planned.trial(repeats + 1)).exists()? {
+        repeats += 1;
+    }
+    Ok(repeats.max(1))
 }

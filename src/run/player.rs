@@ -45,10 +45,12 @@ impl Player<'_> {
         // The program of the agent that waits is served by this thread, which cannot serve two.
         let answer = thread::scope(|scope| {
             let ask = || question.ask(&live.scratch, &live.redactors, &folder, |_| Ok(()));
-            scope.spawn(ask).join()
+            thread::Builder::new().spawn_scoped(scope, ask).map(thread::ScopedJoinHandle::join)
         });
         let failed = || Trouble::new(TroubleKind::UserFailed, "its player ended unexpectedly");
-        let Answer { text, trouble, trace, .. } = answer.map_err(|_| failed())??;
+        let Answer { text, trouble, trace, .. } = answer
+            .map_err(|error| Trouble::new(TroubleKind::UserFailed, format!("its player could not start: {error}")))?
+            .map_err(|_| failed())??;
         match trouble {
             None => Ok(PlayerAnswer { text, usage: trace.usage, version: trace.agent_version, model: trace.model }),
             Some(trouble) => Err(self.of_user(&trouble)),

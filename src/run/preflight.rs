@@ -77,7 +77,7 @@ fn case_errors<'a>(run: &RunContext, found: &'a FoundCase) -> &'a [Diagnostic] {
 }
 
 fn repository(run: &RunContext) -> Repository {
-    Repository { root: run.root.clone() }
+    Repository::new(run.root.clone())
 }
 
 /// Whether the run can begin; if not, the problem and what to do.

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use walkdir::WalkDir;
 
 use crate::agent;
 use crate::cases::case::Case;
 use crate::cases::test_case::TestCase;
 use crate::files::at::At;
+use crate::files::look;
 use crate::report::rate;
 use crate::results::share::CaseShare;
 use crate::results::summary::{CaseCounts, TrialCounts};
@@ -101,12 +101,12 @@ fn record_case(
     let planned = &entry.planned;
     let first = planned.trial(1);
     let recording = |number| store::recording(&run.root, &planned.trial(number));
-    let before = recording(1).exists().then(|| replay(run, planned, &recording));
+    let before = if recording(1).exists()? { Some(replay(run, planned, &recording)?) } else { None };
     let mut measured = Vec::new();
     let mut refused = None;
     for number in 1..=entry.most() {
         let folder = from.trial(&planned.trial(number));
-        if folder.exists() && folder.has_grade() && folder.grade()?.verdict != Verdict::Error {
+        if folder.exists()? && folder.has_grade()? && folder.grade()?.verdict != Verdict::Error {
             let meta = folder.meta()?;
             let has_setup = meta.inputs.0.keys().any(|part| part.starts_with(SETUP_PART));
             refused = refused.or(has_setup.then_some(RecordingResult::UsersSetup));
@@ -125,7 +125,7 @@ fn record_case(
         write(trial, &recording(number), number, workspace_limit(planned.found.case().ok()))?;
         recording(number).seal(repeats)?;
     }
-    let now = replay(run, planned, &recording);
+    let now = replay(run, planned, &recording)?;
     let passes = matches!(&now, ReplayResult::Ended(all) if case_verdict(run, planned, &all.verdicts) == Verdict::Pass);
     if !passes && failing == FailedTrials::LeaveOut {
         return Ok(RecordedTrials { id: first, before, now: RecordingResult::Failing(now) });
@@ -143,20 +143,27 @@ fn case_verdict(run: &RunContext, planned: &TestCase, verdicts: &[Verdict]) -> V
 }
 
 /// Replays all recorded repeats of a case in a mode.
-fn replay(run: &RunContext, planned: &TestCase, recording: &dyn Fn(u32) -> TrialFolder) -> ReplayResult {
+fn replay(
+    run: &RunContext,
+    planned: &TestCase,
+    recording: &dyn Fn(u32) -> TrialFolder,
+) -> Result<ReplayResult, StoreError> {
     let mut endings = TrialEndings::default();
-    for number in (1..=1000).take_while(|number| recording(*number).exists()) {
+    for number in 1..=1000 {
+        if !recording(number).exists()? {
+            break;
+        }
         let ready = preflight::ready(run, planned);
         match ready.and_then(|ready| trial::replay_from(run, &ready, &recording(number), planned.trial(number))) {
             Ok(outcome) => {
                 endings.verdicts.push(outcome.grade.verdict);
                 endings.until_decided |= outcome.grade.max_trials.is_some();
             }
-            Err(TrialError::Stale { .. }) => return ReplayResult::Stale,
-            Err(_) => return ReplayResult::Unreadable,
+            Err(TrialError::Stale { .. }) => return Ok(ReplayResult::Stale),
+            Err(_) => return Ok(ReplayResult::Unreadable),
         }
     }
-    ReplayResult::Ended(endings)
+    Ok(ReplayResult::Ended(endings))
 }
 
 /// Maximum size of the workspace that a recording of this case keeps, in bytes.
@@ -194,9 +201,12 @@ pub(super) fn write(
 /// Writes the files that the agent made, if they have at most this many bytes.
 fn write_workspace(trial: &TrialFolder, recording: &TrialFolder, most: u64) -> Result<(), StoreError> {
     let workspace = trial.workspace();
-    let files = WalkDir::new(&workspace).sort_by_file_name().into_iter().flatten();
+    let files = look::Walk::new(&workspace).all()?.into_iter();
     let files: Vec<_> = files.filter(|entry| entry.file_type().is_file()).collect();
-    let size: u64 = files.iter().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
+    let mut size = 0;
+    for file in &files {
+        size += fs::metadata(file.path()).at(file.path())?.len();
+    }
     if size > most {
         return Ok(());
     }

@@ -34,7 +34,7 @@ pub fn regrade(
 /// would lack it.
 pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, String> {
     let folder = exhibit.folder;
-    if folder.has_grade() {
+    if folder.has_grade().map_err(|error| error.to_string())? {
         let lacking = folder.grade().map(|grade| run.custom_checks.lacking(&grade)).unwrap_or_default();
         if !lacking.is_empty() {
             let list = lacking.join("`, `");

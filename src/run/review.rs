@@ -46,7 +46,7 @@ impl TrialReview {
     pub fn of(run: &RunContext, folder: &TrialFolder) -> Result<Self, String> {
         let StoredTrial { meta, trace, final_text } =
             StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
-        let grade = if folder.has_grade() {
+        let grade = if folder.has_grade().map_err(|error| error.to_string())? {
             folder.grade().map_err(|error| error.to_string())?
         } else {
             let gone = || gone(&meta.skill.slug, &meta.case.id);

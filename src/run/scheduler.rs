@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use crate::agent;
@@ -70,9 +70,19 @@ pub fn repeats(run: &RunContext, entry: &PlannedCase) -> Vec<Result<Outcome, Tri
     thread::scope(|scope| {
         let mut threads = Vec::new();
         while let Some(queued) = queue.next() {
-            threads.push(scope.spawn(move || run_queued(run, queued)));
+            let (give, take) = channel();
+            let work = move || take.recv().ok().map(|queued| run_queued(run, queued));
+            threads.push(match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(thread) => {
+                    let _ = give.send(queued);
+                    Ok(thread)
+                }
+                // The system has no more threads.
+                Err(_) => Err(run_queued(run, queued)),
+            });
         }
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        threads.into_iter().filter_map(|trial| trial.map_or_else(Some, join)).collect()
     })
 }
 

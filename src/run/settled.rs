@@ -84,7 +84,8 @@ impl WatchedTrial<'_> {
     pub(super) fn watched<T>(&self, settled: &Notify, work: impl FnOnce() -> T) -> T {
         let (at_work, over) = channel::<()>();
         thread::scope(|scope| {
-            scope.spawn(move || {
+            // Where the system has no more threads, the trial runs to its end.
+            let _ = thread::Builder::new().spawn_scoped(scope, move || {
                 let agent = agent::of(self.assignment.mode.agent);
                 let (mut session, mut bytes, mut wait) = (None, 0, POLL_INTERVAL);
                 // The sender is dropped when the work ends, even by a panic.

@@ -6,18 +6,18 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-
-use walkdir::WalkDir;
 
 use crate::cases::catalog::Catalog;
 use crate::cases::plugin::PLUGINS;
 use crate::cases::repository::{Layout, Repository, Scope};
-use crate::files::inside;
+use crate::files::at::{At, PathError};
+use crate::files::{inside, look};
 use crate::run::digests::opened_skills;
 use crate::skill::SKILL_FILE;
-use crate::store::TrialFolder;
+use crate::store::{StoreError, TrialFolder};
 use crate::text::relative_path::RelativePath;
 use crate::trace::exposure::{Reference, SkillTexts, TextIndex, TextIndexBuilder};
 use crate::trial::evidence::Meta;
@@ -28,35 +28,51 @@ const MAX_FILE: u64 = 8 << 20;
 #[derive(Debug, Default)]
 pub struct TextReader {
     indexes: Mutex<HashMap<PathBuf, Arc<TextIndex>>>,
+    /// The first error. Without a text, nothing shows that it entered the context.
+    unread: Mutex<Option<(PathBuf, String)>>,
 }
 
 impl TextReader {
     /// All skills in a run's own copy, `<slug>/…`.
     pub fn snapshot(&self, folder: &Path) -> SkillTexts {
         SkillTexts::new(vec![self.once(folder.to_path_buf(), |texts| {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let entries = self.noting(look::entries(folder)).unwrap_or_default();
             // The skills of plugins are there, too.
-            for entry in entries.filter(|entry| entry.file_name() != PLUGINS) {
-                add_folder(texts, &entry.file_name().to_string_lossy(), &entry.path(), |_| true);
+            for entry in entries.iter().filter(|entry| entry.file_name() != PLUGINS) {
+                self.add_folder(texts, &entry.file_name().to_string_lossy(), entry.path(), |_| true);
             }
         })])
     }
 
+    /// Fails if a text could not be read so far.
+    pub fn whole(&self) -> Result<(), StoreError> {
+        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        unread.map_or(Ok(()), |(path, why)| Err(PathError { path, source: io::Error::other(why) }.into()))
+    }
+
+    fn noting<T>(&self, result: Result<T, PathError>) -> Option<T> {
+        let note = |error: &PathError| {
+            let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+            unread.get_or_insert_with(|| (error.path.clone(), error.source.to_string()));
+        };
+        result.inspect_err(note).ok()
+    }
+
     /// What the trace of a stored trial is compared with.
     pub fn reference(&self, root: &Path, catalog: &Catalog, meta: &Meta, folder: &TrialFolder) -> Reference {
-        let texts = match folder.snapshot(meta.commit.as_deref()) {
+        let texts = match self.snapshot_of(meta, folder) {
             Some(snapshot) => self.snapshot(&snapshot),
             None => self.of_repository(root, catalog, meta),
         };
         let changes = meta.changes.iter().enumerate();
         let stored = folder.changes();
-        let texts = if stored.is_dir() {
-            texts.and(of_changes(&stored, changes.map(|(number, change)| (number, change.skill.as_str()))))
+        let texts = if self.noting(look::is_directory(&stored)).unwrap_or(false) {
+            texts.and(self.of_changes(&stored, changes.map(|(number, change)| (number, change.skill.as_str()))))
         } else {
             texts.and(changes.filter_map(|(number, change)| {
                 // A stored path must not lead out of the repository.
                 let folder = RelativePath::parse(change.folder.as_ref()?.to_str()?).ok()?;
-                Some(of_change(number, &change.skill, &inside::real(root, folder.as_path()).ok()?))
+                Some(self.of_change(number, &change.skill, &inside::real(root, folder.as_path()).ok()?))
             }))
         };
         let in_plugin = meta.skill.in_plugin.clone().map(|name| (name, meta.skill.slug.clone()));
@@ -73,9 +89,9 @@ impl TextReader {
     pub fn reference_at(&self, meta: &Meta, folder: &TrialFolder) -> Reference {
         // The recording is evals/recordings/<skill>/<case>/<mode>/<number>.
         let root = folder.path().ancestors().nth(6).unwrap_or(folder.path()).to_path_buf();
-        let catalog = match folder.snapshot(meta.commit.as_deref()) {
+        let catalog = match self.snapshot_of(meta, folder) {
             Some(_) => Catalog::default(),
-            None => Repository { root: root.clone() }.catalog(Layout::default(), Scope::All),
+            None => Repository::new(root.clone()).catalog(Layout::default(), Scope::All),
         };
         self.reference(&root, &catalog, meta, folder)
     }
@@ -95,7 +111,7 @@ impl TextReader {
             let skill = found.skill();
             let folder = root.join(&skill.folder);
             parts.push(self.once(folder.clone(), |texts| {
-                add_folder(texts, &skill.slug, &folder, |path| path != SKILL_FILE);
+                self.add_folder(texts, &skill.slug, &folder, |path| path != SKILL_FILE);
             }));
         }
         SkillTexts::new(parts)
@@ -110,31 +126,41 @@ impl TextReader {
         });
         Arc::clone(index)
     }
-}
 
-/// The skills after changes, which a trial stores in the directory `stored`. Each change has its number and the slug of its
-/// skill.
-pub fn of_changes<'a>(
-    stored: &Path,
-    changes: impl Iterator<Item = (usize, &'a str)>,
-) -> impl Iterator<Item = Arc<TextIndex>> {
-    changes.map(move |(number, slug)| of_change(number, slug, &stored.join(number.to_string())))
-}
+    fn snapshot_of(&self, meta: &Meta, folder: &TrialFolder) -> Option<PathBuf> {
+        let snapshot = folder.snapshot(meta.commit.as_deref());
+        snapshot.unwrap_or_else(|error| {
+            self.noting::<()>(Err(io::Error::other(error)).at(folder.path()));
+            None
+        })
+    }
 
-fn of_change(number: usize, slug: &str, folder: &Path) -> Arc<TextIndex> {
-    let mut texts = TextIndexBuilder::of_change(number);
-    add_folder(&mut texts, slug, folder, |_| true);
-    texts.build()
-}
+    /// The skills after changes, which a trial stores in the directory `stored`. Each change has its number and the slug of its
+    /// skill.
+    pub fn of_changes<'a>(
+        &self,
+        stored: &Path,
+        changes: impl Iterator<Item = (usize, &'a str)>,
+    ) -> impl Iterator<Item = Arc<TextIndex>> {
+        changes.map(move |(number, slug)| self.of_change(number, slug, &stored.join(number.to_string())))
+    }
 
-/// Adds the plain files in a skill's directory. An unreadable file has an empty text.
-fn add_folder(texts: &mut TextIndexBuilder, slug: &str, folder: &Path, wanted: impl Fn(&str) -> bool) {
-    for entry in WalkDir::new(folder).sort_by_file_name().into_iter().flatten() {
-        let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
-        let Some(file) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
-        if wanted(&path) {
-            let content = if file.len() <= MAX_FILE { fs::read(entry.path()) } else { Ok(Vec::new()) };
-            texts.add(slug, &path, &content.unwrap_or_default());
+    fn of_change(&self, number: usize, slug: &str, folder: &Path) -> Arc<TextIndex> {
+        let mut texts = TextIndexBuilder::of_change(number);
+        self.add_folder(&mut texts, slug, folder, |_| true);
+        texts.build()
+    }
+
+    /// Adds the plain files in a skill's directory. A file that is too long has an empty text.
+    fn add_folder(&self, texts: &mut TextIndexBuilder, slug: &str, folder: &Path, wanted: impl Fn(&str) -> bool) {
+        for entry in self.noting(look::Walk::new(folder).all()).unwrap_or_default() {
+            let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
+            if entry.file_type().is_file() && wanted(&path) {
+                let length = fs::metadata(entry.path()).map(|file| file.len());
+                let content =
+                    length.and_then(|length| if length <= MAX_FILE { fs::read(entry.path()) } else { Ok(Vec::new()) });
+                texts.add(slug, &path, &self.noting(content.at(entry.path())).unwrap_or_default());
+            }
         }
     }
 }

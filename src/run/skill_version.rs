@@ -14,6 +14,7 @@ use crate::cases::plugin;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
 use crate::files::inside;
+use crate::files::look;
 use crate::grade::rubric;
 use crate::process::git::{self, CommitFiles};
 use crate::settings::{FILE, Settings};
@@ -59,7 +60,7 @@ impl SkillVersion {
             for (place, commit) in &submodules {
                 export_submodule(&root.join(place), commit, &exported.folder.join(place))?;
             }
-            let repository = Repository { root: exported.folder.clone() };
+            let repository = Repository::new(exported.folder.clone());
             let catalog = repository.catalog(Layout::of(own), Scope::All);
             Ok((exported, catalog))
         };
@@ -75,7 +76,7 @@ impl SkillVersion {
         let is_whole = plugins.iter().any(|plugin| plugin.as_os_str().is_empty());
         let (mut exported, mut catalog) = read(&if is_whole { Vec::new() } else { [parts.clone(), plugins].concat() })?;
         // A link may lead to files that were not exported.
-        let by_link = |part: &PathBuf| part.ancestors().any(|at| exported.folder.join(at).is_symlink());
+        let by_link = |part: &PathBuf| part.ancestors().any(|at| is_link(&exported.folder.join(at)));
         if catalog.skills.is_empty() || parts.iter().any(by_link) {
             (exported, catalog) = read(&[])?;
         }
@@ -134,9 +135,14 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
+/// Whether a link is there. Everything that was exported can be read.
+fn is_link(path: &Path) -> bool {
+    look::own_kind(path).is_ok_and(|kind| kind.is_some_and(|kind| kind.is_symlink()))
+}
+
 /// Exports the commit of a submodule, if the working tree has the submodule: without it, it has no skills now either.
 fn export_submodule(submodule: &Path, commit: &str, to: &Path) -> Result<(), String> {
-    if !submodule.join(".git").exists() {
+    if !look::exists(&submodule.join(".git")).map_err(|error| error.to_string())? {
         return Ok(());
     }
     fs::create_dir_all(to).map_err(|error| error.to_string())?;

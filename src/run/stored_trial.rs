@@ -32,6 +32,7 @@ impl StoredTrial {
     pub fn read(run: &RunContext, folder: &TrialFolder) -> Result<Self, StoreError> {
         let meta = folder.meta()?;
         let reference = run.texts.reference(&run.root, &run.catalog, &meta, folder);
+        run.texts.whole()?;
         let trace = agent::of(meta.agent.kind).decode(&reference, folder.path()).at(folder.path())?;
         Ok(Self { meta, trace, final_text: folder.final_text()? })
     }

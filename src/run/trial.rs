@@ -27,7 +27,9 @@ use crate::trial::spent::AttemptCost;
 pub fn replay(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Outcome, TrialError> {
     let id = ready.planned.trial(number);
     let folder = store::recording(&run.root, &id);
-    if number == 1 && !folder.exists() && store::is_recorded(&run.root, &id) {
+    let unreadable = |error: StoreError| TrialError::Unreadable(error.to_string());
+    let exists = folder.exists().map_err(unreadable)?;
+    if number == 1 && !exists && store::is_recorded(&run.root, &id).map_err(unreadable)? {
         return Err(TrialError::Unreadable(format!(
             "{}: the first repeat is missing, others are here; restore it from version control, or record the case again",
             folder.path().display()
@@ -44,10 +46,10 @@ pub fn replay_from(
     id: TrialId,
 ) -> Result<Outcome, TrialError> {
     let ReadyCase { planned, case, skill } = *ready;
-    if !folder.exists() {
+    let unreadable = |error: &dyn Display| TrialError::Unreadable(error.to_string());
+    if !folder.exists().map_err(|error| unreadable(&error))? {
         return Err(TrialError::NotRecorded);
     }
-    let unreadable = |error: &dyn Display| TrialError::Unreadable(error.to_string());
     let (meta, grade) = regrade(run, case, skill, folder).map_err(|error| unreadable(&error))?;
     if meta.ending.settled {
         return Err(TrialError::Unreadable(format!(
@@ -130,7 +132,9 @@ pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
     let trial = match StoredTrial::read(run, &folder) {
         Ok(trial) => trial,
         // What was changed after it was measured is not measured again in silence.
-        Err(error @ StoreError::Damaged { .. }) if folder.has_grade() => return Err(unreadable(&error)),
+        Err(error @ StoreError::Damaged { .. }) if folder.has_grade().unwrap_or(true) => {
+            return Err(unreadable(&error));
+        }
         Err(_) => return Ok(None),
     };
     let stored = folder.grade().ok();

@@ -1,6 +1,5 @@
 //! Sessions of the user's own machine, read as trials. Nothing of them is stored: their evidence is in a temporary directory.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -11,6 +10,7 @@ use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::checks::TRIGGERED;
 use crate::files::bounded;
+use crate::files::look::{self, Entry};
 use crate::run::context::RunContext;
 use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
@@ -42,11 +42,8 @@ pub fn read(run: &RunContext, file: &Path, turn: Option<usize>) -> Result<ReadSe
     let read = lines(file, &redactor)?;
     // Its sub-agents have files of their own, in a directory named after it.
     let mut sub_agents = Vec::new();
-    let mut files: Vec<_> = fs::read_dir(file.with_extension("").join("subagents"))
-        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
-        .unwrap_or_default();
-    files.sort();
-    for file in files.iter().filter(|file| file.extension() == Some("jsonl".as_ref())) {
+    let files = look::entries(&file.with_extension("").join("subagents")).map_err(|error| error.to_string())?;
+    for file in files.iter().map(Entry::path).filter(|file| file.extension() == Some("jsonl".as_ref())) {
         sub_agents.extend(lines(file, &redactor)?);
     }
     let shown = file.display();

@@ -15,6 +15,7 @@ use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
 use crate::checks::{Check, GradingInput, Presence};
 use crate::files::inside;
+use crate::files::look;
 use crate::files::material::Material;
 use crate::files::rooted::RootedPath;
 use crate::lint;
@@ -322,7 +323,7 @@ impl CaseVerifier<'_> {
 /// Copies a file, or the files of a directory, into a workspace, in place of what is there.
 fn copy_over(root: &Path, from: &Path, workspace: &RootedPath) -> Result<(), String> {
     let mut material = Material::default();
-    let is_file = inside::real(root, from).is_ok_and(|from| from.is_file());
+    let is_file = inside::real(root, from).is_ok_and(|from| look::is_usable_file(&from));
     material.add(Path::new(if is_file { from.file_name().unwrap_or_default() } else { "".as_ref() }), root, from);
     let material = material.whole().map_err(|problem| format!("{}: {problem}", from.display()))?;
     for file in &material.files {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::agent;
+use crate::files::look::{self, Step, Walk};
 use crate::run::skill_texts::TextReader;
 use crate::store::{self, TrialFolder};
 use crate::text::relative_path::RelativePath;
@@ -183,12 +184,14 @@ impl Recording {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let path = path.as_ref();
         let failed = |error: &dyn std::fmt::Display| RecordingError(error.to_string());
-        if !path.join(store::META).exists() {
+        if !look::exists(&path.join(store::META)).map_err(|error| failed(&error))? {
             return Err(failed(&no_trial(path)));
         }
         let folder = store::trial_at(path);
         let meta = folder.meta().map_err(|error| failed(&error))?;
-        let reference = TextReader::default().reference_at(&meta, &folder);
+        let texts = TextReader::default();
+        let reference = texts.reference_at(&meta, &folder);
+        texts.whole().map_err(|error| failed(&error))?;
         let trace = agent::of(meta.agent.kind).decode(&reference, path).map_err(|error| failed(&error))?;
         let final_text = folder.final_text().map_err(|error| failed(&error))?;
         Ok(Self { folder, meta, trace, final_text })
@@ -206,9 +209,16 @@ impl Recording {
 
 /// Why the directory is none of a trial, with one below it that is: a path often ends too early.
 fn no_trial(path: &Path) -> String {
-    let below = walkdir::WalkDir::new(path).max_depth(4).sort_by_file_name().into_iter().filter_map(Result::ok);
-    let near =
-        below.filter(|entry| entry.file_name() == store::META).find_map(|meta| Some(meta.path().parent()?.to_owned()));
+    let mut near = None;
+    let unread = Walk::new(path).max_depth(4).each(|entry| {
+        if entry.file_name() != store::META {
+            return Step::Into;
+        }
+        near = entry.path().parent().map(Path::to_path_buf);
+        Step::Stop
+    });
+    // It is only a hint.
+    unread.report(drop);
     let path = path.display();
     match near {
         Some(near) => format!("{path}: no trial is stored there; one below it is `{}`", near.display()),

@@ -12,12 +12,13 @@ use serde_json::Value;
 use crate::agent::skill_uri::{file_of_uri, normalized};
 use crate::profile::{AgentTools, PROFILES};
 use crate::skill::{SKILL_FILE, USER_ONLY, of_plugin, slug};
+use crate::text::redact::Masked;
 use crate::trace::change::{ChangeKind, ChangeMeta};
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
 use crate::trace::shell;
 use crate::trace::{
-    AgentProgress, ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, WaitingFor, cut, excerpt,
+    AgentProgress, ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, WaitingFor, excerpt,
 };
 
 /// A call of a tool that has ended.
@@ -122,8 +123,8 @@ impl<'a> TraceRecorder<'a> {
 
     /// Records a step that says less than the call of this tool.
     fn with_call(&mut self, tool: String, input: String, record: impl FnOnce(&mut Self)) {
-        self.trace.now.tool = Some(cut(tool)).filter(|tool| !tool.is_empty());
-        self.trace.now.input = Some(cut(input)).filter(|input| !input.is_empty());
+        self.trace.now.tool = Some(Masked::stored(tool).cut()).filter(|tool| !tool.is_empty());
+        self.trace.now.input = Some(Masked::stored(input).cut()).filter(|input| !input.is_empty());
         record(self);
         (self.trace.now.tool, self.trace.now.input) = (None, None);
     }

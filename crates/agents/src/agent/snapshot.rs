@@ -13,6 +13,7 @@ use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::plugin::{PLUGINS, Plugin};
 use crate::cases::skill_material::{plugin_material, skill_material};
 use crate::files::at::At;
+use crate::files::look;
 use crate::files::material::Material;
 use crate::files::rooted::RootedPath;
 use crate::files::{bounded, inside};
@@ -113,7 +114,7 @@ impl SkillSnapshot {
     /// Stores a copy at `path`, unless there is one.
     pub fn keep(&self, path: &Path) -> Result<(), WorkspaceError> {
         self.originals.are_kept_in(path);
-        if path.exists() {
+        if look::exists(path)? {
             return Ok(());
         }
         // Several processes may share a run: one of them renames its whole copy to the final path.
@@ -121,7 +122,7 @@ impl SkillSnapshot {
         let temporary = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).at(path)?;
         self.originals.copy(&RootedPath::open(temporary.path()).at(path)?.join("skills"))?;
         match fs::rename(temporary.path().join("skills"), path) {
-            Err(_) if path.exists() => Ok(()),
+            Err(_) if look::exists(path)? => Ok(()),
             result => Ok(result.at(path)?),
         }
     }
@@ -130,7 +131,8 @@ impl SkillSnapshot {
 /// The files of a plugin of the repository at `root` that an agent gets.
 pub fn plugin_files(root: &Path, plugin: &Plugin) -> Material {
     let folder = root.join(&plugin.folder);
-    plugin_material(&folder, plugin, git::ignored_parts(&folder))
+    let ignored = git::ignored_parts(&folder);
+    ignored.map_or_else(Material::unreadable, |ignored| plugin_material(&folder, plugin, ignored))
 }
 
 /// Copies the skill in the directory `from` to the directory `to`, and adds its files to `contents`. Returns its digest.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use walkdir::{DirEntry, WalkDir};
-
 use crate::agent::assignment::Assignment;
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
 use crate::agent::secrets::secrets_in_file;
 use crate::agent::trial_env::TrialEnv;
+use crate::files::at::PathError;
+use crate::files::look;
 use crate::files::rooted::PRIVATE;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
@@ -61,18 +61,18 @@ fn setup(kind: AgentKind) -> Result<Vec<SetupPath>, Trouble> {
     let mut all = Vec::new();
     for path in kind.profile().setup {
         let source = users_path(kind, path);
-        if !source.exists() {
-            continue;
-        }
-        if !source.is_dir() {
-            all.push(SetupPath { in_home: PathBuf::from(path), source });
-            continue;
-        }
-        for entry in fs::read_dir(&source).map_err(|error| file_trouble(&source, &error))? {
-            let entry = entry.map_err(|error| file_trouble(&source, &error))?;
-            if !entry.file_name().to_string_lossy().starts_with('.') {
-                all.push(SetupPath { in_home: Path::new(path).join(entry.file_name()), source: entry.path() });
+        match look::kind(&source).map_err(unreadable)? {
+            None => {}
+            Some(kind) if kind.is_dir() => {
+                let entries = look::entries(&source).map_err(unreadable)?;
+                let visible =
+                    entries.into_iter().filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+                all.extend(visible.map(|entry| {
+                    let in_home = Path::new(path).join(entry.file_name());
+                    SetupPath { in_home, source: entry.into_path() }
+                }));
             }
+            Some(_) => all.push(SetupPath { in_home: PathBuf::from(path), source }),
         }
     }
     all.sort_by(|a, b| a.in_home.cmp(&b.in_home));
@@ -80,17 +80,26 @@ fn setup(kind: AgentKind) -> Result<Vec<SetupPath>, Trouble> {
 }
 
 /// Every file and link at this path and in it.
-fn files(path: &Path) -> Result<Vec<DirEntry>, Trouble> {
+fn files(path: &Path) -> Result<Vec<PathBuf>, Trouble> {
     let mut files = Vec::new();
-    for entry in WalkDir::new(path).follow_links(true).sort_by_file_name() {
-        let entry = entry.map_err(|error| Trouble::new(TroubleKind::Files, format!("the user's setup: {error}")))?;
-        if files.len() == MAX_FILES {
-            let why = format!("the user's setup: {} has more than {MAX_FILES} files", path.display());
-            return Err(Trouble::new(TroubleKind::Files, why));
-        }
-        files.push(entry);
+    if !look::is_directory(path).map_err(unreadable)? {
+        files.push(path.to_path_buf());
     }
+    let unread = look::Walk::new(path).following_links().each(|entry| {
+        files.push(entry.path().to_path_buf());
+        if files.len() > MAX_FILES { look::Step::Stop } else { look::Step::Into }
+    });
+    if files.len() > MAX_FILES {
+        let why = format!("the user's setup: {} has more than {MAX_FILES} files", path.display());
+        return Err(Trouble::new(TroubleKind::Files, why));
+    }
+    unread.none().map_err(unreadable)?;
     Ok(files)
+}
+
+fn unreadable(error: PathError) -> Trouble {
+    let PathError { path, source } = error;
+    Trouble::new(TroubleKind::Files, format!("the user's setup: {}: {source}", path.display()))
 }
 
 /// The digest of each part of the user's setup, by its path in the home.
@@ -98,10 +107,13 @@ pub fn digests(kind: AgentKind) -> Result<BTreeMap<String, String>, Trouble> {
     let mut digests = BTreeMap::new();
     for SetupPath { in_home, source } in setup(kind)? {
         let mut hasher = blake3::Hasher::new();
-        for entry in files(&source)?.iter().filter(|entry| entry.file_type().is_file()) {
-            hasher.update(entry.path().strip_prefix(&source).unwrap_or(entry.path()).as_os_str().as_encoded_bytes());
-            let content = fs::File::open(entry.path()).and_then(|file| hasher.update_reader(file).map(|_| ()));
-            content.map_err(|error| file_trouble(entry.path(), &error))?;
+        for file in files(&source)? {
+            if !look::is_file(&file).map_err(unreadable)? {
+                continue;
+            }
+            hasher.update(file.strip_prefix(&source).unwrap_or(&file).as_os_str().as_encoded_bytes());
+            let content = fs::File::open(&file).and_then(|file| hasher.update_reader(file).map(|_| ()));
+            content.map_err(|error| file_trouble(&file, &error))?;
         }
         digests.insert(in_home.display().to_string(), hasher.finalize().to_hex()[..32].to_owned());
     }
@@ -118,14 +130,15 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<Str
     for SetupPath { in_home, source } in setup(assignment.mode.agent)? {
         check_own_skill(&in_home, &source, &assignment.case.skill)?;
         assignment.trial_env.home().join(in_home).link_to(&source)?;
-        for entry in files(&source)? {
-            let name = entry.file_name().to_string_lossy();
+        for file in files(&source)? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
             // Other files are mostly prose, where the word after `password` is not one.
-            if entry.file_type().is_file() && SETTINGS.iter().any(|end| name.ends_with(end)) {
-                let text = read_if_exists(entry.path()).ok().flatten().unwrap_or_default();
+            if SETTINGS.iter().any(|end| name.ends_with(end)) && look::is_file(&file).map_err(unreadable)? {
+                let text = read_if_exists(&file).ok().flatten().unwrap_or_default();
                 secrets.extend(secrets_in_file(&name, &text));
             }
-            reads.extend(entry.path_is_symlink().then(|| entry.path().canonicalize().ok()).flatten());
+            let is_link = look::own_kind(&file).map_err(unreadable)?.is_some_and(|kind| kind.is_symlink());
+            reads.extend(is_link.then(|| file.canonicalize().ok()).flatten());
         }
         reads.push(source);
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::agent::files::read_if_exists;
+use crate::files::look;
 use crate::profile::Profile;
 
 /// How many directories above a program may be the root of its package.
@@ -38,10 +39,10 @@ fn in_npm(package: &str, directory: &Path, program: &Path) -> Option<String> {
 }
 
 fn in_python(package: &str, environment: &Path) -> Option<String> {
-    let entries = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let entries = |path: PathBuf| look::usable_entries(&path).into_iter();
     let mut packages = entries(environment.join("lib")).flat_map(|python| entries(python.path().join("site-packages")));
     packages.find_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
+        let name = entry.file_name().to_str()?.to_owned();
         let rest = name.strip_suffix(".dist-info")?.strip_prefix(&package.replace('-', "_"))?;
         rest.strip_prefix('-').map(str::to_owned)
     })

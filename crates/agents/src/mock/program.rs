@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::files::bounded;
+use crate::files::look;
 use crate::mock::{LOG, SERVERS, SHARE, log, server};
 use crate::settings::pattern;
-use crate::trace::cut;
 use crate::trial::mock::{MockCall, ReadyAnswer, line};
 
 /// The status that a shell reports of a program which SIGPIPE ended.
@@ -20,7 +20,7 @@ pub fn take_over() -> Option<ExitCode> {
     let (directory, name) = (program.parent()?, program.file_name()?);
     let share = directory.parent()?.join(SHARE);
     let answers = share.join(directory.file_name()?).join(name);
-    if !answers.is_file() {
+    if !look::is_usable_file(&answers) {
         return None;
     }
     let name = name.to_string_lossy();
@@ -51,7 +51,7 @@ fn answer(name: &str, answers: &Path, log: &Path) -> io::Result<ExitCode> {
         answer.args.as_ref().is_none_or(|args| pattern(args).is_ok_and(|pattern| pattern.is_match(&line)))
     };
     let found = answers.iter().find(fits);
-    let call = MockCall { name: name.to_owned(), input: cut(line.clone()), answered: found.is_some(), violated: None };
+    let call = MockCall { name: name.to_owned(), input: line.clone(), answered: found.is_some(), violated: None };
     // Without a record there is no answer: what was answered is known.
     log::add(log, &call)?;
     let Some(ReadyAnswer { stdout, stderr, exit_code, .. }) = found else {

@@ -10,8 +10,6 @@ use crate::checks::pattern::PatternSearch;
 use crate::files::bounded;
 use crate::mcp::{OfferedTool, serve_tools};
 use crate::mock::log;
-use crate::text::diagnostic::shorten;
-use crate::trace::cut;
 use crate::trial::mock::{Expected, MockCall, MockServer, MockTool};
 
 /// What an answer inserts: a part of the input, or a text whose path may have parts of the input.
@@ -40,7 +38,7 @@ fn recorded(server: &MockServer, tool: &str, input: &Map<String, Value>, log: &P
     let violated = known.and_then(|known| violation(known, input));
     let call = MockCall {
         name: format!("{}/{tool}", server.name),
-        input: cut(Value::from(input.clone()).to_string()),
+        input: Value::from(input.clone()).to_string(),
         answered: known.is_some() && violated.is_none(),
         violated: violated.clone(),
     };
@@ -69,7 +67,7 @@ fn part<'v>(input: &'v Map<String, Value>, path: &str) -> Option<&'v Value> {
 fn violation(tool: &MockTool, input: &Map<String, Value>) -> Option<String> {
     tool.expect.iter().find_map(|(path, expected)| {
         let value = part(input, path);
-        let shown = value.map_or_else(|| "(missing)".to_owned(), |value| shorten(&value.to_string()));
+        let shown = value.map_or_else(|| "(missing)".to_owned(), Value::to_string);
         let (holds, what) = match expected {
             Expected::Type(kind) => (value.is_some_and(|value| type_of(value) == kind), format!("a {kind}")),
             Expected::Pattern(pattern) => {
@@ -130,7 +128,7 @@ fn inserted(path: &str, server: &MockServer, input: &Map<String, Value>) -> Resu
             let is_plain = !matches!(&*text, "" | "." | "..") && !text.contains(['/', '\\', '\0']);
             if !is_plain {
                 let shown = value.map_or_else(|| "(missing)".to_owned(), Value::to_string);
-                failed.get_or_insert(format!("{} = {} is not a plain file-name segment", &found[0], shorten(&shown)));
+                failed.get_or_insert(format!("{} = {} is not a plain file-name segment", &found[0], shown));
             }
             text
         }),

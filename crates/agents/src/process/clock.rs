@@ -6,6 +6,7 @@
 //! time. Where the tree cannot be read, as in a container, the machine's pressure stands for it
 //! (Documentation/accounting/psi.rst), which is longer.
 
+use crate::files::look;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -154,7 +155,7 @@ fn waits_of(process: i32) -> Option<Vec<(i32, Duration, Vec<i32>)>> {
     let tasks = Path::new("/proc").join(process.to_string()).join("task");
     let mut threads = Vec::new();
     // A thread that ends meanwhile has no files.
-    for task in fs::read_dir(&tasks).ok()?.flatten() {
+    for task in look::entries(&tasks).ok()? {
         let Some(thread) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let Ok(children) = fs::read_to_string(task.path().join("children")) else { continue };
         let wait = fs::read_to_string(task.path().join("schedstat"));

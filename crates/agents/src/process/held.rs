@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::files::at::{At, PathError};
+use crate::files::look;
 use crate::files::{bounded, rooted};
 
 /// The file that a process keeps locked in its directory. Users may have named the directory above: nothing of theirs has this name.
@@ -45,7 +46,7 @@ pub fn unused(path: &Path, prefix: &str) -> PathBuf {
     let name = name.trim_start_matches(REMOVED);
     let mut unused = path.with_file_name(format!("{prefix}{name}"));
     for more in 1_u32.. {
-        if !unused.exists() {
+        if !look::is_usable(&unused) {
             break;
         }
         unused = path.with_file_name(format!("{prefix}{name}-{more}"));

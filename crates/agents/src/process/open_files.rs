@@ -1,7 +1,9 @@
 //! The files that this process has open: how many it may have, and none of its parent's.
 
 use std::fs;
+use std::path::Path;
 
+use crate::files::look;
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -14,15 +16,15 @@ const PER_TRIAL: u64 = 20;
 /// Closes the files that whoever started this process left open in it: an agent would inherit them, whatever its sandbox hides.
 /// Files that this process opened are marked not to be inherited, and stay. Only Linux tells which are.
 pub fn close_inherited() {
-    let inherited = |entry: fs::DirEntry| {
+    let inherited = |entry: &look::Entry| {
         let number = entry.file_name().to_str()?.parse::<i32>().ok().filter(|number| *number > 2)?;
         let info = fs::read_to_string(entry.path()).ok()?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
         let flags = OFlag::from_bits_retain(i32::from_str_radix(flags.trim(), 8).ok()?);
         (!flags.contains(OFlag::O_CLOEXEC)).then_some(number)
     };
-    let entries = fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten();
-    for number in entries.filter_map(inherited).collect::<Vec<_>>() {
+    let entries = look::usable_entries(Path::new("/proc/self/fdinfo"));
+    for number in entries.iter().filter_map(inherited) {
         // It was open a moment ago.
         let _ = nix::unistd::close(number);
     }

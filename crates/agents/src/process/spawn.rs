@@ -1,10 +1,11 @@
 //! The start of every program. Of the open files of this process, a program inherits its standard streams and those that it is
 //! handed.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{PoisonError, RwLock};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -13,6 +14,9 @@ use nix::unistd::Pid;
 
 /// Interval between two checks whether a program has ended.
 const POLL: Duration = Duration::from_millis(5);
+
+/// The same for programs that take a few milliseconds.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A start that hands files on holds it alone: no other program may inherit them.
 static STARTS: RwLock<()> = RwLock::new(());
@@ -52,6 +56,38 @@ fn handing<T>(files: &[OwnedFd], start: impl FnOnce() -> io::Result<T>) -> io::R
 /// Starts a program, waits for its end, and returns its standard output, and its standard error if that is a pipe.
 pub(super) fn output(command: &mut Command) -> io::Result<Output> {
     spawn(command.stdout(Stdio::piped()))?.wait_with_output()
+}
+
+/// Starts a program, waits for its end, and returns its standard output and standard error; `None` if it took longer than `patience`
+/// and was killed.
+pub(super) fn output_within(command: &mut Command, patience: Duration) -> io::Result<Option<Output>> {
+    let mut program = spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let (stdout, stderr) = (reader(program.stdout.take()), reader(program.stderr.take()));
+    let started = Instant::now();
+    let status = loop {
+        match program.try_wait() {
+            Ok(None) if started.elapsed() <= patience && stdout.is_ok() && stderr.is_ok() => std::thread::sleep(PAUSE),
+            Ok(Some(status)) => break Some(status),
+            ended => {
+                let _ = program.kill();
+                program.wait()?;
+                ended?;
+                break None;
+            }
+        }
+    };
+    let read = |reader: JoinHandle<io::Result<Vec<u8>>>| reader.join().unwrap_or_else(|_| Ok(Vec::new()));
+    let (stdout, stderr) = (read(stdout?)?, read(stderr?)?);
+    Ok(status.map(|status| Output { status, stdout, stderr }))
+}
+
+/// Reads a pipe to its end.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<io::Result<Vec<u8>>>> {
+    std::thread::Builder::new().spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes))?;
+        Ok(bytes)
+    })
 }
 
 /// Starts a program and waits for its end.

@@ -17,6 +17,8 @@ use crate::trial::evidence::Ending;
 pub struct Start {
     program: PathBuf,
     args: Vec<OsString>,
+    /// The options of bubblewrap.
+    options: Vec<OsString>,
     around: Around,
 }
 
@@ -31,23 +33,23 @@ enum Around {
 impl Start {
     /// This program itself.
     pub fn own(args: Vec<OsString>) -> io::Result<Self> {
-        Ok(Self { program: std::env::current_exe()?, args, around: Around::Nothing })
+        Ok(Self { program: std::env::current_exe()?, args, options: Vec::new(), around: Around::Nothing })
     }
 
-    /// bubblewrap. Its arguments give it a PID namespace, and end in the program that it starts.
-    pub fn sandbox(bwrap: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program: bwrap, args, around: Around::Bwrap }
+    /// bubblewrap. Its options give it a PID namespace. `call` is the program in it, with its arguments.
+    pub fn sandbox(bwrap: PathBuf, options: Vec<OsString>, call: Vec<OsString>) -> Self {
+        Self { program: bwrap, args: call, options, around: Around::Bwrap }
     }
 
     /// A container. `args` are those of `docker run`, and end in those of the program in it.
     pub fn container(client: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program: client, args, around: Around::Container }
+        Self { program: client, args, options: Vec::new(), around: Around::Container }
     }
 
     /// A program outside every sandbox. What a repository names, and an agent's program, only comes here if no sandbox
     /// works and none is required. `agent::isolation` decides that: clippy allows no other caller.
     pub fn outside(program: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program, args, around: Around::Nothing }
+        Self { program, args, options: Vec::new(), around: Around::Nothing }
     }
 
     pub(super) fn program(&self) -> &Path {
@@ -96,7 +98,7 @@ impl Start {
                 command.env_clear().envs(env);
                 Vec::new()
             }
-            Around::Bwrap => bwrap_files(env, command.env_clear())?,
+            Around::Bwrap => bwrap_files(env, &self.options, command.env_clear())?,
             // The client has the runner's variables: they say where its daemon and its files are.
             Around::Container => {
                 let file = sealed_input(&env_file(env)?)?;
@@ -124,30 +126,51 @@ fn env_file(env: &BTreeMap<OsString, OsString>) -> io::Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// The files that bubblewrap reads: the variables of the program in it, and the calls that the kernel refuses. The variables
-/// are not bubblewrap's own: `LD_PRELOAD` would have it load a library of the repository, outside. Nor are they in its
-/// arguments, which other users see.
+/// The files that bubblewrap reads: its options with the variables of the program in it, and the calls that the kernel refuses.
+/// The variables are not bubblewrap's own: `LD_PRELOAD` would have it load a library of the repository, outside. None of that is
+/// in its arguments: other users see those, and the agent does, as the command line of its first process.
 #[cfg(target_os = "linux")]
-fn bwrap_files(env: &BTreeMap<OsString, OsString>, bwrap: &mut Command) -> io::Result<Vec<OwnedFd>> {
-    let mut variables = Vec::new();
-    for (name, value) in env {
-        for part in [b"--setenv", name.as_bytes(), value.as_bytes()] {
-            variables.extend_from_slice(part);
-            variables.push(0);
-        }
-    }
+fn bwrap_files(
+    env: &BTreeMap<OsString, OsString>,
+    options: &[OsString],
+    bwrap: &mut Command,
+) -> io::Result<Vec<OwnedFd>> {
+    let variables = env.iter().flat_map(|(name, value)| [OsStr::new("--setenv"), name, value]);
+    let parts = variables.chain(options.iter().map(OsString::as_os_str));
+    let options: Vec<u8> = parts.flat_map(|part| part.as_bytes().iter().chain(b"\0")).copied().collect();
     let mut files = Vec::new();
-    for (option, content) in [("--args", Some(variables)), ("--seccomp", super::seccomp::filter())] {
+    for (option, content) in [("--args", Some(options)), ("--seccomp", super::seccomp::filter())] {
         let Some(content) = content else { continue };
         let file = sealed_input(&content)?;
         bwrap.args([option, &file.as_raw_fd().to_string()]);
         files.push(file);
     }
+    bwrap.arg("--");
     Ok(files)
 }
 
 /// Other systems have no bubblewrap.
 #[cfg(not(target_os = "linux"))]
-fn bwrap_files(_env: &BTreeMap<OsString, OsString>, _bwrap: &mut Command) -> io::Result<Vec<OwnedFd>> {
+fn bwrap_files(
+    _env: &BTreeMap<OsString, OsString>,
+    _options: &[OsString],
+    _bwrap: &mut Command,
+) -> io::Result<Vec<OwnedFd>> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_of_a_sandbox_are_not_in_the_command_line_that_the_agent_sees() {
+        let options = ["--bind", "/secret/scratch", "/work"].map(OsString::from).into();
+        let start = Start::sandbox("bwrap".into(), options, vec!["/bin/true".into(), "x".into()]);
+        let env = BTreeMap::from([("NAME".into(), "/secret/value".into())]);
+        let (command, files) = start.command(&env, "mark").expect("a command");
+        let args: Vec<String> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        assert!(args.ends_with(&["--".to_owned(), "/bin/true".to_owned(), "x".to_owned()]), "{args:?}");
+        assert!(!args.iter().any(|arg| arg.contains("secret")) && !files.is_empty(), "{args:?}");
+    }
 }

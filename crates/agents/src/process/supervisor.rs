@@ -66,6 +66,7 @@ mod linux {
     use std::io::{self, BufRead, Write};
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::path::Path;
     use std::process::{Command, ExitStatus};
     use std::time::Instant;
 
@@ -78,6 +79,7 @@ mod linux {
     use signal_hook::iterator::Signals;
 
     use super::{FAILED, OsStr, OsString, StartOrder, SupervisorMessage};
+    use crate::files::look;
     use crate::process::GRACE;
     use crate::process::spawn::spawn;
     use crate::process::table::Process;
@@ -204,10 +206,14 @@ mod linux {
                 send_signal(pid, signal);
             }
         }
-        std::thread::spawn(|| {
+        let killer = std::thread::Builder::new().spawn(|| {
             std::thread::sleep(GRACE);
             send_signal(getpid().as_raw(), KILL_NOW);
         });
+        // At the limit of processes, nobody could end them later.
+        if killer.is_err() {
+            send_signal(getpid().as_raw(), KILL_NOW);
+        }
     }
 
     /// Kills all descendants, and returns when there are none.
@@ -239,8 +245,8 @@ mod linux {
     /// The children of this process. `None` if the kernel does not list them.
     fn children() -> Option<Vec<i32>> {
         let mut pids = Vec::new();
-        for task in std::fs::read_dir("/proc/self/task").ok()? {
-            let text = std::fs::read_to_string(task.ok()?.path().join("children")).ok()?;
+        for task in look::entries(Path::new("/proc/self/task")).ok()? {
+            let text = std::fs::read_to_string(task.path().join("children")).ok()?;
             pids.extend(text.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
         }
         Some(pids)

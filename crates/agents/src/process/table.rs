@@ -1,5 +1,9 @@
 //! The system's process table, `/proc`.
 
+use std::path::Path;
+
+use crate::files::look;
+
 /// The latest process id of the system: the end of `/proc/loadavg`.
 pub(super) fn latest_pid() -> Option<i32> {
     std::fs::read_to_string("/proc/loadavg").ok()?.trim_end().rsplit(' ').next()?.parse().ok()
@@ -23,8 +27,8 @@ pub(super) struct Process {
 impl Process {
     /// Every process with an id above `newer_than`, without zombies.
     pub(super) fn all(newer_than: i32) -> Vec<Self> {
-        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-        let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let names = look::names(Path::new("/proc")).unwrap_or_default();
+        let pids = names.into_iter().filter_map(|name| name.to_str()?.parse().ok());
         pids.filter(|pid| *pid > newer_than).filter_map(Self::read).filter(|process| !process.is_zombie).collect()
     }
 

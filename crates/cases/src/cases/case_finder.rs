@@ -14,6 +14,7 @@ use crate::cases::case::{
 };
 use crate::cases::case_folders::is_direct;
 use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, evals_folder};
+use crate::cases::harbor;
 use crate::cases::layout::Layout;
 use crate::cases::other_skill::{NotRead, OtherSkill};
 use crate::cases::other_skills;
@@ -21,6 +22,7 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::{Repository, Scope};
 use crate::cases::skill_index::SkillIndex;
 use crate::cases::unread::{self, CaseFiles, UnreadFile};
+use crate::cases::unread_settings;
 use crate::settings::NamedScript;
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
@@ -66,7 +68,7 @@ impl CaseFinder<'_> {
             }
         }
         self.add_found_by_walk();
-        self.catalog.problems.extend(unread::settings(&self.repository.root));
+        self.catalog.problems.extend(unread_settings::settings(self.repository));
         self.add_smoke_cases();
         let mut cases: Vec<(Arc<str>, Vec<FoundCase>)> = self.cases.into_iter().collect();
         cases.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -148,7 +150,7 @@ impl CaseFinder<'_> {
                 FileCases { problems: vec![problem], ..FileCases::default() }
             }
             Ok(bytes) => (files.parse)(&file, bytes, self.layout),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => return,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.repository.is_link(&path) => return,
             // `evals/skills/README.md` is not the directory of a skill.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return,
             Err(error) => {
@@ -220,7 +222,7 @@ impl CaseFinder<'_> {
                 return;
             }
         }
-        let mut files = unread::walk(&self.repository.root, self.catalog);
+        let mut files = unread::walk(self.repository, self.catalog);
         let problems = std::mem::take(&mut files.problems);
         self.catalog.problems.extend(self.repository.without_links_to_skills(problems, self.catalog));
         self.name_other_skills(&files.skills);
@@ -234,11 +236,11 @@ impl CaseFinder<'_> {
         });
         let findings = other_skills::findings(self.catalog);
         self.catalog.problems.extend(findings);
-        let (tasks, warning) = unread::harbor_tasks(&files.foreign);
+        let (tasks, warning) = harbor::harbor_tasks(&files.foreign);
         self.catalog.problems.extend(warning);
         // Harbor's own files: the two of a task, and its directories. Other files next to them may be cases.
         let is_own = |path: &PathBuf| {
-            let is_file = unread::HARBOR.iter().any(|name| path.ends_with(name));
+            let is_file = harbor::HARBOR.iter().any(|name| path.ends_with(name));
             path.ancestors().skip(if is_file { 1 } else { 2 }).any(|folder| tasks.contains(folder))
         };
         let (own, foreign): (Vec<_>, Vec<_>) = std::mem::take(&mut files.foreign).into_iter().partition(is_own);
@@ -294,10 +296,17 @@ impl CaseFinder<'_> {
     }
 
     /// Those of these files that git ignores.
-    fn ignored(&self, files: impl Iterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
+    fn ignored(&mut self, files: impl Iterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
         let files: BTreeSet<PathBuf> = files.collect();
         let ask = self.layout.ignored.filter(|_| !files.is_empty());
-        ask.map(|ask| ask(&self.repository.root, &files)).unwrap_or_default()
+        match ask.map(|ask| ask(&self.repository.root, &files)) {
+            Some(Ok(ignored)) => ignored,
+            Some(Err(error)) => {
+                self.catalog.problems.push(self.repository.unreadable(&self.repository.root, &error.to_string()));
+                BTreeSet::new()
+            }
+            None => BTreeSet::new(),
+        }
     }
 
     /// These paths without those that lead to a file of another one, by a link: of the paths that stand for one skill, or for none if
@@ -386,7 +395,7 @@ impl CaseFinder<'_> {
         });
         let candidates: Vec<UnreadFile> = candidates.collect();
         let named: BTreeSet<&Path> = candidates.iter().map(|file| &*file.problem.place.path).collect();
-        let mut unread = unread::find(&self.repository.root, self.catalog, files, read);
+        let mut unread = unread::find(self.repository, self.catalog, files, read);
         unread.retain(|file| !named.contains(&*file.problem.place.path));
         unread.extend(candidates);
         let orphans = unread::orphans(self.catalog, &self.cases);

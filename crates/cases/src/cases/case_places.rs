@@ -1,11 +1,10 @@
 //! Where the files are that a case names: one rule for every field of every format of ours.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cases::case_folders::evals_folder;
 use crate::checks::{FieldForm, FieldValue, InvalidField};
-use crate::files::inside;
+use crate::files::{inside, look};
 use crate::text::diagnostic::{Code, shorten};
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
@@ -37,10 +36,10 @@ impl CasePlaces {
         if text.starts_with('/') {
             return Ok(path);
         }
-        // A link that leads out of the repository is there, too: `lint` says that it cannot be used.
+        // A link that leads out of the repository is there, too, as is what cannot be read: `lint` says that it cannot be used.
         let exists = |path: &RelativePath| match inside::place(&self.root, path.as_path()) {
-            Ok(place) => place.exists(),
-            Err(error) => error.kind() == io::ErrorKind::InvalidInput,
+            Ok(place) => place.stamp().map_or_else(|error| !look::is_absent(&error), |_| true),
+            Err(error) => !look::is_absent(&error),
         };
         let mut found = self.directories.iter().map(|directory| path.under(directory)).filter(exists);
         let Some(first) = found.next() else { return Ok(path) };

@@ -79,7 +79,7 @@ impl CaseTree<'_> {
 
     /// What is answered from files; `None` if nothing is.
     pub(in crate::cases) fn mocks(&self, case: &Case) -> Option<String> {
-        let tree = Repository { root: self.root.to_path_buf() };
+        let tree = Repository::new(self.root);
         let lines = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("\n");
         let of_all = self.known.mocked_commands.get_or_init(|| {
             let (commands, problems) = mocks::commands(&tree, self.settings.mocks.iter());

@@ -33,6 +33,8 @@ pub struct Catalog {
     pub others: Vec<OtherSkill>,
     /// Problems that belong to no single case: unreadable files, duplicate slugs, cases without a skill.
     pub problems: Vec<Diagnostic>,
+    /// Those of them about what is there and could not be read: with it, there may be more skills and cases.
+    pub unread: Vec<Diagnostic>,
     /// What is answered from files in place of MCP servers, as far as somebody asked.
     pub mock_servers: MockServers,
 }
@@ -106,6 +108,7 @@ impl Catalog {
 
     /// The cases of the skill with this slug.
     pub fn cases_of<'a>(&'a self, slug: &'a str) -> impl Iterator<Item = &'a Arc<FoundCase>> {
-        self.cases.iter().filter(move |case| &*case.skill == slug)
+        let first = self.cases.partition_point(|case| &*case.skill < slug);
+        self.cases[first..].iter().take_while(move |case| &*case.skill == slug)
     }
 }

@@ -1,13 +1,14 @@
 //! Where a repository's skills are, and how its cases are written.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::settings::{CheckSettings, Settings};
 use crate::text::relative_path::RelativePath;
 
 /// Of these files of a repository with this root, those that git ignores.
-pub type IgnoredFiles = fn(&Path, &BTreeSet<PathBuf>) -> BTreeSet<PathBuf>;
+pub type IgnoredFiles = fn(&Path, &BTreeSet<PathBuf>) -> io::Result<BTreeSet<PathBuf>>;
 
 /// The settings that decide which files of a repository are read.
 #[derive(Clone, Copy, Debug, Default)]

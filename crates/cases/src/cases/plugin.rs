@@ -22,8 +22,33 @@ const LANGUAGES: &str = ".lsp.json";
 /// The directory of its commands.
 const COMMANDS: &str = "commands";
 
-/// What of a plugin runs programs without being asked by a model, or puts programs on the PATH.
-const CODE: [&str; 6] = ["hooks", SERVERS, LANGUAGES, "monitors", "bin", "settings.json"];
+/// What in the directory of a plugin starts nothing: what models read, and what is there for people and other programs.
+const INERT_PARTS: [&str; 21] = [
+    "skills",
+    "agents",
+    "output-styles",
+    "themes",
+    "docs",
+    "examples",
+    "assets",
+    "references",
+    "scripts",
+    "src",
+    "lib",
+    "templates",
+    "test",
+    "tests",
+    "evals",
+    "node_modules",
+    "target",
+    "artifacts",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+];
+
+/// The most files and directories of a part that are examined.
+const MAX_EXAMINED: usize = 20_000;
 
 /// The keys of a manifest that start nothing. Any other key may.
 const INERT: [&str; 15] = [
@@ -50,9 +75,6 @@ const INERT_EXPERIMENTS: [&str; 2] = ["evals", "themes"];
 /// How a command says that a shell runs a part of it before a model sees it.
 const SHELL_MARKS: [&str; 2] = ["!`", "```!"];
 
-/// How deep directories of commands are searched.
-const MAX_DEPTH: usize = 8;
-
 /// A plugin by its manifest.
 #[derive(Debug, PartialEq)]
 pub struct Plugin {
@@ -62,7 +84,7 @@ pub struct Plugin {
     pub name: String,
     /// The names of its MCP servers.
     pub servers: Vec<String>,
-    /// What of it runs code without being asked by a model: files and directories from its directory, and keys of its manifest.
+    /// What of it runs code without being asked by a model, or may: files and directories from its directory, and keys of its manifest.
     pub code: Vec<String>,
     /// Its directories of skills, and the directory of its only skill.
     skills: Vec<PathBuf>,
@@ -171,35 +193,76 @@ pub(super) fn servers(tree: &dyn RepoFiles, root: &Path, manifest: &Value) -> Ve
     paths.filter_map(read).flat_map(|value| named(&value)).chain(named(written)).collect()
 }
 
+/// What of the plugin in the directory `root` may run code without being asked by a model: whatever is not known to be harmless.
 fn code(tree: &dyn RepoFiles, root: &Path, manifest: &Value) -> Vec<String> {
-    let mut code: Vec<String> =
-        CODE.into_iter().filter(|name| tree.kind(&root.join(name)) != FileKind::Missing).map(str::to_owned).collect();
     let keys = |value: &Value, inert: &[&str]| {
         let keys = value.as_object().into_iter().flatten().map(|(key, _)| key.clone());
         keys.filter(|key| !inert.contains(&key.as_str()))
             .map(|key| format!("`{key}` of its manifest"))
             .collect::<Vec<_>>()
     };
+    let paths_at = |key: &str| texts(&manifest[key]).filter_map(|path| resolved(Path::new(path))).collect::<Vec<_>>();
+    // Models read these, wherever the manifest says that they are.
+    let read: Vec<PathBuf> = ["skills", "agents", "outputStyles"].into_iter().flat_map(paths_at).collect();
+    let commands: Vec<PathBuf> = paths_at(COMMANDS).into_iter().chain([PathBuf::from(COMMANDS)]).collect();
+    let Ok(names) = tree.names(root) else { return vec!["its directory, which cannot be read".to_owned()] };
+    let parts = names.iter().map(Path::new).filter(|name| {
+        let is_known = |list: &[PathBuf]| list.iter().any(|path| path.starts_with(name));
+        !is_harmless(name) && !is_known(&read) && !is_known(&commands)
+    });
+    let mut code: Vec<String> = parts
+        .filter(|name| first_code(tree, root, name, &|path| is_code(tree, &root.join(path), path)).is_some())
+        .map(|name| name.display().to_string())
+        .collect();
     code.extend(keys(manifest, &INERT));
     code.extend(keys(&manifest["experimental"], &INERT_EXPERIMENTS));
     // A command in the manifest itself is an object.
-    let named = texts(&manifest[COMMANDS]).filter_map(|path| resolved(Path::new(path)));
-    let mut waiting: Vec<(PathBuf, usize)> = named.chain([PathBuf::from(COMMANDS)]).map(|path| (path, 0)).collect();
     code.extend(manifest[COMMANDS].is_object().then(|| format!("`{COMMANDS}` of its manifest")));
-    while let Some((path, depth)) = waiting.pop() {
+    let shell =
+        commands.iter().filter_map(|path| first_code(tree, root, path, &|path| has_shell(tree, &root.join(path))));
+    code.extend(shell.map(|path| path.display().to_string()));
+    code
+}
+
+/// Whether a file or directory directly in a plugin's directory starts nothing, by its name. Hidden ones are read by their names only.
+fn is_harmless(name: &Path) -> bool {
+    let text = name.to_string_lossy();
+    let is_hidden = text.starts_with('.') && ![SERVERS, LANGUAGES].contains(&&*text);
+    is_hidden || INERT_PARTS.contains(&&*text)
+}
+
+/// The first file at or in `path` of the directory `root` for which `is_code` holds, or what cannot be examined.
+fn first_code(tree: &dyn RepoFiles, root: &Path, path: &Path, is_code: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+    let mut waiting = vec![path.to_path_buf()];
+    let mut examined = 0;
+    while let Some(path) = waiting.pop() {
+        examined += 1;
         let at = root.join(&path);
         match tree.kind(&at) {
-            FileKind::Folder if depth < MAX_DEPTH => {
-                let inside = tree.names(&at).unwrap_or_default().into_iter().rev();
-                waiting.extend(inside.map(|name| (path.join(name), depth + 1)));
-            }
-            FileKind::Folder | FileKind::Missing => {}
-            _ => {
-                let text = tree.read(&at).unwrap_or_default();
-                let text = String::from_utf8_lossy(&text);
-                code.extend(SHELL_MARKS.iter().any(|mark| text.contains(mark)).then(|| path.display().to_string()));
-            }
+            FileKind::Missing => {}
+            FileKind::Folder if examined < MAX_EXAMINED => match tree.names(&at) {
+                Ok(names) => waiting.extend(names.into_iter().rev().map(|name| path.join(name))),
+                Err(_) => return Some(path),
+            },
+            FileKind::File if examined < MAX_EXAMINED && !is_code(&path) => {}
+            _ => return Some(path),
         }
     }
-    code
+    None
+}
+
+/// Whether a file of a part that is not known may start something: it is a program, settings, or a text that runs a shell.
+fn is_code(tree: &dyn RepoFiles, at: &Path, path: &Path) -> bool {
+    let is_directly = path.parent() == Some(Path::new(""));
+    let ends = |end: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(end));
+    // A program next to the manifest is found by no name.
+    ends("json") || !is_directly && tree.is_executable(at) || ends("md") && !is_directly && has_shell(tree, at)
+}
+
+/// Whether a command runs a shell, or cannot be read.
+fn has_shell(tree: &dyn RepoFiles, at: &Path) -> bool {
+    tree.read(at).map_or(true, |text| {
+        let text = String::from_utf8_lossy(&text);
+        SHELL_MARKS.iter().any(|mark| text.contains(mark))
+    })
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::checks::program::WorkspaceProgram;
+use crate::files::look;
 use crate::files::material::Material;
 use crate::files::{bounded, inside};
 use crate::text::relative_path::RelativePath;
@@ -41,7 +42,7 @@ pub fn digest(root: &Path, program: &WorkspaceProgram) -> String {
         WorkspaceProgram::Command { files, .. } if files.is_empty() => None,
         WorkspaceProgram::Command { .. } => digest(&added(root, program)).ok(),
         WorkspaceProgram::Script(script) => inside::real(root, readable(script)).ok().and_then(|path| {
-            if path.is_dir() {
+            if look::is_usable_directory(&path) {
                 digest(&Material::list(&path)).ok()
             } else {
                 bounded::digest(&path).map(|digest| digest.to_string()).ok()

@@ -21,6 +21,8 @@ pub enum FileKind {
     Other,
     /// A symbolic link, at the path or on the way to it.
     Symlink,
+    /// Whatever is there, if anything is, cannot be asked about.
+    Unreadable,
 }
 
 /// Read access to a repository, by paths relative to its root.
@@ -58,7 +60,7 @@ pub enum NoPlainFile {
 /// The content of the file at `path`, which no link leads to.
 pub fn plain_file(tree: &dyn RepoFiles, path: &Path) -> Result<Vec<u8>, NoPlainFile> {
     match tree.kind(path) {
-        FileKind::File => tree.read(path).map_err(NoPlainFile::Unreadable),
+        FileKind::File | FileKind::Unreadable => tree.read(path).map_err(NoPlainFile::Unreadable),
         FileKind::Missing => Err(NoPlainFile::Missing),
         FileKind::Symlink => Err(NoPlainFile::Symlink),
         FileKind::Folder | FileKind::Other => Err(NoPlainFile::NoFile),

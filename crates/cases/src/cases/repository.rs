@@ -1,17 +1,20 @@
 //! The repository on disk. Reads files; decides nothing about them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::skill_material::skill_material;
-use crate::files::inside;
+use crate::files::at::PathError;
 use crate::files::material::{MaterialProblem, UnusableFile};
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
+use crate::files::{inside, look};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, shown_path};
 use crate::text::name;
 
 pub use crate::cases::layout::Layout;
@@ -21,6 +24,8 @@ pub use crate::cases::layout::Layout;
 pub struct Repository {
     /// Its root, absolute.
     pub root: PathBuf,
+    /// What is there and could not be read so far, by its path, with the reason: whatever a reader makes of the error.
+    unread: Arc<Mutex<BTreeMap<PathBuf, String>>>,
 }
 
 /// The part of a repository that is read.
@@ -59,26 +64,25 @@ impl RepoFiles for Repository {
         let mut kind = FileKind::Folder;
         for part in path.components() {
             at.push(part);
-            kind = match fs::symlink_metadata(&at) {
-                Err(_) => return FileKind::Missing,
-                Ok(metadata) if metadata.is_symlink() => return FileKind::Symlink,
-                Ok(metadata) if metadata.is_dir() => FileKind::Folder,
-                Ok(metadata) if metadata.is_file() => FileKind::File,
-                Ok(_) => FileKind::Other,
+            kind = match self.noting(look::own_kind(&at)) {
+                None => return FileKind::Unreadable,
+                Some(None) => return FileKind::Missing,
+                Some(Some(kind)) if kind.is_symlink() => return FileKind::Symlink,
+                Some(Some(kind)) if kind.is_dir() => FileKind::Folder,
+                Some(Some(kind)) if kind.is_file() => FileKind::File,
+                Some(Some(_)) => FileKind::Other,
             };
         }
         kind
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        inside::read(&self.root, path)
+        inside::read(&self.root, path).inspect_err(|error| self.note(path, error))
     }
 
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {
-        let folder = inside::real(&self.root, path)?;
-        let mut names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
-        names.sort();
-        Ok(names)
+        let names = inside::real(&self.root, path).and_then(|directory| look::names(&directory));
+        names.inspect_err(|error| self.note(path, error))
     }
 
     fn is_executable(&self, path: &Path) -> bool {
@@ -94,12 +98,59 @@ impl RepoFiles for Repository {
 }
 
 impl Repository {
+    /// The repository with this root, which is absolute.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), unread: Arc::default() }
+    }
+
     /// Reads the skills where `layout` says, and the cases in `scope`.
     pub fn catalog(&self, layout: Layout<'_>, scope: Scope<'_>) -> Catalog {
         let mut catalog = Catalog::default();
         self.read_skills(layout.skill_roots, &mut catalog);
         self.read_cases(layout, scope, &mut catalog);
+        let unread = self.unread(layout);
+        let is_known = |problem: &Diagnostic| {
+            let is_same = |known: &Diagnostic| known.code == problem.code && known.place.path == problem.place.path;
+            catalog.problems.iter().any(is_same)
+        };
+        let new: Vec<Diagnostic> = unread.iter().filter(|problem| !is_known(problem)).cloned().collect();
+        catalog.problems.extend(new);
+        catalog.unread = unread.into_iter().filter(Diagnostic::is_error).collect();
         catalog
+    }
+
+    /// What is there and could not be read so far. It is only a warning of what git ignores.
+    pub fn unread(&self, layout: Layout<'_>) -> Vec<Diagnostic> {
+        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let paths: BTreeSet<PathBuf> = unread.keys().cloned().collect();
+        let ask = layout.ignored.filter(|_| !paths.is_empty());
+        // If git does not answer, nobody ignores anything.
+        let ignored = ask.and_then(|ask| ask(&self.root, &paths).ok()).unwrap_or_default();
+        let problem = |(path, why): (PathBuf, String)| {
+            let severity = if ignored.contains(&path) { Severity::Warning } else { Severity::Error };
+            Diagnostic { severity, ..self.unreadable(&self.root.join(path), &why) }
+        };
+        unread.into_iter().map(problem).collect()
+    }
+
+    /// The result. What could not be read is noted.
+    pub(super) fn noting<T>(&self, result: Result<T, PathError>) -> Option<T> {
+        result.inspect_err(|error| self.note(&error.path, &error.source)).ok()
+    }
+
+    /// Notes that what is at this path could not be read. It is nothing to note that it does not exist, that links lead in a circle,
+    /// or that it is of another kind, which is no error of the system.
+    pub(super) fn note(&self, path: &Path, error: &io::Error) {
+        if error.raw_os_error().is_none() || look::is_absent(error) || look::is_loop(error) {
+            return;
+        }
+        let path = path.strip_prefix(&self.root).unwrap_or(path).to_path_buf();
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner).entry(path).or_insert_with(|| error.to_string());
+    }
+
+    /// Whether a directory is at this path, from the root. One that cannot be asked about is noted.
+    pub(super) fn has_directory(&self, path: &Path) -> bool {
+        self.noting(look::is_directory(&self.root.join(path))).unwrap_or(false)
     }
 
     pub(super) fn unreadable(&self, path: &Path, why: &str) -> Diagnostic {

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use crate::cases::repository::Repository;
 use crate::cases::skills::default_skill_roots;
+use crate::files::at::PathError;
+use crate::files::look;
 use crate::skill::SKILL_FILE;
 
 impl Repository {
@@ -12,40 +14,26 @@ impl Repository {
     ///
     /// Directories above the work tree count only if nothing in it does: `~/skills` and `~/.claude/skills` do not belong to
     /// a clone in `~`.
-    pub fn around(start: &Path) -> Option<Self> {
+    pub fn around(start: &Path) -> Result<Option<Self>, PathError> {
         let work_tree = start.ancestors().find(|folder| is_git(&folder.join(".git")));
         let top = work_tree.unwrap_or(start);
-        let mut within = start.ancestors().take_while(|folder| folder.starts_with(top)).map(Self::of);
-        let mut above = top.ancestors().skip(1).map(Self::of);
-        within
-            .find(|repository| repository.is_marked() && !repository.is_agent_folder())
-            .or_else(|| work_tree.map(Self::of).filter(Self::holds_skills))
-            .or_else(|| above.find(|repository| repository.has_folder("evals") || repository.has_folder("skills")))
+        for folder in start.ancestors().take_while(|folder| folder.starts_with(top)) {
+            if is_marked(folder)? && !is_agent_folder(folder) {
+                return Ok(Some(Self::new(folder)));
+            }
+        }
+        if let Some(found) = work_tree.map(Self::new).filter(Self::holds_skills) {
+            return Ok(Some(found));
+        }
+        // Of directories above, some may be closed to this user.
+        let has = |folder: &&Path| ["evals", "skills"].iter().any(|name| look::is_usable_directory(&folder.join(name)));
+        Ok(top.ancestors().skip(1).find(has).map(Self::new))
     }
 
     /// The repository with this root, if it has cases or skills.
-    pub fn at(root: &Path) -> Option<Self> {
-        let repository = Self::of(root);
-        (repository.is_marked() || repository.holds_skills()).then_some(repository)
-    }
-
-    fn of(root: &Path) -> Self {
-        Self { root: root.to_path_buf() }
-    }
-
-    fn has_folder(&self, name: &str) -> bool {
-        self.root.join(name).is_dir()
-    }
-
-    /// Whether it has a directory that marks the root of a repository.
-    fn is_marked(&self) -> bool {
-        self.has_folder("evals") || default_skill_roots().any(|name| self.has_folder(name))
-    }
-
-    /// Whether it is an agent's directory like `.claude`, which belongs to the repository around it.
-    fn is_agent_folder(&self) -> bool {
-        let mut parents = default_skill_roots().filter_map(|root| Path::new(root).parent());
-        parents.any(|parent| !parent.as_os_str().is_empty() && self.root.ends_with(parent))
+    pub fn at(root: &Path) -> Result<Option<Self>, PathError> {
+        let repository = Self::new(root);
+        Ok((is_marked(root)? || repository.holds_skills()).then_some(repository))
     }
 
     fn holds_skills(&self) -> bool {
@@ -53,7 +41,23 @@ impl Repository {
     }
 }
 
+/// Whether it has a directory that marks the root of a repository.
+fn is_marked(root: &Path) -> Result<bool, PathError> {
+    for name in std::iter::once("evals").chain(default_skill_roots()) {
+        if look::is_directory(&root.join(name))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether it is an agent's directory like `.claude`, which belongs to the repository around it.
+fn is_agent_folder(root: &Path) -> bool {
+    let mut parents = default_skill_roots().filter_map(|root| Path::new(root).parent());
+    parents.any(|parent| !parent.as_os_str().is_empty() && root.ends_with(parent))
+}
+
 /// Whether a path `.git` belongs to a work tree. Agents leave empty directories of this name; git may write a file.
 fn is_git(path: &Path) -> bool {
-    path.is_file() || path.join("HEAD").is_file()
+    look::is_usable_file(path) || look::is_usable_file(&path.join("HEAD"))
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +12,8 @@ use crate::cases::plugin::{self, Plugin};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::unread::{looks_like_cases, may_hold_foreign_cases};
 use crate::checks::program::WorkspaceProgram;
-use crate::files::bounded;
 use crate::files::material::{Material, MaterialProblem};
+use crate::files::{bounded, look};
 use crate::settings::FILE;
 use crate::skill::SKILL_FILE;
 use crate::text::relative_path::RelativePath;
@@ -31,7 +30,8 @@ const GRADERS: &str = "graders";
 /// The files in the directory of a skill, without those that belong to its repository: agents would read in files of cases, and
 /// next to them in directories of cases, what is expected of them.
 pub fn skill_material(folder: &Path) -> Material {
-    material(folder, withheld(folder))
+    // If it is not known what is withheld, nothing is given.
+    withheld(folder).map_or_else(Material::unreadable, |withheld| material(folder, withheld))
 }
 
 /// The same of a plugin, for each of its skills too, without the paths that git ignores: users get none of these. Files for readers
@@ -49,11 +49,11 @@ pub fn plugin_material(folder: &Path, plugin: &Plugin, ignored: Vec<String>) -> 
         .map(str::to_owned)
         .partition(|name| skills.iter().any(|skill| skill.starts_with(name)));
     left_out.extend(ignored);
-    left_out.extend(withheld(folder));
-    for skill in &skills {
-        left_out.extend(
-            withheld(&folder.join(skill)).iter().filter_map(|path| Some(skill.join(path).to_str()?.to_owned())),
-        );
+    for part in std::iter::once(Path::new("")).chain(skills.iter().map(PathBuf::as_path)) {
+        match withheld(&folder.join(part)) {
+            Ok(paths) => left_out.extend(paths.iter().filter_map(|path| Some(part.join(path).to_str()?.to_owned()))),
+            Err(error) => return Material::unreadable(error),
+        }
     }
     let mut material = material(folder, left_out);
     // Of a hidden directory with skills, nothing but these.
@@ -70,7 +70,7 @@ pub fn plugin_material(folder: &Path, plugin: &Plugin, ignored: Vec<String>) -> 
 fn material(folder: &Path, mut left_out: Vec<String>) -> Material {
     // A repository may be one skill: its directory then has our settings, recordings and runs.
     left_out.extend([".git".to_owned(), FILE.to_owned(), format!("{EVALS}/{RECORDINGS}")]);
-    left_out.extend(folder.join(ARTIFACTS).join(PROGRAM).is_dir().then(|| ARTIFACTS.to_owned()));
+    left_out.extend(look::is_usable_directory(&folder.join(ARTIFACTS).join(PROGRAM)).then(|| ARTIFACTS.to_owned()));
     let left_out: Vec<&str> = left_out.iter().map(String::as_str).collect();
     let mut material = Material::list_without(folder, &left_out);
     let of_cases: BTreeSet<PathBuf> = material.files.iter().flat_map(|file| case_files(folder, &file.path)).collect();
@@ -82,17 +82,18 @@ fn material(folder: &Path, mut left_out: Vec<String>) -> Material {
 
 /// The directories of a skill where its cases lie, in order. Agents get nothing of them: whoever looks for cases there cannot know
 /// of every file what it is.
-pub fn withheld(folder: &Path) -> Vec<String> {
-    let names = |around: &Path| SkillFiles(folder).names(around).unwrap_or_default();
-    let paths = ["", TESTS].into_iter().map(Path::new).flat_map(|around| {
-        names(around)
-            .into_iter()
-            .map(|name| around.join(name))
-            .filter(|path| is_own(path) && folder.join(path).is_dir())
-    });
-    let mut withheld: Vec<String> = paths.filter_map(|path| path.to_str().map(str::to_owned)).collect();
+pub fn withheld(folder: &Path) -> io::Result<Vec<String>> {
+    let mut withheld = Vec::new();
+    for around in ["", TESTS].map(Path::new) {
+        for entry in look::entries(&folder.join(around))? {
+            let path = around.join(entry.file_name());
+            if is_own(&path) && look::is_directory(entry.path())? {
+                withheld.extend(path.to_str().map(str::to_owned));
+            }
+        }
+    }
     withheld.sort();
-    withheld
+    Ok(withheld)
 }
 
 /// The files that hold cases by the file at `path` in the directory of a skill: itself, and those that it names or that belong to it.
@@ -127,12 +128,13 @@ struct SkillFiles<'a>(&'a Path);
 
 impl RepoFiles for SkillFiles<'_> {
     fn kind(&self, path: &Path) -> FileKind {
-        match self.0.join(path) {
-            path if path.is_symlink() => FileKind::Symlink,
-            path if path.is_file() => FileKind::File,
-            path if path.is_dir() => FileKind::Folder,
-            path if path.exists() => FileKind::Other,
-            _ => FileKind::Missing,
+        match look::own_kind(&self.0.join(path)) {
+            Err(_) => FileKind::Unreadable,
+            Ok(None) => FileKind::Missing,
+            Ok(Some(kind)) if kind.is_symlink() => FileKind::Symlink,
+            Ok(Some(kind)) if kind.is_file() => FileKind::File,
+            Ok(Some(kind)) if kind.is_dir() => FileKind::Folder,
+            Ok(Some(_)) => FileKind::Other,
         }
     }
 
@@ -141,7 +143,7 @@ impl RepoFiles for SkillFiles<'_> {
     }
 
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {
-        fs::read_dir(self.0.join(path))?.map(|entry| Ok(entry?.file_name())).collect()
+        look::names(&self.0.join(path))
     }
 
     fn material_problems(&self, _path: &Path) -> Vec<MaterialProblem> {

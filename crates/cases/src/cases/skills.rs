@@ -1,9 +1,7 @@
 //! Finds the skills of a repository.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
-use std::fs::{self, FileType};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +9,7 @@ use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, SKILL_EVALS};
 use crate::cases::manifests;
 use crate::cases::plugin::{self, Plugin};
 use crate::cases::repository::Repository;
-use crate::files::inside;
+use crate::files::{inside, look};
 use crate::profile;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
@@ -124,7 +122,7 @@ impl Repository {
                 // A root that leads out of the repository is reported, and no other one taken for it.
                 let leads_out = inside::place(&self.root, &root).is_err();
                 leaves |= leads_out;
-                if leads_out || self.root.join(&root).is_dir() {
+                if leads_out || self.has_directory(&root) {
                     self.add_new_skills(&root, number == 1, catalog);
                 }
             }
@@ -173,7 +171,7 @@ impl Repository {
     }
 
     fn read_named_root(&self, root: &Path, catalog: &mut Catalog) {
-        if self.root.join(root).is_dir() {
+        if self.has_directory(root) {
             return self.read_skill_root(root, catalog);
         }
         let problem =
@@ -207,7 +205,7 @@ impl Repository {
         let mut waiting = vec![(self.root.join(root), 0)];
         while let Some((folder, depth)) = waiting.pop() {
             // A root that is a link may hold skills, but is not one.
-            if depth > 0 || !folder.is_symlink() {
+            if depth > 0 || !self.is_link(&folder) {
                 let path = skill_file(&folder, files);
                 match fs::metadata(&path) {
                     Ok(metadata) if metadata.is_file() => {
@@ -216,8 +214,7 @@ impl Repository {
                     }
                     // To read a pipe could take forever.
                     Ok(_) => problems.push(self.unreadable(&path, "it is not a file")),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(error) => problems.push(self.unreadable(&path, &error.to_string())),
+                    Err(error) => self.note(&path, &error),
                 }
             }
             if depth == MAX_DEPTH {
@@ -229,25 +226,28 @@ impl Repository {
                 }
                 continue;
             }
-            let entries = entries(&folder).unwrap_or_else(|error| {
-                problems.push(self.unreadable(&folder, &error.to_string()));
-                Vec::new()
-            });
+            let entries = self.noting(look::entries(&folder)).unwrap_or_default();
             if !is_repository {
-                let links = entries.iter().filter(|(_, kind)| kind.is_symlink());
-                problems.extend(links.filter_map(|(name, _)| self.link_in_skill_root(&folder.join(name))));
+                let links = entries.iter().filter(|entry| entry.file_type().is_symlink());
+                problems.extend(links.filter_map(|entry| self.link_in_skill_root(entry.path())));
             }
             // Published skills may be in hidden directories of `skills`, as `skills/.curated`.
             let path = folder.strip_prefix(&self.root).unwrap_or(Path::new(""));
             let is_in_skills = path.iter().any(|part| part == "skills");
-            let searched = entries.into_iter().rev().filter(|(name, kind)| {
-                let is_excluded = is_repository && depth == 0 && NO_SKILLS.iter().any(|excluded| name == excluded);
+            let searched = entries.into_iter().rev().filter(|entry| {
+                let name = entry.file_name();
+                let is_excluded = is_repository && depth == 0 && NO_SKILLS.iter().any(|excluded| name == *excluded);
                 let is_hidden = name.as_encoded_bytes().starts_with(b".") && (!is_in_skills || name == ".git");
-                kind.is_dir() && !is_hidden && name != "node_modules" && !is_excluded
+                entry.file_type().is_dir() && !is_hidden && name != "node_modules" && !is_excluded
             });
-            waiting.extend(searched.map(|(name, _)| (folder.join(name), depth + 1)));
+            waiting.extend(searched.map(|entry| (entry.into_path(), depth + 1)));
         }
         folders
+    }
+
+    /// Whether a link is at this path.
+    pub(super) fn is_link(&self, path: &Path) -> bool {
+        self.noting(look::own_kind(path)).flatten().is_some_and(|kind| kind.is_symlink())
     }
 
     /// Reports a link to a directory, which is not followed, and a link that leads to nothing.
@@ -255,23 +255,16 @@ impl Repository {
         let message = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => "this link to a directory is not followed to find skills",
             Ok(_) => return None,
-            Err(_) => "this link leads to nothing",
+            Err(error) if look::is_absent(&error) || look::is_loop(&error) => "this link leads to nothing",
+            Err(error) => {
+                self.note(path, &error);
+                return None;
+            }
         };
         let place = SourceLocation::file(shown_path(&self.root, path));
         let problem = Diagnostic::new(Code::LinkedFolder, place, message);
         Some(problem.help("move the directory here, or name the one that holds it in evals/evals.toml: `skill_roots`"))
     }
-}
-
-/// The names in a directory, sorted, and what each is.
-fn entries(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        entries.push((entry.file_name(), entry.file_type()?));
-    }
-    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-    Ok(entries)
 }
 
 /// The first of `files` that the directory has, or else would have.

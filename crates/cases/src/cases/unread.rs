@@ -1,21 +1,22 @@
 //! Walks the repository once: for cases of other programs, and for files that look like our own cases and are not read. After a
 //! slip in a file's name, the built-in cases would run instead.
 
-use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use walkdir::{DirEntry, WalkDir};
-
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats, plugin_eval};
-use crate::cases::case_folders::{case_folders, is_direct};
+use crate::cases::case_folders::case_folders;
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, FoundSkill};
+use crate::cases::harbor::INSTRUCTION;
 use crate::cases::layout::Layout;
 use crate::cases::other_skills;
+use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::cases::repository::Repository;
+use crate::files::at::At;
+use crate::files::look::{self, Entry, Step, Walk};
 use crate::files::{bounded, inside};
 use crate::settings::FILE;
 use crate::skill::{SKILL_FILE, slug};
@@ -47,10 +48,6 @@ const ENDINGS: [&str; 10] = ["json", "jsonl", "jsonc", "json5", "ndjson", "yaml"
 
 /// The names of Markdown files that are a case each.
 const MARKDOWN: [&str; 5] = ["case.md", INSTRUCTION, "prompt.md", "scenario.md", "task.md"];
-
-/// The files of a task of Harbor, which this program does not run.
-pub(super) const HARBOR: [&str; 2] = ["task.toml", INSTRUCTION];
-const INSTRUCTION: &str = "instruction.md";
 
 /// How deep is searched.
 const MAX_DEPTH: usize = 12;
@@ -145,16 +142,16 @@ pub(super) struct CaseFiles {
     /// The files named SKILL.md, in any case.
     pub(super) skills: Vec<PathBuf>,
     /// Files where our own cases may be.
-    others: Vec<DirEntry>,
+    others: Vec<PathBuf>,
     /// Cases that are not searched: behind a link, or in a directory that usually has none.
     pub(super) problems: Vec<Diagnostic>,
 }
 
 impl CaseFiles {
     /// Adds the paths of another program's cases at `entry`, or the warning about a link to some.
-    fn add_foreign(&mut self, path: &Path, entry: &DirEntry) {
-        let paths = foreign_paths(path, entry);
-        if paths.is_empty() && is_link_to_cases(path, entry) {
+    fn add_foreign(&mut self, repository: &Repository, path: &Path, entry: &Entry) {
+        let paths = foreign_paths(repository, path, entry);
+        if paths.is_empty() && is_link_to_cases(repository, path, entry) {
             let message = "this link to a directory is not followed to find cases";
             let problem = Diagnostic::new(Code::LinkedFolder, SourceLocation::file(path), message);
             self.problems.push(problem.help("move the directory here"));
@@ -164,57 +161,12 @@ impl CaseFiles {
 }
 
 /// Walks the repository. Files with a path of our own cases are left out: those are read by their paths.
-pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
+pub(super) fn walk(repository: &Repository, catalog: &Catalog) -> CaseFiles {
     let scope = SearchScope::of(catalog);
-    let walk = WalkDir::new(root).max_depth(MAX_DEPTH).sort_by_file_name().into_iter();
-    // Of each directory on the way to the current one: whether our own cases and those of other programs may be in it.
-    let open: RefCell<Vec<(bool, bool)>> = RefCell::default();
-    let of_parent =
-        |entry: &DirEntry| entry.depth().checked_sub(1).map_or((true, true), |parent| open.borrow()[parent]);
-    let walk = walk.filter_entry(|entry| {
-        let (own, foreign) = of_parent(entry);
-        if !entry.file_type().is_dir() {
-            return true;
-        }
-        let path = relative(root, entry);
-        let leads = entry.depth() == 0 || scope.leads_to_skills(path);
-        let own = own && scope.has(path) && (leads || !is_repository(entry.path()));
-        let is_other_repository = || !leads && entry.path().join(".git").exists();
-        let foreign = foreign && may_hold_foreign_cases(path, leads) && !is_other_repository();
-        open.borrow_mut().truncate(entry.depth());
-        open.borrow_mut().push((own, foreign));
-        own || foreign || may_hold_skills(path) && !is_other_repository()
-    });
-    let mut found = CaseFiles::default();
-    let mut left_out = Vec::new();
-    let mut looked_at = 0;
-    for entry in walk.filter_map(Result::ok) {
-        let path = relative(root, &entry);
-        if path == Path::new(FILE) || file_formats().any(|(_, files)| files.have(path)) {
-            continue;
-        }
-        let (own, foreign) = of_parent(&entry);
-        if foreign {
-            found.add_foreign(path, &entry);
-        } else if is_plugin_case(root, path) {
-            left_out.extend(path.parent().map(|folder| folder.display().to_string()));
-        }
-        if entry.file_type().is_dir() {
-            continue;
-        }
-        if name_of(path) == SKILL_FILE.to_lowercase() && may_hold_skills(path) && entry.path().is_file() {
-            found.skills.push(path.to_path_buf());
-        }
-        looked_at += 1;
-        if looked_at > MAX_FILES {
-            let message = format!("only the first {MAX_FILES} files are searched for skills and cases");
-            found.problems.push(Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message));
-            break;
-        }
-        if own {
-            found.others.push(entry);
-        }
-    }
+    let mut search = CaseSearch::new(repository, &scope);
+    let unread = Walk::new(&repository.root).max_depth(MAX_DEPTH).each(|entry| search.visit(entry));
+    unread.report(|error| repository.note(&error.path, &error.source));
+    let CaseSearch { mut found, mut left_out, .. } = search;
     left_out.dedup();
     found.problems.extend(not_searched(&left_out));
     let CaseFiles { foreign, skills, placed, .. } = &mut found;
@@ -225,6 +177,74 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
     found
 }
 
+/// The walk so far.
+struct CaseSearch<'a> {
+    repository: &'a Repository,
+    scope: &'a SearchScope,
+    /// Of each directory on the way to the current one: whether our own cases and those of other programs may be in it.
+    open: Vec<(bool, bool)>,
+    found: CaseFiles,
+    /// The directories with cases of `claude plugin eval` that are not searched.
+    left_out: Vec<String>,
+    looked_at: usize,
+}
+
+impl<'a> CaseSearch<'a> {
+    fn new(repository: &'a Repository, scope: &'a SearchScope) -> Self {
+        let (found, left_out) = Default::default();
+        Self { repository, scope, open: vec![(true, true)], found, left_out, looked_at: 0 }
+    }
+
+    fn visit(&mut self, entry: &Entry) -> Step {
+        let root = &self.repository.root;
+        let path = relative(root, entry.path());
+        let is_directory = entry.file_type().is_dir();
+        let (own, foreign) = self.open[entry.depth() - 1];
+        if is_directory && !self.enter(path, entry, own, foreign) {
+            return Step::Over;
+        }
+        if path == Path::new(FILE) || file_formats().any(|(_, files)| files.have(path)) {
+            return Step::Into;
+        }
+        if foreign {
+            self.found.add_foreign(self.repository, path, entry);
+        } else if is_plugin_case(self.repository, path) {
+            self.left_out.extend(path.parent().map(|folder| folder.display().to_string()));
+        }
+        if is_directory {
+            return Step::Into;
+        }
+        let is_skill = name_of(path) == SKILL_FILE.to_lowercase() && may_hold_skills(path);
+        if is_skill && self.repository.noting(look::is_file(entry.path())).unwrap_or(false) {
+            self.found.skills.push(path.to_path_buf());
+        }
+        self.looked_at += 1;
+        if self.looked_at > MAX_FILES {
+            let message = format!("only the first {MAX_FILES} files are searched for skills and cases");
+            self.found.problems.push(Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message));
+            return Step::Stop;
+        }
+        if own {
+            self.found.others.push(path.to_path_buf());
+        }
+        Step::Into
+    }
+
+    /// Whether the walk enters this directory. `own` and `foreign` are of the one above.
+    fn enter(&mut self, path: &Path, entry: &Entry, own: bool, foreign: bool) -> bool {
+        let has = |name: &str| self.repository.kind(&path.join(name)) != FileKind::Missing;
+        let leads = self.scope.leads_to_skills(path);
+        let own = own
+            && self.scope.has(path)
+            && (leads || !(self.repository.has_directory(&path.join(EVALS)) || has(".git")));
+        let is_other_repository = || !leads && has(".git");
+        let foreign = foreign && may_hold_foreign_cases(path, leads) && !is_other_repository();
+        self.open.truncate(entry.depth());
+        self.open.push((own, foreign));
+        own || foreign || may_hold_skills(path) && !is_other_repository()
+    }
+}
+
 /// Whether a file may hold cases because it is in a directory of cases.
 fn is_placed(path: &Path) -> bool {
     (may_be_case(path) || path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")))
@@ -233,35 +253,42 @@ fn is_placed(path: &Path) -> bool {
 
 /// The paths of another program's cases at `entry`. What has the name of cases for certain need not be a file, so that its reader says
 /// why it is none. The walk follows no links, so a linked directory is looked into here.
-fn foreign_paths(path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
+fn foreign_paths(repository: &Repository, path: &Path, entry: &Entry) -> Vec<PathBuf> {
     let certainty = |path: &Path| foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
-    let is_file = entry.file_type().is_file() || entry.path().is_file();
+    let is_link = entry.file_type().is_symlink();
+    let is_file =
+        entry.file_type().is_file() || is_link && repository.noting(look::is_file(entry.path())).unwrap_or(false);
     if is_file && is_placed(path) || certainty(path).is_some_and(|is_certain| is_certain || is_file) {
         return vec![path.to_path_buf()];
     }
-    if !entry.path_is_symlink() {
+    if !is_link {
         return Vec::new();
     }
     // Only the names count here: a file that is read through a link that leaves the repository is an error.
-    let names = fs::read_dir(entry.path()).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.file_name());
-    let mut paths: Vec<PathBuf> = names.map(|name| path.join(name)).collect();
+    let entries = repository.noting(look::entries(entry.path())).unwrap_or_default();
+    let mut paths: Vec<PathBuf> = entries.iter().map(|entry| path.join(entry.file_name())).collect();
     paths.retain(|path| certainty(path) == Some(true));
-    paths.sort();
     paths
 }
 
 /// Whether a link to a directory is one of cases, or is in one, and has files that may be cases.
-fn is_link_to_cases(path: &Path, entry: &DirEntry) -> bool {
-    let is_in_cases = || case_folders(&path.join("case")).next().is_some();
-    let files = || WalkDir::new(entry.path()).follow_root_links(true).max_depth(LINK_DEPTH).into_iter().flatten();
-    entry.path_is_symlink()
-        && is_in_cases()
-        && files().take(MAX_LINKED).any(|file| file.file_type().is_file() && may_be_case(file.path()))
+fn is_link_to_cases(repository: &Repository, path: &Path, entry: &Entry) -> bool {
+    if !entry.file_type().is_symlink() || case_folders(&path.join("case")).next().is_none() {
+        return false;
+    }
+    let (mut seen, mut has_cases) = (0, false);
+    let unread = Walk::new(entry.path()).max_depth(LINK_DEPTH).each(|file| {
+        seen += 1;
+        has_cases |= file.file_type().is_file() && may_be_case(file.path());
+        if has_cases || seen == MAX_LINKED { Step::Stop } else { Step::Into }
+    });
+    unread.report(|error| repository.note(&error.path, &error.source));
+    has_cases
 }
 
 /// Whether a file is one of a case of `claude plugin eval`, in a directory of cases where that program searches and this one does not.
-fn is_plugin_case(root: &Path, path: &Path) -> bool {
-    let exists = |name: &str| root.join(path.with_file_name(name)).exists();
+fn is_plugin_case(repository: &Repository, path: &Path) -> bool {
+    let exists = |name: &str| repository.kind(&path.with_file_name(name)) != FileKind::Missing;
     let is_skipped = |part: &OsStr| [".git", "mocks", "results"].iter().any(|name| part == *name);
     let is_in_fixture = || {
         let above = path.ancestors().skip(1).filter(|part| case_folders(&part.join("case")).next().is_none());
@@ -270,7 +297,7 @@ fn is_plugin_case(root: &Path, path: &Path) -> bool {
     let is_case = match path.file_name().and_then(OsStr::to_str) {
         Some(plugin_eval::PROMPT) => exists(plugin_eval::GRADERS) && !exists(plugin_eval::CASE),
         Some(plugin_eval::CASE) => {
-            fs::read_to_string(root.join(path)).is_ok_and(|text| text.contains(plugin_eval::VERSION))
+            repository.read(path).is_ok_and(|text| String::from_utf8_lossy(&text).contains(plugin_eval::VERSION))
         }
         _ => false,
     };
@@ -313,72 +340,37 @@ pub(super) fn is_part_of_case(path: &Path) -> bool {
     name == plugin_eval::CASE || MARKDOWN.contains(&&*name)
 }
 
-/// The directories of tasks of Harbor among those of these files, and the warning about all of them.
-pub(super) fn harbor_tasks(files: &[PathBuf]) -> (BTreeSet<PathBuf>, Option<Diagnostic>) {
-    let folders = |name: &'static str| {
-        let files = files.iter().filter(move |path| name_of(path) == name && !is_direct(path));
-        files.filter_map(|path| path.parent()).map(Path::to_path_buf).collect::<BTreeSet<_>>()
-    };
-    let tasks = &folders(HARBOR[0]) & &folders(INSTRUCTION);
-    let warning = tasks.first().map(|first| {
-        let names: Vec<String> = tasks.iter().map(|task| task.display().to_string()).collect();
-        let message = format!("tasks of Harbor are not read: {}", cut::names(&names, MOST_NAMES));
-        let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(first), message);
-        let help = "run them with Harbor, or write their instructions as cases: docs/formats.md lists the formats";
-        Diagnostic { severity: Severity::Warning, ..problem.help(help) }
-    });
-    (tasks, warning)
-}
-
 /// The files that look like our own cases and are not read: those of the walk that are not among the `read` ones.
-pub(super) fn find(root: &Path, catalog: &Catalog, files: CaseFiles, read: &BTreeSet<PathBuf>) -> Vec<UnreadFile> {
+pub(super) fn find(
+    repository: &Repository,
+    catalog: &Catalog,
+    files: CaseFiles,
+    read: &BTreeSet<PathBuf>,
+) -> Vec<UnreadFile> {
     let mut unread = Vec::new();
-    for entry in files.others {
-        let path = relative(root, &entry);
+    let mut linked = None;
+    for path in files.others {
         if path.ancestors().any(|part| read.contains(part)) {
             continue;
         }
-        let format = file_formats().find(|(_, files)| has_near_name(files, path) || has_marks(files, entry.path()));
-        if let Some((_, files)) = format.filter(|_| !is_read_by_link(root, entry.path())) {
-            let (skill, name) = right_place(root, path, files, catalog);
-            unread.push(UnreadFile { skill, problem: unread_problem(path, &name) });
+        let has_marks = |files: &Files| {
+            let found = has_marks(files, &repository.root.join(&path)).at(&path);
+            repository.noting(found).unwrap_or(false)
+        };
+        let Some((_, files)) = file_formats().find(|(_, files)| has_near_name(files, &path) || has_marks(files)) else {
+            continue;
+        };
+        let linked = linked.get_or_insert_with(|| read_by_links(repository));
+        if linked.is_empty() || !repository.root.join(&path).canonicalize().is_ok_and(|real| linked.contains(&real)) {
+            let (skill, name) = right_place(&repository.root, &path, files, catalog);
+            unread.push(UnreadFile { skill, problem: unread_problem(&path, &name) });
         }
     }
     unread
 }
 
-/// Files that look like the settings and are not read: they would have no effect.
-pub(super) fn settings(root: &Path) -> Vec<Diagnostic> {
-    let mut paths = Vec::new();
-    for folder in ["", EVALS] {
-        let entries = fs::read_dir(root.join(folder)).into_iter().flatten().filter_map(Result::ok);
-        paths.extend(entries.map(|entry| Path::new(folder).join(entry.file_name())));
-    }
-    paths.retain(|path| has_name_of_settings(path) && path != Path::new(FILE));
-    // Some file systems ignore case: there, `Evals.toml` is read.
-    paths.retain(|path| !is_same(&root.join(path), &root.join(FILE)));
-    paths.sort();
-    let mut problems = Vec::new();
-    for path in paths {
-        let message = "this file looks like the settings and is not read";
-        let problem = Diagnostic::new(Code::UnreadSettings, SourceLocation::file(path), message);
-        problems.push(problem.help(format!("if these are settings of skill-evals, move them to {FILE}")));
-    }
-    problems
-}
-
-fn has_name_of_settings(path: &Path) -> bool {
-    let name = name_of(path);
-    let is_toml = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
-    name == "evals.toml" || path.starts_with(EVALS) && is_toml && nearest(&name, ["evals.toml"]).is_some()
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
-}
-
-fn relative<'a>(root: &Path, entry: &'a DirEntry) -> &'a Path {
-    entry.path().strip_prefix(root).unwrap_or(entry.path())
+fn relative<'a>(root: &Path, path: &'a Path) -> &'a Path {
+    path.strip_prefix(root).unwrap_or(path)
 }
 
 fn unread_problem(path: &Path, name: &Path) -> Diagnostic {
@@ -437,18 +429,16 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
-/// Whether a directory is a repository of its own: its cases are read with it.
-fn is_repository(path: &Path) -> bool {
-    path.join(EVALS).is_dir() || path.join(".git").exists()
-}
-
-/// Whether a file is read under another name: a path of cases may be a link to it.
-fn is_read_by_link(root: &Path, path: &Path) -> bool {
-    file_formats().any(|(_, files)| {
-        let entries = fs::read_dir(root.join(files.folder())).into_iter().flatten().filter_map(Result::ok);
-        let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        names.any(|name| files.open_part(&name).is_some_and(|open| is_same(&root.join(files.path_of(open)), path)))
-    })
+/// The files that are read under another name, as a path of cases is a link to them, without links.
+fn read_by_links(repository: &Repository) -> BTreeSet<PathBuf> {
+    let mut linked = BTreeSet::new();
+    for (_, files) in file_formats() {
+        let entries = repository.noting(look::entries(&repository.root.join(files.folder()))).unwrap_or_default();
+        let open = entries.iter().filter_map(|entry| files.open_part(entry.file_name().to_str()?));
+        let paths = open.map(|open| repository.root.join(files.path_of(open)));
+        linked.extend(paths.filter_map(|path| path.canonicalize().ok()));
+    }
+    linked
 }
 
 fn has_ending(files: &Files, name: &str) -> bool {
@@ -476,19 +466,20 @@ fn stem(name: &str) -> &str {
 /// Whether a file in the directory of a skill holds the words that files of our own cases have, and is where they are searched.
 pub(super) fn looks_like_cases(folder: &Path, path: &Path) -> bool {
     let is_searched = || SearchScope::of_skill().has(path.parent().unwrap_or(path));
-    is_searched() && file_formats().any(|(_, files)| has_marks(files, &folder.join(path)))
+    // What cannot be read is not given to an agent either.
+    is_searched() && file_formats().any(|(_, files)| has_marks(files, &folder.join(path)).unwrap_or(false))
 }
 
 /// Whether a file holds the words that files of cases have.
-fn has_marks(files: &Files, path: &Path) -> bool {
-    if !has_ending(files, &name_of(path)) || path.is_symlink() {
-        return false;
+fn has_marks(files: &Files, path: &Path) -> io::Result<bool> {
+    if !has_ending(files, &name_of(path)) || !look::own_kind(path)?.is_some_and(|kind| kind.is_file()) {
+        return Ok(false);
     }
-    let Ok((file, _)) = bounded::open(path) else { return false };
+    let (file, _) = bounded::open(path)?;
     let mut text = Vec::new();
-    let read = file.take(MAX_BYTES).read_to_end(&mut text);
+    file.take(MAX_BYTES).read_to_end(&mut text)?;
     // Half of the bytes of UTF-16 are zeros.
     text.retain(|byte| *byte != 0);
     let has = |word: &&str| text.windows(word.len()).any(|part| part == word.as_bytes());
-    read.is_ok() && files.marks.iter().all(has)
+    Ok(files.marks.iter().all(has))
 }

@@ -239,6 +239,9 @@ impl<'a> CaseChecker<'a> {
             FileKind::Other => {
                 (Code::MissingFixture, format!("the {what} {shown} is not a file or directory"), &*sources)
             }
+            FileKind::Unreadable => {
+                (Code::MissingFixture, format!("the {what} {shown} cannot be read"), "make it readable")
+            }
         };
         Some(Diagnostic::new(code, place(), message).help(help))
     }

@@ -53,6 +53,7 @@ fn check_directory(change: &SkillChange, tree: &dyn RepoFiles) -> Option<Diagnos
         FileKind::Folder => None,
         FileKind::Missing => Some(format!("the directory {shown} does not exist")),
         FileKind::Symlink => Some(format!("the directory {shown} is reached through a symbolic link")),
+        FileKind::Unreadable => Some(format!("the directory {shown} cannot be read")),
         FileKind::File | FileKind::Other => Some(format!("{shown} is not a directory")),
     };
     if let Some(message) = kind {

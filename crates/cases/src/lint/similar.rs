@@ -24,8 +24,8 @@ const STOP_WORDS: [&str; 48] = [
 
 /// The content words of every skill's description.
 pub(super) struct Descriptions<'a> {
-    /// Each skill, with the number of its content words.
-    skills: Vec<(&'a FoundSkill, usize)>,
+    /// Each skill, with its content words.
+    skills: Vec<(&'a FoundSkill, BTreeSet<String>)>,
     /// The indexes of the skills with a word.
     by_word: HashMap<String, Vec<usize>>,
 }
@@ -36,10 +36,10 @@ impl<'a> Descriptions<'a> {
         let mut skills = Vec::new();
         for (index, found) in catalog.skills.iter().enumerate() {
             let words = content_words(&found.skill().description);
-            skills.push((found, words.len()));
-            for word in words {
-                by_word.entry(word).or_default().push(index);
+            for word in &words {
+                by_word.entry(word.clone()).or_default().push(index);
             }
+            skills.push((found, words));
         }
         Self { skills, by_word }
     }
@@ -64,25 +64,27 @@ impl<'a> Descriptions<'a> {
 
     /// The skill with the most similar description if one is similar, and the percentage of words that they share.
     fn most_similar(&self, found: &FoundSkill) -> Option<(usize, &'a FoundSkill)> {
-        let skill = found.skill();
-        let words = content_words(&skill.description);
-        let mut common = vec![0; self.skills.len()];
-        for index in words.iter().filter_map(|word| self.by_word.get(word)).flatten() {
-            common[*index] += 1;
+        let words = content_words(&found.skill().description);
+        let mut lists: Vec<(&String, &Vec<usize>)> =
+            words.iter().filter_map(|word| Some((word, self.by_word.get(word)?))).collect();
+        lists.sort_by_key(|(_, skills)| skills.len());
+        // A similar one has another word too than the most frequent few, which all skills may have.
+        let (rare, frequent) = lists.split_at(lists.len().saturating_sub(FEWEST_WORDS * SIMILAR / 100));
+        let mut common: HashMap<usize, usize> = HashMap::new();
+        for index in rare.iter().flat_map(|(_, skills)| *skills) {
+            *common.entry(*index).or_default() += 1;
         }
-        let mut most_similar: Option<(usize, &'a FoundSkill)> = None;
-        for ((sibling, count), common) in self.skills.iter().zip(common) {
-            let fewer = words.len().min(*count);
+        let shares = common.into_iter().filter_map(|(index, rare)| {
+            let (sibling, others) = &self.skills[index];
+            let fewer = words.len().min(others.len());
             if std::ptr::eq(*sibling, found) || fewer < FEWEST_WORDS {
-                continue;
+                return None;
             }
-            let share = common * 100 / fewer;
-            let name = |found: &FoundSkill| found.skill().name.clone();
-            if most_similar.is_none_or(|(most, known)| (share, name(sibling)) > (most, name(known))) {
-                most_similar = Some((share, *sibling));
-            }
-        }
-        most_similar.filter(|(share, _)| *share >= SIMILAR)
+            let share = (rare + frequent.iter().filter(|(word, _)| others.contains(*word)).count()) * 100 / fewer;
+            Some((share, &sibling.skill().name, Reverse(index)))
+        });
+        let (share, _, Reverse(index)) = shares.max().filter(|(share, ..)| *share >= SIMILAR)?;
+        Some((share, self.skills[index].0))
     }
 }
 

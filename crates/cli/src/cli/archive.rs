@@ -6,10 +6,10 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::iter;
 use std::path::Path;
 
-use crate::store::RunFolder;
+use crate::files::look::{Step, Walk};
+use crate::store::{RunFolder, StoreError};
 use crate::text::cut;
 use flate2::bufread::MultiGzDecoder;
-use walkdir::WalkDir;
 
 /// The two bytes that a gzip file begins with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -30,7 +30,7 @@ pub fn unpack(path: &Path, into: &Path) -> Result<Vec<RunFolder>, String> {
     read(path, into).map_err(|error| {
         format!("{place}: {}; expected a whole tar file, or one that gzip compressed", reasons(&error))
     })?;
-    let runs = runs_below(into);
+    let runs = runs_below(into).map_err(|error| format!("{place}: {error}"))?;
     if runs.is_empty() {
         return Err(format!("{place}: no stored run in it; `tar czf {place} -C DIRECTORY-OF-RUNS ID` packs one"));
     }
@@ -98,17 +98,22 @@ impl<R: Read> Read for UnpackedBytes<R> {
     }
 }
 
-fn runs_below(folder: &Path) -> Vec<RunFolder> {
-    let mut runs = Vec::new();
-    let mut entries = WalkDir::new(folder).sort_by_file_name().into_iter();
-    while let Some(entry) = entries.next() {
-        let Ok(entry) = entry else { continue };
+fn runs_below(folder: &Path) -> Result<Vec<RunFolder>, StoreError> {
+    let (mut runs, mut failed) = (Vec::new(), None);
+    let unread = Walk::new(folder).each(|entry| {
         let run = RunFolder::at(entry.path());
-        if entry.file_type().is_dir() && run.is_run() {
-            // Directories of agents below may look like anything.
-            entries.skip_current_dir();
-            runs.push(run);
+        if !entry.file_type().is_dir() {
+            return Step::Over;
         }
-    }
-    runs
+        match run.is_run() {
+            Ok(false) => return Step::Into,
+            // Directories of agents below may look like anything.
+            Ok(true) => runs.push(run),
+            Err(error) => _ = failed.get_or_insert(error),
+        }
+        Step::Over
+    });
+    failed.map_or(Ok(()), Err)?;
+    unread.none()?;
+    Ok(runs)
 }

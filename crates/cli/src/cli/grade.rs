@@ -78,9 +78,10 @@ pub fn grade(args: &GradeArgs) -> CliResult {
         named_runs::check_trials(stored)?;
         select::apply_threshold_of(stored, &mut settings);
     }
-    let mut trials = stored.as_ref().map_or_else(|| store::trials_below(Path::new(&name)), RunFolder::trials);
+    let mut trials = stored.as_ref().map_or_else(|| store::trials_below(Path::new(&name)), RunFolder::trials)?;
     // A trial that was cut short has no evidence to grade.
-    trials.retain(|trial| trial.has_grade() || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
+    trials
+        .retain(|trial| trial.has_grade().unwrap_or(true) || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
     if trials.is_empty() {
         return Err(super::no_trials(&name, stored.as_slice()).into());
     }
@@ -175,7 +176,7 @@ fn update_run(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) -
         progress.insert(record);
     }
     run.write_progress(&progress.into_lines())?;
-    if run.has_summary() {
+    if run.has_summary()? {
         super::summary::write(run, settings)?;
     }
     Ok(())
@@ -213,7 +214,7 @@ fn grade_one<'a>(
     };
     let is_same_session = is_same_case && (system_prompt, history) == (&case.system_prompt, &case.history);
     if !is_same_prompt || !is_same_session {
-        let effect = if folder.has_grade() { "its grade is not changed" } else { "it is not graded" };
+        let effect = if folder.has_grade().unwrap_or(true) { "its grade is not changed" } else { "it is not graded" };
         return Err(format!("the prompt of `{}/{}` has changed since this answer: {effect}", id.skill, id.case));
     }
     let skills = run.skills_of(meta.commit.as_deref());
@@ -222,7 +223,8 @@ fn grade_one<'a>(
         .ok_or_else(|| format!("the skill `{}` no longer exists", id.skill))?;
     let (meta, grade) = regrade::regrade(run, case, skill, folder)?;
     // A recording has no stored grade.
-    let changed = folder.has_grade() && folder.grade().map_or(true, |stored| stored != grade);
+    let changed =
+        folder.has_grade().map_err(|error| error.to_string())? && folder.grade().map_or(true, |stored| stored != grade);
     if changed {
         folder.write_grade(&grade).map_err(|error| error.to_string())?;
     }

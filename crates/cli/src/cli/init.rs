@@ -8,6 +8,7 @@ use clap::Args;
 use super::{CliResult, CliResultOf, one_of};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
+use crate::files::look;
 use crate::setup::init::ci::{self, CiService};
 use crate::setup::init::{self, CrateSource, FileAction, InitMode, InitStep, InitSummary};
 use crate::text::escape;
@@ -48,7 +49,7 @@ pub const NOT_RELEASED: &str = "if crates.io does not have skill-evals yet:";
 
 pub fn init(args: &InitArgs) -> CliResult {
     let root = std::path::absolute(args.root.as_deref().unwrap_or(Path::new(".")))?;
-    if !root.is_dir() {
+    if !look::is_directory(&root)? {
         return Err(super::not_found(format!("{} is not a directory", root.display())).into());
     }
     let source = args.source.source()?;
@@ -65,7 +66,10 @@ pub fn init(args: &InitArgs) -> CliResult {
     }
     // Only a crate gets this program from somewhere.
     let wants_rust = args.rust || args.source.is_given();
-    if !args.yes && !root.join("Cargo.toml").exists() && !root.ancestors().any(|parent| parent.join(".git").exists()) {
+    if !args.yes
+        && !look::exists(&root.join("Cargo.toml"))?
+        && !root.ancestors().any(|parent| look::is_usable(&parent.join(".git")))
+    {
         confirm(&init::init(&root, &source, wants_rust, InitMode::Plan)?)?;
     }
     let made = init::init(&root, &source, wants_rust, InitMode::Write)?;

@@ -9,7 +9,7 @@ use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, print_list
 use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cases::mocks;
-use crate::cases::repository::Repository;
+use crate::cases::repository::{Layout, Repository};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::next;
@@ -17,12 +17,13 @@ use crate::cli::output::{Stream, text_stdout};
 use crate::grade::rubric;
 use crate::harness::stubs;
 use crate::lint;
+use crate::process::git;
 use crate::report::diagnostics;
 use crate::run::ignored;
 use crate::settings::Settings;
 use crate::skill::{SKILL_FILE, slug};
 use crate::store;
-use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, grouped, suggest};
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -86,12 +87,21 @@ pub fn problems(
     problems.extend(ignored::case_files(&repository.root, cases()));
     problems.extend(ignored::copied_files(&repository.root, settings, cases()));
     problems.extend(stubs::problems(&repository.root, catalog));
-    problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
+    match store::damaged_recordings(&repository.root) {
+        Ok(damaged) => problems.extend(damaged.into_iter().map(|(_, problem)| problem)),
+        Err(error) => {
+            let place = SourceLocation::file(store::RECORDINGS);
+            problems.push(Diagnostic::new(Code::DamagedRecording, place, error.to_string()));
+        }
+    }
     problems.extend(lint::repetition(catalog, &settings.repetition, repository));
     problems.extend(mocks::commands(repository, settings.mocks.iter()).1);
     problems.extend(lint::unknown_mocks(catalog, &settings.mocks, repository));
     // A case or the command line may ask for a judge.
     problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
+    let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(settings) };
+    let unread: Vec<_> = repository.unread(layout).into_iter().filter(|unread| !problems.contains(unread)).collect();
+    problems.extend(unread);
     problems
 }
 

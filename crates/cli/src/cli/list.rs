@@ -102,7 +102,8 @@ fn print_coverage(
     out.write_all(coverage::render(&files).as_bytes())?;
     let folders = catalog.skills.iter().map(|found| &found.skill().folder);
     let of_skill = |folder: &PathBuf| {
-        let places = skill_material::withheld(&repository.root.join(folder));
+        // `lint` names what cannot be read.
+        let places = skill_material::withheld(&repository.root.join(folder)).unwrap_or_default();
         places.iter().map(|place| folder.join(place).display().to_string()).collect()
     };
     let withheld: Vec<String> = folders.flat_map(|folder| -> Vec<String> { of_skill(folder) }).collect();
@@ -145,7 +146,7 @@ pub fn list(args: &ListArgs) -> CliResult {
         return print_coverage(args, &repository, &settings, &catalog, &planned);
     }
     let mut listed = listing::listed(&planned, &catalog, &repository, &settings);
-    for (recording, problem) in store::damaged_recordings(&repository.root) {
+    for (recording, problem) in store::damaged_recordings(&repository.root)? {
         let Some(id) = recording.id() else { continue };
         for trial in &mut listed {
             if (&trial.skill, &trial.case, &trial.mode) == (&id.skill, &id.case, &id.mode) {

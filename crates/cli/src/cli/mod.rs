@@ -316,14 +316,14 @@ impl RepositoryArgs {
         let variable = std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
         let Some(root) = self.root.clone().or(variable) else {
             let start = std::env::current_dir()?;
-            let found = Repository::around(&start).ok_or_else(|| {
+            let found = Repository::around(&start)?.ok_or_else(|| {
                 not_found(format!("no skills in {} or the repository around it; {NO_SKILLS}", start.display()))
             });
             return found.and_then(with_own_recordings);
         };
         let root = std::path::absolute(root)?;
         // A typing error must not look like a repository without problems.
-        let found = Repository::at(&root);
+        let found = Repository::at(&root)?;
         let found = found.ok_or_else(|| not_found(format!("no skills found in {}; {NO_SKILLS}", root.display())));
         found.and_then(with_own_recordings)
     }
@@ -341,13 +341,17 @@ impl RepositoryArgs {
     fn read(&self) -> CliResultOf<LoadedRepository> {
         let LoadedRepository { repository, settings, catalog } = self.read_quietly()?;
         let is_said = |problem: &&Diagnostic| {
-            let leaves_out = matches!(problem.code, Code::SkillRoot | Code::LinkedFolder);
+            let leaves_out = matches!(problem.code, Code::SkillRoot | Code::LinkedFolder | Code::Unreadable);
             problem.is_error() || leaves_out && problem.severity != Severity::Allowed
         };
         for problem in file_problems(&settings, &catalog).iter().filter(is_said) {
             writeln!(output::stderr(), "{}", problem_line(problem))?;
         }
-        Ok(LoadedRepository { repository, settings, catalog })
+        // With it, there may be more skills and cases.
+        match catalog.unread.as_slice() {
+            [] => Ok(LoadedRepository { repository, settings, catalog }),
+            [first, ..] => Err(format!("not all of the repository can be read: {first}").into()),
+        }
     }
 
     fn settings(&self, repository: &Repository) -> CliResultOf<Settings> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{CliResultOf, archive};
+use crate::files::look;
 use crate::run::merge;
 use crate::store::{self, RunFolder, Staging, TrialFolder};
 
@@ -81,7 +82,7 @@ pub fn open_shards(root: &Path, names: &[String]) -> CliResultOf<Shards> {
 
 /// Whether `name` is a file, as only archives are.
 pub fn is_archive(name: &str) -> bool {
-    Path::new(name).is_file()
+    look::is_usable_file(Path::new(name))
 }
 
 pub fn latest(root: &Path) -> CliResultOf<RunFolder> {
@@ -95,22 +96,27 @@ pub fn is_replay(run: &RunFolder) -> bool {
 
 /// Fails if a part of the run was removed.
 pub fn check_trials(run: &RunFolder) -> CliResultOf<()> {
-    if run.is_run() && !is_replay(run) { Ok(run.check_trials()?) } else { Ok(()) }
+    if run.is_run()? && !is_replay(run) { Ok(run.check_trials()?) } else { Ok(()) }
 }
 
 /// Whether this is a run with trials of its own, rather than recordings or a replay of them.
-pub fn has_own_trials(run: &RunFolder) -> bool {
-    run.is_run() && !(is_replay(run) && run.trials().is_empty())
+pub fn has_own_trials(run: &RunFolder) -> CliResultOf<bool> {
+    Ok(run.is_run()? && !(is_replay(run) && run.trials()?.is_empty()))
+}
+
+/// The same of all these runs.
+pub fn have_own_trials<'a>(mut runs: impl Iterator<Item = &'a RunFolder>) -> CliResultOf<bool> {
+    runs.try_fold(true, |all, run| Ok(all & has_own_trials(run)?))
 }
 
 /// The trials of a run, or of a part of one. For a replay, the recordings that it replayed.
 pub fn trials(root: &Path, run: &RunFolder) -> CliResultOf<Vec<TrialFolder>> {
-    let trials = if run.is_run() { run.trials() } else { store::trials_below(run.path()) };
+    let trials = if run.is_run()? { run.trials()? } else { store::trials_below(run.path())? };
     if !trials.is_empty() || !is_replay(run) {
         return Ok(trials);
     }
     let plan = run.plan()?;
-    let mut recordings = store::trials_below(&root.join(store::RECORDINGS));
+    let mut recordings = store::trials_below(&root.join(store::RECORDINGS))?;
     recordings.retain(|recording| recording.id().is_some_and(|id| plan.contains(&id)));
     Ok(recordings)
 }

@@ -47,7 +47,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
     let mut plan = RunPlan::default();
     let cases: HashMap<_, _> =
         run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found)).collect();
-    for folder in from.trials() {
+    for folder in from.trials()? {
         let id = folder.meta()?.id();
         let found = cases.get(&(id.skill.as_str(), id.case.as_str()));
         let (Some(found), Some(mode)) = (found, run.settings.mode(&id.mode)) else {

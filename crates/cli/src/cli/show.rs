@@ -69,7 +69,11 @@ pub fn show(args: &ShowArgs) -> CliResult {
     let mut run = RunContext::new(repository.root, settings, catalog);
     let (place, trials) = args.trials(&run.root)?;
     let chosen = choose(args.name.as_deref(), trials, &place)?;
-    if chosen.iter().any(|(_, folder)| !folder.has_grade()) {
+    let mut lacks_grade = false;
+    for (_, folder) in &chosen {
+        lacks_grade |= !folder.has_grade()?;
+    }
+    if lacks_grade {
         run.custom_checks = custom_checks(&run.root, &run.settings)?;
     }
     let (id, folder, review) = first_not_passed(&run, chosen)?;
@@ -107,7 +111,7 @@ impl ShowArgs {
             None => self.latest(root)?,
         };
         let Some(run) = run else {
-            let recorded = store::trials_below(&root.join(store::RECORDINGS));
+            let recorded = store::trials_below(&root.join(store::RECORDINGS))?;
             if recorded.is_empty() && !self.recording {
                 named_runs::latest(root)?;
             }
@@ -142,7 +146,7 @@ impl ShowArgs {
                 check_not_ended(name, &run)?;
             }
         }
-        let is_recorded = has_it(store::trials_below(&root.join(store::RECORDINGS)));
+        let is_recorded = has_it(store::trials_below(&root.join(store::RECORDINGS))?);
         Ok(first.filter(|_| !is_recorded))
     }
 }

@@ -56,19 +56,22 @@ pub fn runs(args: &RunsArgs) -> CliResult {
 }
 
 fn print_runs(runs: Vec<RunFolder>, as_json: bool) -> CliResult {
-    let mut statuses = Vec::new();
+    let (mut statuses, mut exit) = (Vec::new(), Exit::Clean);
     for run in runs {
         match run_status::standing(&run) {
             Ok(status) => statuses.push(status),
-            Err(error) => warn(&format!("{}: {error}", run.id()))?,
+            Err(error) => {
+                warn(&format!("{}: {error}", run.id()))?;
+                exit = Exit::Problems;
+            }
         }
     }
     if as_json {
         print_list("runs", &statuses)?;
-    } else if statuses.is_empty() {
-        writeln!(document_stdout(), "no runs found")?;
-    } else {
+    } else if !statuses.is_empty() {
         text_stdout().write_all(report::runs(&statuses, paint(Stream::Output)).as_bytes())?;
+    } else if exit == Exit::Clean {
+        writeln!(document_stdout(), "no runs found")?;
     }
-    Ok(Exit::Clean)
+    Ok(exit)
 }

@@ -18,7 +18,7 @@ use crate::results::summary::Summary;
 use crate::results::table as results;
 use crate::run::change_locations::change_locations;
 use crate::settings::{Prices, Settings, load};
-use crate::store::{self, RunFolder, StoreError, TrialFolder};
+use crate::store::{self, RunFolder, StoreError};
 use crate::trial::id::TrialId;
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
@@ -107,10 +107,13 @@ pub fn write(run: &RunFolder, settings: &Settings) -> CliResultOf<()> {
 /// Adds the trials of a run, or of a part of one, from their directories, and the rest of its plan. Returns the errors of those
 /// that cannot be read.
 fn add_run(summary: &mut Summary, run: &RunFolder, prices: &Prices) -> CliResultOf<Vec<StoreError>> {
-    let folders = if run.is_run() { run.trials() } else { store::trials_below(run.path()) };
+    let folders = if run.is_run()? { run.trials()? } else { store::trials_below(run.path())? };
     let (mut unreadable, mut rest) = (Vec::new(), RestOfRun::of(run)?);
     // A trial without a grade was cut short, and counts as not run.
-    for folder in folders.into_iter().filter(TrialFolder::has_grade) {
+    for folder in folders {
+        if !folder.has_grade()? {
+            continue;
+        }
         match results::row(&folder, prices) {
             Ok(mut record) => {
                 rest.without(&mut record);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::skill_material::skill_material;
+use crate::files::look;
 use crate::lint::{self, LONGEST_DESCRIPTION, calls_skill};
 use crate::process::git;
 use crate::settings::FILE;
@@ -124,7 +125,7 @@ pub fn store(root: &Path, catalog: &Catalog, changed: &FoundSkill, text: &[u8]) 
     let changed_file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
     fs::write(changed_file.path(), text).map_err(|error| error.to_string())?;
     let mut files = Vec::new();
-    if root.join(FILE).is_file() {
+    if look::is_file(&root.join(FILE)).map_err(|error| error.to_string())? {
         files.push((PathBuf::from(FILE), root.join(FILE), false));
     }
     for found in &catalog.skills {

@@ -28,7 +28,7 @@ fn regraded(fixture: &Fixture, folder: &TrialFolder) -> (Meta, Grade) {
 
 fn outcome(fixture: &Fixture, mode: &str) -> Outcome {
     let folder = fixture.root().join("evals/recordings/greeting/greeting").join(mode);
-    let folder = store::trials_below(&folder).remove(0);
+    let folder = store::trials_below(&folder).expect("trials").remove(0);
     let (meta, mut grade) = regraded(fixture, &folder);
     grade.metrics.duration_ms = 1234;
     let (folder, scripted) = (PathBuf::new(), meta.scripted.clone());
@@ -62,7 +62,7 @@ fn one_case_in_four_modes_is_one_table() {
 fn the_log_tells_what_happened_and_what_it_came_to() {
     let fixture = Fixture::copy_of_sample();
     let folder = fixture.root().join("evals/recordings/template-generator/template-generator/mcp");
-    let folder = store::trials_below(&folder).remove(0);
+    let folder = store::trials_below(&folder).expect("trials").remove(0);
     let (meta, grade) = regraded(&fixture, &folder);
     let trace = agent::of(meta.agent.kind)
         .decode(&Reference { names: meta.tool_names(), ..Reference::default() }, folder.path())

@@ -457,9 +457,9 @@ fn real() -> Vec<(&'static str, String, Files, Trace)> {
             all.push((name, format!("{agent} {scenario}"), named(truth), trace));
         }
     }
-    let catalog = Repository { root: root.to_owned() }.catalog(Layout::default(), Scope::All);
+    let catalog = Repository::new(root.to_owned()).catalog(Layout::default(), Scope::All);
     let reader = TextReader::default();
-    for stored in trials_below(&root.join("evals/recordings")) {
+    for stored in trials_below(&root.join("evals/recordings")).expect("recordings") {
         let folder = stored.path();
         let meta = stored.meta().expect("a recording");
         let modes = Mode::built_in();

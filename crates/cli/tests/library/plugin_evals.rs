@@ -120,7 +120,7 @@ fn bytes(content: &Value) -> Vec<u8> {
 #[test]
 fn graders_of_a_plugin_eval_say_what_the_real_program_says() {
     let root = fixture().join("plugin");
-    let catalog = Repository { root: root.clone() }.catalog(Layout::default(), Scope::All);
+    let catalog = Repository::new(root.clone()).catalog(Layout::default(), Scope::All);
     let problems: Vec<String> =
         catalog.problems.iter().filter(|problem| problem.is_error()).map(ToString::to_string).collect();
     assert_eq!(problems, Vec::<String>::new());

@@ -63,9 +63,12 @@ fn what_may_run_without_a_model_is_code() {
     assert_eq!(code(inert, &[("cmd/deep/a.md", "See !`git status`")]), ["cmd/deep/a.md"]);
     assert_eq!(code(inert, &[("commands/a.md", "```!\nls\n```")]), ["commands/a.md"]);
     assert_eq!(
-        code(inert, &[("hooks/hooks.json", "{}"), (".mcp.json", "{}"), ("bin/x", "")]),
-        ["hooks", ".mcp.json", "bin"]
+        code(inert, &[("hooks/hooks.json", "{}"), (".mcp.json", "{}"), ("bin/x.json", "")]),
+        [".mcp.json", "bin", "hooks"]
     );
+    let deep = "commands/1/2/3/4/5/6/7/8/9/10/a.md";
+    assert_eq!(code(inert, &[(deep, "See !`git status`")]), [deep], "however deep it is");
+    assert_eq!(code(inert, &[("new-part/x.json", "{}"), ("words/a.txt", "x"), ("docs/x.json", "{}")]), ["new-part"]);
     let keys =
         r#"{"name": "p", "hooks": {}, "experimental": {"monitors": "m.json"}, "commands": {"a": {"content": "x"}}}"#;
     assert_eq!(

@@ -42,7 +42,7 @@ fn a_settled_verdict_of_a_stored_trace_is_the_verdict_at_its_end() {
 
 #[test]
 fn a_settled_verdict_of_a_recording_is_the_verdict_at_its_end() {
-    let catalog = Repository { root: root().to_path_buf() }.catalog(Layout::default(), Scope::All);
+    let catalog = Repository::new(root().to_path_buf()).catalog(Layout::default(), Scope::All);
     let texts = TextReader::default();
     let settled = |folder: &PathBuf| {
         let meta = fs::read(folder.join("meta.json")).expect("facts");

@@ -102,7 +102,7 @@ impl Killed {
     /// Starts the run, or resumes it.
     fn command(&self) -> Command {
         let mut command = self.stub.command(&["run", "--jobs", "4", "--run-id", &self.id()]);
-        if self.folder().is_run() {
+        if self.folder().is_run().expect("an answer") {
             command.arg("--resume");
         }
         command
@@ -142,7 +142,7 @@ impl Killed {
     /// The run's directory can be read. Trials that had passed still have, and were not started again.
     fn check(&mut self) {
         let folder = self.folder();
-        if !folder.is_run() {
+        if !folder.is_run().expect("an answer") {
             assert!(self.passed.is_empty(), "{:?}: a run is gone", self.what);
             return;
         }
@@ -157,7 +157,7 @@ impl Killed {
         assert!(folder.run_record().is_ok() && folder.plan().is_ok(), "{:?}", self.what);
         let starts = self.starts();
         let mut passed = BTreeMap::new();
-        for trial in folder.trials().iter().filter(|trial| trial.has_grade()) {
+        for trial in folder.trials().expect("trials").iter().filter(|trial| trial.has_grade().expect("an answer")) {
             let (meta, grade) = (trial.meta().expect("facts"), trial.grade().expect("a grade"));
             if grade.verdict == Verdict::Pass {
                 passed.insert(meta.case.prompt.clone(), starts[&meta.case.prompt]);

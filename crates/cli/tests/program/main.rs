@@ -72,6 +72,7 @@ mod starts;
 mod support;
 mod terminal;
 mod tune;
+mod unreadable;
 mod verify;
 mod watch;
 mod waza;

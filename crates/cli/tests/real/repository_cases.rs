@@ -41,7 +41,7 @@ pub fn trials() -> Vec<Trial> {
 
 fn pass(mode: &Mode, skill: &str) {
     let fixture = Fixture::copy_of_sample();
-    let catalog = Repository { root: fixture.root().to_owned() }.catalog(Layout::default(), Scope::All);
+    let catalog = Repository::new(fixture.root().to_owned()).catalog(Layout::default(), Scope::All);
     let script = Script::new(&catalog);
     let live = Live::over(fixture, move |request| script.turn(request));
     let mut command = live.command(&["--mode", &mode.name, "--skill", skill]);

@@ -21,7 +21,7 @@ const RUN_ID: &str = "recordings";
 
 fn main() -> ExitCode {
     let root = repository();
-    let catalog = Repository { root: root.to_path_buf() }.catalog(Layout::default(), Scope::All);
+    let catalog = Repository::new(root.to_path_buf()).catalog(Layout::default(), Scope::All);
     let script = script::Script::new(&catalog);
     let live = Live::over(Fixture::new(), move |request| script.turn(request));
     let given: Vec<String> = std::env::args().skip(1).collect();

@@ -113,7 +113,7 @@ impl Fixture {
     }
 
     pub fn repository(&self) -> Repository {
-        Repository { root: self.root().to_path_buf() }
+        Repository::new(self.root().to_path_buf())
     }
 
     pub fn catalog(&self) -> Catalog {

@@ -150,7 +150,7 @@ pub fn graded(fixture: &Fixture, run: &str, sessions: &[([&str; 4], Session)]) {
 /// Seals a graded trial again, which a test has changed.
 pub fn seal(folder: &Path) {
     let trial = store::trial_at(folder);
-    if trial.has_grade() {
+    if trial.has_grade().expect("an answer") {
         trial.write_grade(&trial.grade().expect("a grade")).expect("a sealed trial");
     }
 }

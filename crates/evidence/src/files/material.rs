@@ -5,7 +5,6 @@
 //! a problem: on another machine it would lead elsewhere.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use thiserror::Error;
 
 use crate::files::rooted::RootedPath;
-use crate::files::{bounded, inside};
+use crate::files::{bounded, inside, look};
 
 /// The most files and directories in one.
 pub const MAX_ENTRIES: usize = 20_000;
@@ -125,12 +124,13 @@ impl Material {
 
     /// Lists the directory `path` of the repository at `root`.
     pub fn list_in(root: &Path, path: &Path) -> Self {
-        inside::real(root, path).map_or_else(|error| Self::unreadable(Path::new(""), error), |found| Self::list(&found))
+        inside::real(root, path).map_or_else(Self::unreadable, |found| Self::list(&found))
     }
 
-    fn unreadable(path: &Path, error: io::Error) -> Self {
+    /// A directory that cannot be read.
+    pub fn unreadable(error: io::Error) -> Self {
         let mut material = Self::default();
-        material.problem(path, UnusableFile::Unreadable(error));
+        material.problem(Path::new(""), UnusableFile::Unreadable(error));
         material
     }
 
@@ -152,7 +152,7 @@ impl Material {
     pub fn add(&mut self, path: &Path, root: &Path, source: &Path) {
         let mut added = Self::default();
         match inside::real(root, source).and_then(|source| source.canonicalize()) {
-            Ok(root) if root.is_dir() => {
+            Ok(root) if look::is_usable_directory(&root) => {
                 added.directories.push(path.to_path_buf());
                 MaterialWalk { root: &root, open: vec![root.clone()], left_out: &HashSet::new(), material: &mut added }
                     .directory(path);
@@ -316,15 +316,11 @@ impl MaterialWalk<'_> {
     /// Lists the current directory, which the agent gets at `path`.
     fn directory(&mut self, path: &Path) {
         let Some(real) = self.open.last().cloned() else { return };
-        let names = fs::read_dir(&real).and_then(|entries| {
-            // More could not be copied anyway.
-            entries.take(MAX_ENTRIES + 1).map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<OsString>>>()
-        });
-        let mut names = match names {
+        // More could not be copied anyway.
+        let mut names = match look::names_at_most(&real, MAX_ENTRIES + 1) {
             Ok(names) => names,
             Err(error) => return self.material.problem(path, UnusableFile::Unreadable(error)),
         };
-        names.sort();
         names.retain(|name| self.left_out.is_empty() || !self.left_out.contains(&*path.join(name)));
         for name in names {
             if !self.entry(&path.join(&name), real.join(&name)) {
@@ -397,10 +393,7 @@ impl MaterialWalk<'_> {
         }
         let target = match real.canonicalize() {
             Ok(target) => target,
-            // The standard library has no stable name for `ELOOP`.
-            Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => {
-                return Err(UnusableFile::Loop(written));
-            }
+            Err(error) if look::is_loop(&error) => return Err(UnusableFile::Loop(written)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let leaving = self.leaves(real, &written);
                 return Err(if leaving { UnusableFile::Leaving(written) } else { UnusableFile::Broken(written) });

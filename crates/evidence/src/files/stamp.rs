@@ -1,12 +1,13 @@
 //! Tells whether a file has changed, without reading it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::sys::stat::FileStat;
-use walkdir::WalkDir;
+
+use crate::files::look::{Step, Walk};
 
 /// Metadata that changes with the content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,13 +50,24 @@ impl Stamps {
     pub fn of(places: &BTreeSet<PathBuf>, is_skipped: impl Fn(&Path) -> bool) -> Self {
         let mut stamps = BTreeMap::new();
         for place in places {
-            let walk = WalkDir::new(place).into_iter().filter_entry(|entry| !is_skipped(entry.path()));
-            // What cannot be read has no stamp until it can be.
-            for entry in walk.flatten().filter(|entry| !entry.file_type().is_dir()) {
-                if let Ok(metadata) = entry.metadata() {
-                    stamps.insert(entry.into_path(), Stamp::of(&metadata));
+            let mut add = |path: &Path| {
+                // What cannot be read has no stamp until it can be.
+                if let Ok(metadata) = fs::symlink_metadata(path)
+                    && !metadata.is_dir()
+                {
+                    stamps.insert(path.to_path_buf(), Stamp::of(&metadata));
                 }
-            }
+            };
+            add(place);
+            let unread = Walk::new(place).each(|entry| {
+                if is_skipped(entry.path()) {
+                    return Step::Over;
+                }
+                add(entry.path());
+                Step::Into
+            });
+            // A run says what it cannot read. This only finds changes.
+            unread.report(drop);
         }
         Self(stamps)
     }

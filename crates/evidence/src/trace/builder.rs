@@ -5,10 +5,11 @@ use std::ops::{Deref, DerefMut};
 use serde_json::Value;
 
 use super::{
-    Activation, AgentProgress, Mark, Marked, Mechanism, Moment, Request, Resource, Step, Trace, Usage, cut, excerpt,
-    shell, spoken,
+    Activation, AgentProgress, Mark, Marked, Mechanism, Moment, Request, Resource, Step, Trace, Usage, excerpt, shell,
+    spoken,
 };
 use crate::text;
+use crate::text::redact::Masked;
 
 /// Maximum number of steps. [`Trace::steps_dropped`] counts the rest.
 const MAX_STEPS: usize = 5_000;
@@ -92,7 +93,7 @@ impl TraceBuilder {
         self.first_input_tokens.get_or_insert(input_tokens);
     }
 
-    /// Adds a step. Its texts are cut to [`MAX_TEXT`](super::MAX_TEXT).
+    /// Adds a step. Its texts are cut to [`MAX_TEXT`](super::MAX_TEXT), since a stored stream is masked.
     pub fn push(&mut self, step: Step) {
         if self.steps.len() >= MAX_STEPS {
             self.steps_dropped += 1;
@@ -100,6 +101,7 @@ impl TraceBuilder {
         }
         let now = self.now.clone();
         self.moments.push(now);
+        let cut = |text: String| Masked::stored(text).cut();
         self.steps.push(match step {
             Step::Message(text) => Step::Message(cut(text)),
             Step::Thinking(text) => Step::Thinking(cut(text)),

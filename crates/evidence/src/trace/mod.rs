@@ -34,9 +34,8 @@ pub use calls::{OpenCall, OpenCalls};
 pub use ending::{StopReason, WaitingFor};
 pub use marks::{ChangeVisibility, Mark, Marked, Moment, Request};
 
-/// Maximum length of a text in a step, in bytes.
 #[doc(hidden)]
-pub const MAX_TEXT: usize = 4_096;
+pub use crate::text::redact::MAX_TEXT;
 
 /// What an agent's event stream reports.
 #[derive(Clone, Debug, Default)]
@@ -348,15 +347,6 @@ impl Trace {
     /// Whether the agent finished: it reported so, or the model ended its turn early.
     pub fn ended(&self) -> bool {
         self.progress == AgentProgress::Done || self.stopped.is_some()
-    }
-}
-
-/// Cuts `text` to [`MAX_TEXT`], and adds the number of missing bytes.
-#[doc(hidden)]
-pub fn cut(text: String) -> String {
-    match cut::bytes(&text, MAX_TEXT) {
-        (_, 0) => text,
-        (start, missing) => format!("{start}… ({missing} bytes more)"),
     }
 }
 

@@ -55,7 +55,7 @@ pub struct Calibration {
 
 pub fn read(run: &RunFolder) -> Result<Vec<JudgedTrial>, StoreError> {
     let mut trials = Vec::new();
-    for folder in run.trials() {
+    for folder in run.trials()? {
         let Some(judgment) = folder.judgment()? else { continue };
         let passed = match judgment.verdict {
             Verdict::Pass => Some(true),

@@ -167,7 +167,7 @@ pub fn run_cost(
         let failed = candidate.filter(|case| case.counts.failed > 0);
         took.reasons.extend(failed.map(|case| (name.clone(), case.clone())));
     }
-    let metas = run.trials().into_iter().filter_map(|trial| trial.meta().ok());
+    let metas = run.trials()?.into_iter().filter_map(|trial| trial.meta().ok());
     for meta in metas.filter(|meta| meta.kept_from.is_none() || meta.continues) {
         took.trials += usize::from(meta.kept_from.is_none());
         took.versions.extend(meta.agent.name_and_version());

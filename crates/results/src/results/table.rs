@@ -79,7 +79,7 @@ pub fn complete_progress(
 /// the progress file knows: attempts, end times and refusals of the provider.
 pub fn repair_progress(run: &RunFolder, prices: &Prices) -> Result<(), StoreError> {
     let mut progress = run.noted()?;
-    for folder in run.trials() {
+    for folder in run.trials()? {
         if let Some(record) = unrecorded(&progress, &folder, prices) {
             progress.insert(record);
         }

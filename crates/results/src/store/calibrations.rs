@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{At, StoreError, users_cache, write_whole};
-use crate::files::bounded;
+use crate::files::{bounded, look};
 
 /// The calibrations of an agent, each under a key that says of what it is.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ impl CalibrationCache {
 
     /// Whether the agent was ever calibrated here.
     pub fn exists(&self) -> bool {
-        self.0.is_dir()
+        look::is_usable_directory(&self.0)
     }
 
     /// What is kept under this key, unless it cannot be read: it is then measured again.

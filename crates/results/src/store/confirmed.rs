@@ -73,10 +73,13 @@ impl RunFolder {
             take(line);
             Ok(())
         })?;
-        let mut unconfirmed: Vec<TrialFolder> = trials_in(&self.path().join(WORK)).collect();
-        unconfirmed.retain(|trial| {
-            trial.id().is_none_or(|id| !confirmed.contains(&hasher.hash_one(&id))) && trial.has_grade()
-        });
+        let mut unconfirmed = Vec::new();
+        for trial in trials_in(&self.path().join(WORK), usize::MAX)? {
+            let is_confirmed = trial.id().is_some_and(|id| confirmed.contains(&hasher.hash_one(&id)));
+            if !is_confirmed && trial.has_grade()? {
+                unconfirmed.push(trial);
+            }
+        }
         for record in others {
             noted.records.insert(record.id.clone(), record);
         }
@@ -86,7 +89,7 @@ impl RunFolder {
 
     /// Fails if fewer trials are here than the summary counted, which is written at the end.
     fn check_count(&self, here: usize) -> Result<(), StoreError> {
-        if !self.has_summary() || self.is_live() {
+        if !self.has_summary()? || self.is_live() {
             return Ok(());
         }
         let SummarizedRun { total } = read_json(&self.path().join(super::run_files::SUMMARY))?;

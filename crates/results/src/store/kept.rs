@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use walkdir::WalkDir;
 
 use super::running;
 use super::seal_key::SealKey;
 use super::{At, KEPT, StoreError, TrialFolder, make_runs, read_json, runs_folder, sub_folders};
 use crate::files::at::PathError;
-use crate::files::rooted;
+use crate::files::{look, rooted};
 use crate::trial::evidence::Meta;
 
 /// The directory of the trials that may stand for trials of a base.
@@ -125,7 +124,7 @@ impl KeptTrials {
         new.seal(1)?;
         let place = above.join(name(&new.meta()?));
         match fs::rename(new.path(), &place) {
-            Err(_) if place.exists() => Ok(()),
+            Err(_) if look::exists(&place)? => Ok(()),
             renamed => Ok(renamed.at(&place)?),
         }
     }
@@ -148,13 +147,21 @@ impl KeptTrials {
 
     /// All trials that may stand for trials of a base, by key.
     pub fn all(&self) -> Vec<(String, Vec<KeptTrial>)> {
-        sub_folders(&self.folder.join(TRIALS)).into_iter().map(|key| (key.clone(), self.of_base(&key))).collect()
+        self.names_in(&self.folder.join(TRIALS)).into_iter().map(|key| (key.clone(), self.of_base(&key))).collect()
+    }
+
+    /// The directories in a directory. Warns of one that cannot be read.
+    pub(super) fn names_in(&self, directory: &Path) -> Vec<String> {
+        sub_folders(directory).unwrap_or_else(|error| {
+            self.warn(format!("{error}: the kept trials there are not used"));
+            Vec::new()
+        })
     }
 
     /// Those under `key` in the order in which they started.
     fn of_base(&self, key: &str) -> Vec<KeptTrial> {
         let of_key = self.of_key(key);
-        let names = sub_folders(&of_key).into_iter().filter(|name| !name.starts_with(NEW));
+        let names = self.names_in(&of_key).into_iter().filter(|name| !name.starts_with(NEW));
         let mut found: Vec<KeptTrial> = names.filter_map(|name| self.read(of_key.join(name), key)).collect();
         found.sort_by_key(|kept| (time(&kept.meta.started), kept.folder.path().to_path_buf()));
         found
@@ -195,18 +202,22 @@ impl KeptTrials {
             remove_unfinished(&self.of_key(&key))?;
             all.extend(trials.iter().map(|kept| (time(&kept.meta.started), kept.folder.path().to_path_buf())));
         }
-        for (began, folder) in running::idle(&self.folder) {
+        for (began, folder) in running::idle(&self.folder)? {
             remove_unfinished(&folder)?;
             all.push((began, folder));
         }
         all.sort_by_key(|(began, _)| std::cmp::Reverse(*began));
         let mut bytes = 0;
         for (began, folder) in all {
-            let files = WalkDir::new(&folder).into_iter().flatten();
-            bytes += files.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum::<u64>();
+            let files = look::Walk::new(&folder).all()?;
+            let sizes = files.iter().filter_map(|entry| Some(fs::symlink_metadata(entry.path()).ok()?.len()));
+            bytes += sizes.sum::<u64>();
             if bytes > MOST_BYTES || began.is_none_or(|began| since(began) > MOST_AGE) {
                 rooted::remove(&folder)?;
-                let Some(above) = folder.parent().filter(|above| sub_folders(above).is_empty()) else { continue };
+                let Some(above) = folder.parent().filter(|above| sub_folders(above).is_ok_and(|left| left.is_empty()))
+                else {
+                    continue;
+                };
                 let _ = fs::remove_file(above.join(running::LOCK));
                 // It stays if another process has put something there.
                 let _ = fs::remove_dir(above);
@@ -230,7 +241,7 @@ impl KeptTrials {
 
 /// Removes what killed processes were writing in this directory.
 fn remove_unfinished(folder: &Path) -> Result<(), StoreError> {
-    for name in sub_folders(folder).into_iter().filter(|name| name.starts_with(NEW)) {
+    for name in sub_folders(folder)?.into_iter().filter(|name| name.starts_with(NEW)) {
         let left = folder.join(name);
         let written = fs::metadata(&left).and_then(|found| found.modified()).ok();
         if written.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > WRITING) {

@@ -29,6 +29,7 @@ use thiserror::Error;
 
 use crate::cases::catalog::ARTIFACTS;
 use crate::files::at::{At, PathError};
+use crate::files::look::{self, Step, Walk};
 use crate::files::{beneath, bounded, inside};
 use crate::process::git;
 use crate::text::diagnostic::suggest;
@@ -71,10 +72,10 @@ fn runs_folder(root: &Path) -> Result<PathBuf, StoreError> {
     static CHECKED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
     if !checked.contains(root) {
-        let tracked = match git::tracked(root, Path::new(ARTIFACTS)) {
-            Ok(tracked) => tracked,
+        let tracked = match git::tracked(root, Path::new(ARTIFACTS)).map_err(|why| StoreError::Git(why.to_string()))? {
+            Some(tracked) => tracked,
             // Without git, nothing shows whose link it is.
-            Err(_) => inside::place(root, Path::new(RUNS)).map(|_| Vec::new()).at(&root.join(RUNS))?,
+            None => inside::place(root, Path::new(RUNS)).map(|_| Vec::new()).at(&root.join(RUNS))?,
         };
         let is_of_runs = |path: &PathBuf| {
             let path = path.to_string_lossy().to_ascii_lowercase();
@@ -153,6 +154,12 @@ pub enum StoreError {
         .0.display()
     )]
     Tracked(PathBuf),
+    /// git does not say what it tracks.
+    #[error(
+        "{0}; git says whether runs in {RUNS} were made here: install git, or let it read this directory, as by `git config --global \
+         --add safe.directory`"
+    )]
+    Git(String),
     /// The run does not exist.
     #[error("unknown run `{id}`: not in {RUNS}; {hint}")]
     UnknownRun {
@@ -219,7 +226,7 @@ impl RunFolder {
             check_run_id(id)?;
             let run = Self { path: runs.join(id), id: id.to_owned() };
             // An empty directory is left by a run that could not start.
-            if run.is_run() {
+            if run.is_run()? {
                 return Err(StoreError::Exists(id.to_owned()));
             }
             make_runs(&runs)?;
@@ -248,15 +255,19 @@ impl RunFolder {
     pub fn check_new(root: &Path, id: &str) -> Result<(), StoreError> {
         check_run_id(id)?;
         let run = Self { path: runs_folder(root)?.join(id), id: id.to_owned() };
-        if run.is_run() { Err(StoreError::Exists(id.to_owned())) } else { Ok(()) }
+        if run.is_run()? { Err(StoreError::Exists(id.to_owned())) } else { Ok(()) }
     }
 
     /// Checks that a new run can have a directory. Creates nothing.
     pub fn check_place(root: &Path) -> Result<(), StoreError> {
         let runs = runs_folder(root)?;
-        let Some(nearest) = runs.ancestors().find(|folder| folder.exists()) else { return Ok(()) };
+        let found = runs.ancestors().map(|above| Ok((above, look::kind(above)?)));
+        let found = found.collect::<Result<Vec<_>, PathError>>()?;
+        let Some((nearest, kind)) = found.into_iter().find_map(|(above, kind)| Some((above, kind?))) else {
+            return Ok(());
+        };
         let can = nix::unistd::access(nearest, AccessFlags::W_OK | AccessFlags::X_OK);
-        let can = if nearest.is_dir() { can } else { Err(nix::Error::ENOTDIR) };
+        let can = if kind.is_dir() { can } else { Err(nix::Error::ENOTDIR) };
         can.map_err(|error| StoreError::NoPlace { path: nearest.to_path_buf(), source: error.into() })
     }
 
@@ -265,15 +276,15 @@ impl RunFolder {
         check_run_id(id)?;
         let runs = runs_folder(root)?;
         let path = runs.join(id);
-        if path.is_dir() {
-            if pkbllm::is_one(&path) {
+        if look::is_directory(&path)? {
+            if pkbllm::is_one(&path)? {
                 return Err(StoreError::Foreign(id.to_owned()));
             }
             return Ok(Self { id: id.to_owned(), path });
         }
-        let mut ids = sub_folders(&runs);
-        // What gates found is next to them.
-        ids.retain(|id| Self::at(&runs.join(id)).is_run());
+        let mut ids = sub_folders(&runs)?;
+        // What gates found is next to them, and a run that cannot be read is no help here.
+        ids.retain(|id| Self::at(&runs.join(id)).is_run().unwrap_or(false));
         let known: Vec<&str> = ids.iter().rev().take(10).map(String::as_str).collect();
         let hint = if known.is_empty() { "no runs found".to_owned() } else { suggest(id, &known) };
         Err(StoreError::UnknownRun { id: id.to_owned(), hint })
@@ -316,14 +327,14 @@ impl RunFolder {
     /// Adds the other run's copy of the skills of a commit, or of the working tree, if it has one.
     pub fn add_snapshot(&self, other: &RunFolder, commit: Option<&str>) -> Result<(), StoreError> {
         let from = other.snapshot(commit);
-        if from.is_dir() { staging::copy_tree(&from, &self.snapshot(commit)) } else { Ok(()) }
+        if look::is_directory(&from)? { staging::copy_tree(&from, &self.snapshot(commit)) } else { Ok(()) }
     }
 
     /// The runs of the shards of the run `id`, in order.
     pub fn shards(root: &Path, id: &str) -> Result<Vec<Self>, StoreError> {
         let runs = runs_folder(root)?;
         let mut shards = Vec::new();
-        for name in sub_folders(&runs) {
+        for name in sub_folders(&runs)? {
             if let Some((_, shard)) = Shard::of_run(&name).filter(|(run, _)| *run == id) {
                 shards.push((shard.of, shard.number, Self { path: runs.join(&name), id: name.clone() }));
             }
@@ -333,13 +344,13 @@ impl RunFolder {
     }
 
     /// The directories of all trials that have a `meta.json` or a grade, in order.
-    pub fn trials(&self) -> Vec<TrialFolder> {
-        trials_in(&self.path.join(WORK)).collect()
+    pub fn trials(&self) -> Result<Vec<TrialFolder>, StoreError> {
+        trials_in(&self.path.join(WORK), usize::MAX)
     }
 
     /// The first of them in a part of the run: `skill/id/mode`, the start of that, or nothing. The others are not looked for.
-    pub fn first_trial(&self, part: &str) -> Option<TrialFolder> {
-        trials_in(&self.path.join(WORK).join(part)).next()
+    pub fn first_trial(&self, part: &str) -> Result<Option<TrialFolder>, StoreError> {
+        Ok(trials_in(&self.path.join(WORK).join(part), 1)?.pop())
     }
 }
 
@@ -347,7 +358,7 @@ impl RunFolder {
 fn make_runs(runs: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(runs).at(runs)?;
     let rules = runs.join(".gitignore");
-    if rules.exists() { Ok(()) } else { write_whole(&rules, b"*\n") }
+    if look::exists(&rules)? { Ok(()) } else { write_whole(&rules, b"*\n") }
 }
 
 /// The name of the copy of the skills of a commit, or of the working tree. An agent may have written the `commit`.
@@ -373,21 +384,26 @@ fn trial_path(base: &Path, id: &TrialId) -> PathBuf {
     base.join(&id.skill).join(&id.case).join(&id.mode).join(id.number.to_string())
 }
 
-fn sub_folders(path: &Path) -> Vec<String> {
-    let entries = fs::read_dir(path).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
+/// The names of the directories in a directory, and of links to some.
+fn sub_folders(path: &Path) -> Result<Vec<String>, StoreError> {
+    let mut names = Vec::new();
+    for entry in look::entries(path)? {
+        let is_linked = || look::is_directory(entry.path());
+        if entry.file_type().is_dir() || entry.file_type().is_symlink() && is_linked()? {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
 }
 
 /// The depth of a trial in the directory of all trials: skill, case, mode, and the repeat's number.
 const DEPTH: usize = 4;
 
 /// All trials in a run, in a part of one, or among recordings. A trial's directory, where agents write, is not searched further.
-pub fn trials_below(path: &Path) -> Vec<TrialFolder> {
+pub fn trials_below(path: &Path) -> Result<Vec<TrialFolder>, StoreError> {
     let work = path.join(WORK);
-    let is_run = work.is_dir() && !path.join(META).exists();
-    trials_in(if is_run { &work } else { path }).collect()
+    let is_run = look::is_directory(&work)? && !look::exists(&path.join(META))?;
+    trials_in(if is_run { &work } else { path }, usize::MAX)
 }
 
 /// The trial in this directory.
@@ -400,25 +416,40 @@ pub fn kept_at(path: &Path, secret: &[u8]) -> TrialFolder {
     TrialFolder::kept(path.to_path_buf(), seal_key::SealKey::of(secret))
 }
 
-/// The trials at most [`DEPTH`] directories under `path`, in order. Links are not followed.
-fn trials_in(path: &Path) -> impl Iterator<Item = TrialFolder> {
-    let mut walk = walkdir::WalkDir::new(path).max_depth(DEPTH).sort_by_file_name().into_iter();
-    std::iter::from_fn(move || {
-        loop {
-            let Some(entry) = walk.next()?.ok().filter(|entry| entry.file_type().is_dir()) else { continue };
-            // Recordings that are being replaced.
-            if entry.file_name().as_encoded_bytes().starts_with(staging::NEW.as_bytes()) {
-                walk.skip_current_dir();
-                continue;
-            }
-            let has = |name| fs::symlink_metadata(entry.path().join(name)).is_ok_and(|found| found.is_file());
-            // A trial without its facts is not ignored: it is reported when they are read.
-            if has(META) || has(GRADE) || has(seal::DIGESTS) {
-                walk.skip_current_dir();
-                return Some(TrialFolder::found(entry.depth(), entry.into_path()));
-            }
+/// The first `most` trials at most [`DEPTH`] directories under `path`, in order. Links are not followed.
+fn trials_in(path: &Path, most: usize) -> Result<Vec<TrialFolder>, StoreError> {
+    // A link may lead to the directory of all trials, and not to one.
+    if look::own_kind(path)?.is_some_and(|kind| kind.is_dir()) && is_trial(path)? {
+        return Ok(vec![TrialFolder::found(0, path.to_path_buf())]);
+    }
+    let (mut trials, mut failed) = (Vec::new(), None);
+    let unread = Walk::new(path).max_depth(DEPTH).each(|entry| {
+        // Recordings that are being replaced.
+        if !entry.file_type().is_dir() || entry.file_name().as_encoded_bytes().starts_with(staging::NEW.as_bytes()) {
+            return Step::Over;
         }
-    })
+        match is_trial(entry.path()) {
+            Ok(false) => return if entry.depth() == DEPTH { Step::Over } else { Step::Into },
+            Ok(true) => trials.push(TrialFolder::found(entry.depth(), entry.path().to_path_buf())),
+            Err(error) => _ = failed.get_or_insert(error),
+        }
+        if failed.is_some() || trials.len() == most { Step::Stop } else { Step::Over }
+    });
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    unread.none()?;
+    Ok(trials)
+}
+
+/// Whether a directory is one of a trial. Without its facts, it is reported when they are read.
+fn is_trial(path: &Path) -> Result<bool, PathError> {
+    for name in [META, GRADE, seal::DIGESTS] {
+        if look::own_kind(&path.join(name))?.is_some_and(|kind| kind.is_file()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -439,7 +470,7 @@ pub fn place(root: &Path, folder: &Path) -> Option<TrialOwner> {
 }
 
 /// The names of the modes in which a case of the repository at `root` is recorded.
-pub fn recorded_modes(root: &Path, skill: &str, case: &str) -> Vec<String> {
+pub fn recorded_modes(root: &Path, skill: &str, case: &str) -> Result<Vec<String>, StoreError> {
     sub_folders(&root.join(RECORDINGS).join(skill).join(case))
 }
 

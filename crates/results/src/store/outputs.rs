@@ -6,10 +6,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
 use super::StoreError;
 use crate::files::at::{At, PathError};
-use crate::files::inside;
-use crate::files::rooted::RootedPath;
+use crate::files::rooted::{self, NEW, RootedPath};
+use crate::files::{inside, look};
 use crate::process::git;
 
 /// The name of standard output among output files.
@@ -45,7 +47,7 @@ pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()
         return Ok(out.and_then(|out| write(&mut fs::File::from(out))).at(path)?);
     }
     let place = behind_links(path)?;
-    if place.exists() && !place.is_file() {
+    if look::kind(&place)?.is_some_and(|kind| !kind.is_file()) {
         return Ok(fs::OpenOptions::new().write(true).open(&place).and_then(|mut file| write(&mut file)).at(path)?);
     }
     write_with(&place, write)
@@ -55,12 +57,8 @@ pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()
 pub fn write_folder<E: From<StoreError>>(path: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     check_new_folder(path)?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let made = || -> Result<_, StoreError> {
-        fs::create_dir_all(parent).at(parent)?;
-        let usual = fs::Permissions::from_mode(0o777);
-        Ok(tempfile::Builder::new().prefix(".new-").permissions(usual).tempdir_in(parent).at(parent)?)
-    };
-    let folder = made()?;
+    // Locked while this process lives.
+    let (folder, _lock) = new_folder(parent)?;
     fill(folder.path())?;
     fs::rename(folder.path(), path).at(path).map_err(StoreError::from)?;
     // It has no longer the name under which it would be removed.
@@ -68,10 +66,29 @@ pub fn write_folder<E: From<StoreError>>(path: &Path, fill: impl FnOnce(&Path) -
     Ok(())
 }
 
+/// Makes a directory for what gets its name when it is written, and removes those of killed processes.
+fn new_folder(parent: &Path) -> Result<(TempDir, File), StoreError> {
+    fs::create_dir_all(parent).at(parent)?;
+    // Another process must not remove the new directory before it is locked.
+    let gate = File::open(parent).at(parent)?;
+    gate.lock().at(parent)?;
+    for entry in look::usable_entries(parent) {
+        let is_new = entry.file_type().is_dir() && entry.file_name().as_encoded_bytes().starts_with(NEW.as_bytes());
+        if is_new && File::open(entry.path()).is_ok_and(|lock| lock.try_lock().is_ok()) {
+            rooted::remove(entry.path())?;
+        }
+    }
+    let usual = fs::Permissions::from_mode(0o777);
+    let folder = tempfile::Builder::new().prefix(NEW).permissions(usual).tempdir_in(parent).at(parent)?;
+    let lock = File::open(folder.path()).at(folder.path())?;
+    lock.lock().at(folder.path())?;
+    Ok((folder, lock))
+}
+
 /// Checks that [`write_folder`] can make this directory: nothing or an empty directory is there.
 pub fn check_new_folder(path: &Path) -> Result<(), StoreError> {
     behind_links(path)?;
-    match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
+    match look::names(path).map(|names| names.is_empty()) {
         Ok(true) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Ok(false) => Err(StoreError::NotEmpty(path.to_path_buf())),
@@ -83,13 +100,14 @@ pub fn check_new_folder(path: &Path) -> Result<(), StoreError> {
 /// another place of its repository only.
 fn behind_links(path: &Path) -> Result<PathBuf, StoreError> {
     let written = std::path::absolute(path).at(path)?;
-    if let Some(tree) = written.ancestors().skip(1).find(|folder| folder.join(".git").exists())
+    if let Some(tree) = written.ancestors().skip(1).find(|folder| look::is_usable(&folder.join(".git")))
         && let Err(error) = inside::place(tree, &written)
     {
-        let mut links = written.ancestors().take_while(|part| *part != tree).filter(|part| part.is_symlink());
+        let is_link = |part: &Path| look::own_kind(part).is_ok_and(|kind| kind.is_some_and(|kind| kind.is_symlink()));
+        let mut links = written.ancestors().take_while(|part| *part != tree).filter(|part| is_link(part));
         let is_tracked = |part: &Path| {
             let part = part.strip_prefix(tree).unwrap_or(part);
-            git::tracked(tree, part).is_ok_and(|found| !found.is_empty())
+            git::tracked(tree, part).map_or(true, |found| found.is_some_and(|found| !found.is_empty()))
         };
         if links.any(is_tracked) {
             return Ok(Err(error).at(path)?);
@@ -106,7 +124,8 @@ fn behind_links(path: &Path) -> Result<PathBuf, StoreError> {
 /// Checks, before hours of work, that [`write_out`] can write to this path. Leaves no file.
 pub fn check_out(path: &Path) -> Result<(), StoreError> {
     let place = behind_links(path)?;
-    if place.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+    let kind = look::kind(&place)?;
+    if kind.is_some_and(|kind| kind.is_dir()) || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return Ok(Err(io::ErrorKind::IsADirectory.into()).at(path)?);
     }
     // A name may be too long, or lead through a file.
@@ -114,11 +133,11 @@ pub fn check_out(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(Err(error).at(path)?),
         _ => {}
     }
-    if path == Path::new(STDOUT) || place.exists() && !place.is_file() {
+    if path == Path::new(STDOUT) || kind.is_some_and(|kind| !kind.is_file()) {
         return Ok(());
     }
     // Missing directories are created with the file.
-    let mut folders = place.ancestors().skip(1).filter(|folder| folder.exists());
+    let mut folders = place.ancestors().skip(1).filter(|folder| look::is_usable(folder));
     Ok(tempfile::tempfile_in(folders.next().unwrap_or(Path::new("."))).map(drop).at(path)?)
 }
 

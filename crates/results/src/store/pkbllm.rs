@@ -2,6 +2,7 @@
 //! in it.
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,9 +10,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{FINAL, GRADE, JUDGMENT, META, RUN, SNAPSHOT, WORK, sub_folders};
+use super::{FINAL, GRADE, JUDGMENT, META, RUN, SNAPSHOT, StoreError, WORK, sub_folders};
 use crate::files::beneath::{self, WalkControl};
 use crate::files::bounded;
+use crate::files::look;
 use crate::profile::{self, Profile};
 use crate::text::redact::strings;
 
@@ -116,7 +118,8 @@ struct PkbllmProgressLine {
 impl PkbllmRun {
     /// Reads the run in `folder`. An error names the file, and the line if known.
     pub fn read(folder: &Path) -> Result<Self, String> {
-        if !folder.join(WORK).is_dir() {
+        let failed = |error: &dyn Display| error.to_string();
+        if !look::is_directory(&folder.join(WORK)).map_err(|error| failed(&error))? {
             return Err(format!(
                 "{}: no directory `{WORK}`, as in `artifacts/skill-evals/<run-id>` of pkbllm's runner",
                 folder.display()
@@ -124,8 +127,8 @@ impl PkbllmRun {
         }
         let ended = ended(folder)?;
         let mut run = Self { folder: folder.to_path_buf(), trials: Vec::new(), cut_short: Vec::new() };
-        for skill in sub_folders(&folder.join(WORK)) {
-            for case in sub_folders(&folder.join(WORK).join(&skill)) {
+        for skill in sub_folders(&folder.join(WORK)).map_err(|error| failed(&error))? {
+            for case in sub_folders(&folder.join(WORK).join(&skill)).map_err(|error| failed(&error))? {
                 let at: PathBuf = [WORK, &skill, &case].iter().collect();
                 match run.trial(&at, &ended)? {
                     Some(trial) => run.trials.push(trial),
@@ -221,8 +224,9 @@ impl PkbllmRun {
     }
 
     /// The skills that its agents got, if stored.
-    pub fn skills(&self) -> Option<PathBuf> {
-        Some(self.folder.join(SNAPSHOT)).filter(|folder| folder.is_dir())
+    pub fn skills(&self) -> Result<Option<PathBuf>, String> {
+        let skills = self.folder.join(SNAPSHOT);
+        Ok(look::is_directory(&skills).map_err(|error| error.to_string())?.then_some(skills))
     }
 
     fn text(&self, path: &Path) -> Result<Option<String>, String> {
@@ -236,13 +240,20 @@ impl PkbllmRun {
 }
 
 /// Whether the directory is a run of pkbllm's runner: its cases have their facts where ours have modes.
-pub(super) fn is_one(folder: &Path) -> bool {
+pub(super) fn is_one(folder: &Path) -> Result<bool, StoreError> {
     let work = folder.join(WORK);
-    !folder.join(RUN).exists()
-        && sub_folders(&work).iter().any(|skill| {
-            let skill = work.join(skill);
-            sub_folders(&skill).iter().any(|case| skill.join(case).join(META).is_file())
-        })
+    if look::exists(&folder.join(RUN))? {
+        return Ok(false);
+    }
+    for skill in sub_folders(&work)? {
+        let skill = work.join(skill);
+        for case in sub_folders(&skill)? {
+            if look::is_file(&skill.join(case).join(META))? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// When cases ended, by the progress file, which is optional.

@@ -13,14 +13,15 @@ pub fn recording_in(recordings: &Path, id: &TrialId) -> TrialFolder {
 }
 
 /// Whether any repeat of the case and mode of `id` is recorded.
-pub fn is_recorded(root: &Path, id: &TrialId) -> bool {
-    trial_path(&root.join(RECORDINGS), id).parent().is_some_and(|mode| !sub_folders(mode).is_empty())
+pub fn is_recorded(root: &Path, id: &TrialId) -> Result<bool, StoreError> {
+    let first = trial_path(&root.join(RECORDINGS), id);
+    Ok(!sub_folders(first.parent().unwrap_or(&first))?.is_empty())
 }
 
 /// The damaged recordings of the repository at `root`, with the problem of each.
-pub fn damaged_recordings(root: &Path) -> Vec<(TrialFolder, Diagnostic)> {
+pub fn damaged_recordings(root: &Path) -> Result<Vec<(TrialFolder, Diagnostic)>, StoreError> {
     let mut damaged = Vec::new();
-    for recording in trials_below(&root.join(RECORDINGS)) {
+    for recording in trials_below(&root.join(RECORDINGS))? {
         let (path, why) = match recording.meta() {
             Ok(_) => continue,
             Err(StoreError::Damaged { path, why }) => (path, why),
@@ -30,7 +31,7 @@ pub fn damaged_recordings(root: &Path) -> Vec<(TrialFolder, Diagnostic)> {
         let problem = Diagnostic::new(Code::DamagedRecording, place, why);
         damaged.push((recording, problem.help("record it again with `skill-evals run --record`")));
     }
-    damaged
+    Ok(damaged)
 }
 
 /// Looks up the recordings of a repository. Cases come skill by skill, so one skill is remembered.
@@ -48,10 +49,10 @@ impl Recordings {
     }
 
     /// The names of the modes in which a case is recorded, sorted.
-    pub fn modes(&mut self, skill: &str, case: &str) -> Vec<String> {
+    pub fn modes(&mut self, skill: &str, case: &str) -> Result<Vec<String>, StoreError> {
         if self.last.0 != skill {
-            self.last = (skill.to_owned(), sub_folders(&self.folder.join(skill)).into_iter().collect());
+            self.last = (skill.to_owned(), sub_folders(&self.folder.join(skill))?.into_iter().collect());
         }
-        if self.last.1.contains(case) { sub_folders(&self.folder.join(skill).join(case)) } else { Vec::new() }
+        if self.last.1.contains(case) { sub_folders(&self.folder.join(skill).join(case)) } else { Ok(Vec::new()) }
     }
 }

@@ -17,7 +17,7 @@ use super::{
 };
 use super::{pkbllm, progress_line};
 use crate::files::at::PathError;
-use crate::files::rooted;
+use crate::files::{look, rooted};
 use crate::text::lines::{self, TraceLine};
 use crate::trial::current::{CurrentTrials, Runner};
 use crate::trial::evidence::digest;
@@ -102,18 +102,19 @@ impl RunFolder {
         lock.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
-    pub fn is_run(&self) -> bool {
-        [RUN, PROGRESS].into_iter().any(|name| self.path.join(name).is_file())
+    pub fn is_run(&self) -> Result<bool, StoreError> {
+        Ok(look::is_file(&self.path.join(RUN))? || look::is_file(&self.path.join(PROGRESS))?)
     }
 
     /// Whether it says what it is to do, as every run but a part of one does.
     pub fn has_record(&self) -> bool {
-        self.path.join(RUN).is_file()
+        look::is_usable_file(&self.path.join(RUN))
     }
 
     /// Whether it has what is left of a run. A run that could not start leaves an empty directory, and one may be starting.
-    fn is_rest(&self) -> bool {
-        [PLAN, SUMMARY, WORK].into_iter().any(|name| self.path.join(name).exists()) && !self.is_live()
+    fn is_rest(&self) -> Result<bool, StoreError> {
+        let has = |name| look::exists(&self.path.join(name));
+        Ok((has(PLAN)? || has(SUMMARY)? || has(WORK)?) && !self.is_live())
     }
 
     /// Adds the trials that are not in the run's plan yet. Returns how many the plan has then.
@@ -215,7 +216,7 @@ impl RunFolder {
     }
 
     pub fn is_stopping(&self) -> bool {
-        self.path.join(STOPPING).exists()
+        look::is_usable(&self.path.join(STOPPING))
     }
 
     /// Writes how and why the run ended, if it has a record.
@@ -347,8 +348,8 @@ impl RunFolder {
     }
 
     /// Whether the run has a summary, which is written at its end.
-    pub fn has_summary(&self) -> bool {
-        self.path.join(SUMMARY).is_file()
+    pub fn has_summary(&self) -> Result<bool, StoreError> {
+        Ok(look::is_file(&self.path.join(SUMMARY))?)
     }
 
     pub fn summary(&self) -> Result<Value, StoreError> {
@@ -366,7 +367,7 @@ impl RunFolder {
 
     /// Checks that the record of the run is there, which says how many trials it planned, unless this is only a part of a run.
     pub fn check_record(&self) -> Result<(), StoreError> {
-        if !self.is_run() || self.has_record() { Ok(()) } else { Err(self.half(&format!("it has no {RUN}"))) }
+        if !self.is_run()? || self.has_record() { Ok(()) } else { Err(self.half(&format!("it has no {RUN}"))) }
     }
 
     /// The error of a run of which only a part is there.
@@ -417,17 +418,24 @@ pub fn runs(root: &Path) -> Result<Vec<RunFolder>, StoreError> {
 
 /// The latest run, if there is one. One of which only a part is there is an error: no other is the latest.
 pub fn latest(root: &Path) -> Result<Option<RunFolder>, StoreError> {
-    match runs_like(root, |run| run.is_run() || run.is_rest())?.into_iter().next() {
-        Some(run) if !run.is_run() => Err(run.half(&format!("it has neither {RUN} nor {PROGRESS}"))),
+    match runs_like(root, |run| Ok(run.is_run()? || run.is_rest()?))?.into_iter().next() {
+        Some(run) if !run.is_run()? => Err(run.half(&format!("it has neither {RUN} nor {PROGRESS}"))),
         latest => Ok(latest),
     }
 }
 
-fn runs_like(root: &Path, is_wanted: impl Fn(&RunFolder) -> bool) -> Result<Vec<RunFolder>, StoreError> {
+fn runs_like(
+    root: &Path,
+    is_wanted: impl Fn(&RunFolder) -> Result<bool, StoreError>,
+) -> Result<Vec<RunFolder>, StoreError> {
     let folder = runs_folder(root)?;
-    let ids = sub_folders(&folder).into_iter().filter(|id| super::check_run_id(id).is_ok());
-    let mut runs: Vec<RunFolder> = ids.map(|id| RunFolder { path: folder.join(&id), id }).collect();
-    runs.retain(|run| is_wanted(run) && !pkbllm::is_one(&run.path));
+    let mut runs = Vec::new();
+    for id in sub_folders(&folder)?.into_iter().filter(|id| super::check_run_id(id).is_ok()) {
+        let run = RunFolder { path: folder.join(&id), id };
+        if is_wanted(&run)? && !pkbllm::is_one(&run.path)? {
+            runs.push(run);
+        }
+    }
     runs.sort_by_cached_key(|run| std::cmp::Reverse((run.changed(), run.id.clone())));
     Ok(runs)
 }
@@ -435,7 +443,7 @@ fn runs_like(root: &Path, is_wanted: impl Fn(&RunFolder) -> bool) -> Result<Vec<
 /// Removes what an interrupted [`RunFolder::remove`] left.
 pub fn remove_left_over(root: &Path) -> Result<(), StoreError> {
     let folder = runs_folder(root)?;
-    for name in sub_folders(&folder).into_iter().filter(|name| name.starts_with(REMOVED)) {
+    for name in sub_folders(&folder)?.into_iter().filter(|name| name.starts_with(REMOVED)) {
         rooted::remove(&folder.join(name))?;
     }
     Ok(())

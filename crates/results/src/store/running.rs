@@ -13,7 +13,7 @@ use super::kept::{KeptAs, KeptTrial, KeptTrials, age, time};
 use super::run_files::{append, as_lines, read_lines};
 use super::seal_key::SealKey;
 use super::{At, StoreError, TrialFolder, make_runs, sub_folders};
-use crate::files::rooted;
+use crate::files::{look, rooted};
 use crate::trial::evidence::digest;
 
 const COMPARISONS: &str = "comparisons";
@@ -86,7 +86,7 @@ impl KeptTrials {
             make_runs(runs)?;
         }
         let lock = lock(&of_key, waits)?;
-        let mut measurement = latest(&of_key).unwrap_or(1);
+        let mut measurement = latest(&of_key)?.unwrap_or(1);
         let mut pairs = self.pairs(key, measurement)?;
         let is_old = |first: &KeptPair| age(&first.began).is_none_or(|age| age > self.max_age);
         if pairs.first().is_some_and(is_old) {
@@ -102,10 +102,10 @@ impl KeptTrials {
     /// How many trials of the comparison of these contents are here and would be used.
     pub fn measured(&self, key: &str) -> usize {
         let of_key = self.folder.join(COMPARISONS).join(key);
-        let Some(measurement) = latest(&of_key) else { return 0 };
+        let Ok(Some(measurement)) = latest(&of_key) else { return 0 };
         let pairs = self.pairs(key, measurement).unwrap_or_default();
         let is_young = pairs.first().is_some_and(|first| age(&first.began).is_some_and(|age| age <= self.max_age));
-        let trials = sub_folders(&of_key.join(measurement.to_string()));
+        let trials = self.names_in(&of_key.join(measurement.to_string()));
         if is_young { trials.iter().filter(|name| !name.starts_with('.')).count() } else { 0 }
     }
 
@@ -124,7 +124,7 @@ impl KeptTrials {
     /// The trial of a pair, if it was kept.
     pub fn trial_of(&self, comparison: &RunningComparison, pair: &KeptPair, side: PairSide) -> Option<KeptTrial> {
         let path = comparison.trial(pair, side);
-        path.exists().then(|| self.read(path, &comparison.key_of(pair, side))).flatten()
+        look::exists(&path).unwrap_or(true).then(|| self.read(path, &comparison.key_of(pair, side))).flatten()
     }
 
     /// Keeps the trial of a pair, in the place of one that cannot be used. Does nothing if it is kept already.
@@ -170,8 +170,8 @@ fn seal(seal_key: &SealKey, key: &str, measurement: u32, pair: &KeptPair) -> Str
 }
 
 /// The latest measurement in the directory of a comparison.
-fn latest(of_key: &Path) -> Option<u32> {
-    sub_folders(of_key).iter().filter_map(|name| name.parse().ok()).max()
+fn latest(of_key: &Path) -> Result<Option<u32>, StoreError> {
+    Ok(sub_folders(of_key)?.iter().filter_map(|name| name.parse().ok()).max())
 }
 
 fn lock(of_key: &Path, waits: &mut dyn FnMut()) -> Result<File, StoreError> {
@@ -197,19 +197,19 @@ fn lock(of_key: &Path, waits: &mut dyn FnMut()) -> Result<File, StoreError> {
 }
 
 /// The measurements of comparisons that no process has, and when each began. Those without a pair are as old as can be.
-pub(super) fn idle(kept: &Path) -> Vec<(Option<Timestamp>, PathBuf)> {
+pub(super) fn idle(kept: &Path) -> Result<Vec<(Option<Timestamp>, PathBuf)>, StoreError> {
     let mut found = Vec::new();
-    for of_key in sub_folders(&kept.join(COMPARISONS)).into_iter().map(|key| kept.join(COMPARISONS).join(key)) {
+    for of_key in sub_folders(&kept.join(COMPARISONS))?.into_iter().map(|key| kept.join(COMPARISONS).join(key)) {
         let Ok(lock) = File::open(of_key.join(LOCK)) else { continue };
         if lock.try_lock().is_err() {
             continue;
         }
-        for measurement in sub_folders(&of_key) {
+        for measurement in sub_folders(&of_key)? {
             let folder = of_key.join(measurement);
             let first =
                 read_lines::<PairLine>(&folder.join(PAIRS)).ok().and_then(|lines| Some(lines.into_iter().next()?.pair));
             found.push((first.and_then(|pair| time(&pair.began)), folder));
         }
     }
-    found
+    Ok(found)
 }

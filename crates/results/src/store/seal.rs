@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use walkdir::{DirEntry, WalkDir};
 
 use super::seal_key::SealKey;
 use super::{At, GRADE, JUDGMENT, StoreError, read_json, sub_folders, write_json};
 use crate::files::bounded;
+use crate::files::look::{self, Entry, Step, Walk};
 use crate::trial::evidence::digest;
 
 /// The file with the digests, in a recording's directory.
@@ -101,7 +101,7 @@ pub(super) fn verify_graded(folder: &Path) -> Result<(), StoreError> {
 /// The digests of what is in `folder`, a trial or a recording, which is useless without.
 fn read(folder: &Path, what: &str, remedy: &str) -> Result<SealedDigests, StoreError> {
     let path = folder.join(DIGESTS);
-    if !path.exists() {
+    if !look::exists(&path)? {
         return damaged(
             path,
             format!("it is missing, and without it nothing shows that the {what} is whole; {remedy}"),
@@ -127,7 +127,7 @@ pub(super) fn verify(folder: &Path, key: Option<&SealKey>) -> Result<(), StoreEr
         };
     }
     let wanted: BTreeSet<String> = (1..=digests.repeats).map(|number| number.to_string()).collect();
-    if let Some(beside) = repeats_beside(folder).filter(|beside| *beside != wanted) {
+    if let Some(beside) = repeats_beside(folder)?.filter(|beside| *beside != wanted) {
         let here = beside.into_iter().collect::<Vec<_>>().join(", ");
         let why = format!("repeats 1 to {} were recorded together, and {here} are here; {REMEDY}", digests.repeats);
         return damaged(folder.parent().unwrap_or(folder).to_path_buf(), why);
@@ -168,19 +168,31 @@ fn has_other_line_ends(path: &Path, recorded: &str) -> bool {
 }
 
 /// The repeats next to the recording in `folder`, including itself; `None` if it is not in a directory of repeats.
-fn repeats_beside(folder: &Path) -> Option<BTreeSet<String>> {
-    folder.file_name()?.to_string_lossy().parse::<u32>().ok()?;
-    let names = sub_folders(folder.parent()?).into_iter();
-    Some(names.filter(|name| name.parse::<u32>().is_ok()).collect())
+fn repeats_beside(folder: &Path) -> Result<Option<BTreeSet<String>>, StoreError> {
+    let is_number = |name: &str| name.parse::<u32>().is_ok();
+    let (Some(name), Some(parent)) = (folder.file_name(), folder.parent()) else { return Ok(None) };
+    if !is_number(&name.to_string_lossy()) {
+        return Ok(None);
+    }
+    Ok(Some(sub_folders(parent)?.into_iter().filter(|name| is_number(name)).collect()))
 }
 
 /// The digests of all files in `folder`, by path. Trials have regular files only.
 fn files(folder: &Path) -> Result<BTreeMap<String, String>, StoreError> {
     let mut files = BTreeMap::new();
     // Hidden files come from other tools.
-    let ours = |entry: &DirEntry| entry.depth() != 1 || !entry.file_name().to_string_lossy().starts_with('.');
-    for entry in WalkDir::new(folder).into_iter().filter_entry(ours) {
-        let entry = entry.map_err(std::io::Error::from).at(folder)?;
+    let ours = |entry: &Entry| entry.depth() != 1 || !entry.file_name().to_string_lossy().starts_with('.');
+    let mut entries = Vec::new();
+    let unread = Walk::new(folder).each(|entry| {
+        if ours(entry) {
+            entries.push(entry.clone());
+            Step::Into
+        } else {
+            Step::Over
+        }
+    });
+    unread.none()?;
+    for entry in entries {
         let name = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
         if entry.file_type().is_file() && name != DIGESTS {
             files.insert(name, digest_of(entry.path()).at(entry.path())?);

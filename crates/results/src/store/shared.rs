@@ -39,7 +39,7 @@ impl RunFolder {
         } else {
             let key: String = key.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
             let ending = format!("-{key}");
-            let id = sub_folders(&runs).into_iter().find(|id| id.ends_with(&ending)).unwrap_or_else(|| {
+            let id = sub_folders(&runs)?.into_iter().find(|id| id.ends_with(&ending)).unwrap_or_else(|| {
                 let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
                 format!("{stamp}{ending}")
             });

@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
 use super::{At, RECORDINGS, RunFolder, StoreError, make_runs, runs_folder, sub_folders, trial_path};
+use crate::files::at::PathError;
 use crate::files::inside;
+use crate::files::look::{self, Walk};
 use crate::files::rooted::{self, RootedPath};
 use crate::trial::id::TrialId;
 
@@ -36,7 +36,7 @@ impl Staging {
         let recordings = inside::real(root, Path::new(RECORDINGS)).at(&root.join(RECORDINGS))?;
         fs::create_dir_all(&recordings).at(&recordings)?;
         let attributes = recordings.join(ATTRIBUTES);
-        if !attributes.exists() {
+        if !look::exists(&attributes)? {
             super::write_whole(
                 &attributes,
                 b"# Recordings are compared byte for byte: git must not change their line ends.\n* -text\n",
@@ -58,7 +58,7 @@ impl Staging {
         // Another process must not remove this directory before it is locked.
         let gate = File::open(&base).at(&base)?;
         gate.lock().at(&base)?;
-        for name in sub_folders(&base).into_iter().filter(|name| name.starts_with(NEW)) {
+        for name in sub_folders(&base)?.into_iter().filter(|name| name.starts_with(NEW)) {
             remove_left_over(&base, &base.join(name), depth)?;
         }
         let folder = tempfile::Builder::new().prefix(NEW).tempdir_in(&base).at(&base)?;
@@ -90,24 +90,36 @@ impl Staging {
         let base = RootedPath::open(&self.base).at(&self.base)?;
         let staged = base.join(self.path().file_name().unwrap_or_default());
         let (new, place) = (staged.join(name), base.join(name));
-        // The old one is moved before it is removed, so it is never incomplete.
-        let old = staged.join(OLD).join(name);
         let above = name.parent().unwrap_or(Path::new(""));
         base.join(above).create_dir_all()?;
-        staged.join(OLD).join(above).create_dir_all()?;
-        match place.rename(&old) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(place.error(error).into()),
-            _ => {}
-        }
-        new.rename(&place).map_err(|error| place.error(error))?;
+        let put = match new.exchange(&place) {
+            // What is old is removed with the staging directory.
+            Ok(()) => Ok(()),
+            Err(error) if look::is_absent(&error) => new.rename(&place),
+            Err(error) if rooted::cannot_exchange(&error) => {
+                let old = staged.join(OLD).join(name);
+                staged.join(OLD).join(above).create_dir_all()?;
+                put_aside(&place, &old).and_then(|()| {
+                    // If this process is killed here, the next one moves it back.
+                    new.rename(&place).inspect_err(|_| _ = old.rename(&place))
+                })
+            }
+            Err(error) => Err(error),
+        };
+        put.map_err(|error| place.error(error))?;
         Ok(self.base.join(name))
     }
 }
 
+/// Moves what is old, if there is anything, to where it is removed.
+fn put_aside(place: &RootedPath, old: &RootedPath) -> io::Result<()> {
+    look::unless_absent(place.rename(old)).map(drop)
+}
+
 /// Removes a directory whose process is gone, and moves what was old back. Ignores a link.
 fn remove_left_over(base: &Path, folder: &Path, depth: usize) -> Result<(), StoreError> {
-    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    if !is_folder(folder) {
+    let is_folder = |path: &Path| Ok::<_, PathError>(look::own_kind(path)?.is_some_and(|kind| kind.is_dir()));
+    if !is_folder(folder)? {
         return Ok(());
     }
     let Ok(lock) = File::open(folder) else { return Ok(()) };
@@ -115,10 +127,10 @@ fn remove_left_over(base: &Path, folder: &Path, depth: usize) -> Result<(), Stor
         return Ok(());
     }
     let old = folder.join(OLD);
-    let aside = WalkDir::new(&old).min_depth(depth).max_depth(depth).into_iter().flatten();
-    for entry in aside.filter(|_| is_folder(&old)) {
+    let aside = if is_folder(&old)? { Walk::new(&old).max_depth(depth).all()? } else { Vec::new() };
+    for entry in aside.iter().filter(|entry| entry.depth() == depth) {
         let place = base.join(entry.path().strip_prefix(&old).unwrap_or(entry.path()));
-        if !place.exists() {
+        if !look::exists(&place)? {
             fs::rename(entry.path(), &place).at(&place)?;
         }
     }
@@ -129,8 +141,7 @@ fn remove_left_over(base: &Path, folder: &Path, depth: usize) -> Result<(), Stor
 pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(to).at(to)?;
     let (source, copy) = (RootedPath::open(from).at(from)?, RootedPath::open(to).at(to)?);
-    for entry in WalkDir::new(from).min_depth(1) {
-        let entry = entry.map_err(io::Error::from).at(from)?;
+    for entry in Walk::new(from).all()? {
         let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
         let place = copy.join(path);
         if entry.file_type().is_dir() {

@@ -10,8 +10,8 @@ use super::{
     check_format, read_json, seal, snapshot_name, write_json, write_whole,
 };
 use crate::files::beneath::{self, WalkControl, WalkedFile};
-use crate::files::bounded;
 use crate::files::rooted::{self, RootedPath};
+use crate::files::{bounded, look};
 use crate::grade::rubric::{JUDGMENT_FORMAT, Judgment};
 use crate::text::name::{check_case_id, check_id};
 use crate::trace::spoken;
@@ -61,9 +61,8 @@ impl TrialFolder {
     }
 
     /// Whether a trial is stored here. A recording without its facts exists, but cannot be read.
-    pub fn exists(&self) -> bool {
-        self.path.join(META).is_file()
-            || (self.is_recording() && fs::read_dir(&self.path).is_ok_and(|mut entries| entries.next().is_some()))
+    pub fn exists(&self) -> Result<bool, StoreError> {
+        Ok(look::is_file(&self.path.join(META))? || (self.is_recording() && !look::entries(&self.path)?.is_empty()))
     }
 
     /// Whether it is a recording: it is not among the trials of a run.
@@ -72,8 +71,8 @@ impl TrialFolder {
         path.ancestors().nth(DEPTH).and_then(Path::file_name).is_none_or(|name| name != WORK)
     }
 
-    pub fn has_grade(&self) -> bool {
-        self.path.join(GRADE).is_file()
+    pub fn has_grade(&self) -> Result<bool, StoreError> {
+        Ok(look::is_file(&self.path.join(GRADE))?)
     }
 
     /// The digest of its grade, if it has one.
@@ -103,10 +102,11 @@ impl TrialFolder {
     }
 
     /// The copy of the skills, of a commit or of the working tree, that the trial's run gave to its agents, if there is one.
-    pub fn snapshot(&self, commit: Option<&str>) -> Option<PathBuf> {
+    pub fn snapshot(&self, commit: Option<&str>) -> Result<Option<PathBuf>, StoreError> {
         // In the run: work, skill, case, mode, number.
-        let snapshot = self.path.ancestors().nth(5)?.join(snapshot_name(commit));
-        snapshot.is_dir().then_some(snapshot)
+        let Some(run) = self.path.ancestors().nth(5) else { return Ok(None) };
+        let snapshot = run.join(snapshot_name(commit));
+        Ok(look::is_directory(&snapshot)?.then_some(snapshot))
     }
 
     /// The agent's event stream.
@@ -140,6 +140,7 @@ impl TrialFolder {
             // An agent that wrote nothing has no workspace.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
+            Ok(false) if taken.is_ok() => Err(io::Error::other("not all of it can be read")),
             Ok(_) => taken,
         }
     }
@@ -159,7 +160,7 @@ impl TrialFolder {
         let text = as_json(grade).at(&path)?;
         if !self.is_recording() {
             // Without the old grade: a process that is killed here leaves a trial that is not finished, and none that is damaged.
-            if self.has_grade() {
+            if self.has_grade()? {
                 fs::remove_file(&path).at(&path)?;
             }
             seal::seal_graded(&self.path, &text)?;
@@ -207,7 +208,7 @@ impl TrialFolder {
         if self.is_recording() {
             self.check_links()?;
             seal::verify(&self.path, self.key.as_ref())?;
-        } else if self.has_grade() {
+        } else if self.has_grade()? {
             seal::verify_graded(&self.path)?;
         }
         let path = self.path.join(META);
@@ -224,7 +225,7 @@ impl TrialFolder {
         let inner: PathBuf = self.names().iter().collect();
         let Some(all) = self.path.ancestors().nth(self.named) else { return Ok(()) };
         let is_reached = RootedPath::open(all).is_ok_and(|all| all.join(inner).is_dir());
-        if is_reached || !self.path.is_dir() {
+        if is_reached || !look::is_directory(&self.path)? {
             return Ok(());
         }
         let why = "it is behind a symbolic link, which is not followed".to_owned();
@@ -257,7 +258,7 @@ impl TrialFolder {
     /// The judgment, if there is one.
     pub fn judgment(&self) -> Result<Option<Judgment>, StoreError> {
         let path = self.path.join(JUDGMENT);
-        if !path.exists() {
+        if !look::exists(&path)? {
             return Ok(None);
         }
         let judgment: Judgment = read_json(&path)?;

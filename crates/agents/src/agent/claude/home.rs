@@ -10,6 +10,7 @@ use crate::agent::files::{read_if_exists, read_jsonc, write_private};
 use crate::agent::secrets::{secrets_in, secrets_in_file, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{copy_login, users_path, variable};
+use crate::files::look;
 use crate::files::rooted::RootedPath;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
@@ -99,7 +100,7 @@ pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<ClaudeUserCon
     secrets.extend(copy_login(AgentKind::ClaudeCli, ".claude/.credentials.json", trial_env)?);
     let mut env = BTreeMap::new();
     for (provider, name, file) in PROVIDER_FILES {
-        let path = home.as_ref().map(|home| home.join(file)).filter(|path| path.is_file());
+        let path = home.as_ref().map(|home| home.join(file)).filter(|path| look::is_usable_file(path));
         if let (Some(_), None, Some(path)) = (variable(provider), variable(name), path) {
             env.insert(name.into(), path.into());
         }
@@ -117,7 +118,7 @@ pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<ClaudeUserCon
 
 /// The user's MCP servers, for every project.
 fn users_servers() -> Result<Value, Trouble> {
-    let path = Some(users_file(STATE)).filter(|path| path.exists());
+    let path = Some(users_file(STATE)).filter(|path| look::is_usable(path));
     let mut state = read_jsonc(&path.unwrap_or_else(|| users_path(AgentKind::ClaudeCli, STATE)))?;
     Ok(state.remove(SERVERS).unwrap_or_else(|| json!({})))
 }
@@ -166,7 +167,7 @@ impl ClaudeUserConfig {
             _ => helper.to_owned(),
         };
         let program = helper.split_whitespace().next().map(PathBuf::from);
-        self.key_helper = program.filter(|program| program.is_absolute() && program.exists());
+        self.key_helper = program.filter(|program| program.is_absolute() && look::is_usable(program));
         let path = directory.join("login.json");
         write_private(&path, json!({ KEY_HELPER: helper }).to_string().as_bytes())?;
         self.settings = Some(path);

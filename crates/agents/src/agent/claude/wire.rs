@@ -14,9 +14,10 @@ use serde_json::value::RawValue;
 use crate::agent::lenient::Lenient;
 use crate::agent::refusal::Refusal;
 use crate::text::cut::bytes;
+use crate::text::redact::Masked;
 use crate::trace::exposure::MAX_ANSWER;
 use crate::trace::trouble::Trouble;
-use crate::trace::{OpenCall, Usage, cut};
+use crate::trace::{OpenCall, Usage};
 
 /// The name in place of a model's, in messages that no model wrote.
 pub(super) const SYNTHETIC: &str = "<synthetic>";
@@ -137,7 +138,7 @@ impl Block {
         if input.len() > MAX_STORED_INPUT {
             fields.command.0.iter_mut().for_each(|command| shorten(command, MAX_STORED_INPUT));
             shorten(&mut input, MAX_STORED_INPUT);
-            input = cut(input);
+            input = Masked::stored(input).cut();
         }
         let (id, tool) = (self.id.unwrap_or_default(), self.name.unwrap_or_default());
         OpenCall { by: by.to_owned(), id, tool, input, waits_for_agents: false, more: fields }

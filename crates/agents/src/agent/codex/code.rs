@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::wire::McpCall;
 use crate::agent::recorder::TraceRecorder;
-use crate::trace::{Step, cut, excerpt};
+use crate::text::redact::Masked;
+use crate::trace::{Step, excerpt};
 
 /// The tool with which a model runs its own code.
 pub(super) const CODE: &str = "functions__exec";
@@ -85,7 +86,7 @@ impl CodeCalls {
         recorder.shown(call, evidence, text, true);
         recorder.trace.at = None;
         if let Some(Step::Tool { output, .. }) = recorder.trace.steps.get_mut(*step) {
-            *output = cut(format!("{output}\n{text}"));
+            *output = Masked::stored(format!("{output}\n{text}")).cut();
         }
     }
 

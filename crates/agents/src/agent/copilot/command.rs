@@ -9,6 +9,7 @@ use crate::agent::arguments::{mcp_file, model_and_settings, session_and_prompt, 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
 use crate::agent::user_home::{add_instructions, variable};
+use crate::files::look;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -54,5 +55,5 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
 /// Where the user's Copilot has unpacked itself. Without it, each trial unpacks 235 MB.
 fn packages() -> Option<PathBuf> {
     let path = variable(PACKAGES).or_else(|| Some(variable("HOME")?.join(".cache/copilot")))?;
-    path.join("pkg").is_dir().then_some(path)
+    look::is_usable_directory(&path.join("pkg")).then_some(path)
 }

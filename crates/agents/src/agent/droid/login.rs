@@ -6,6 +6,7 @@ use crate::agent::files::read_jsonc;
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::user_home::{users_path, variable};
+use crate::files::look;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::trace::trouble::Trouble;
@@ -39,7 +40,7 @@ pub(super) fn variables(secrets: &[String]) -> Vec<String> {
 
 /// Whether the user has a login at Factory.
 pub(super) fn is_logged_in() -> bool {
-    variable(KEY).is_some() || LOGIN_FILES.iter().all(|path| users_path(AgentKind::Droid, path).is_file())
+    variable(KEY).is_some() || LOGIN_FILES.iter().all(|path| look::is_usable_file(&users_path(AgentKind::Droid, path)))
 }
 
 pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {

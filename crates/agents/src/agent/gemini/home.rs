@@ -9,6 +9,7 @@ use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{copy_login, users_path, variable};
 use crate::files::at::At;
+use crate::files::look;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::trace::trouble::Trouble;
@@ -74,8 +75,12 @@ pub(super) fn prepare(
 /// The version in the package of a program.
 fn version(program: &Path) -> Option<String> {
     let file = program.canonicalize().ok()?;
-    let package =
-        file.ancestors().skip(1).take(3).map(|directory| directory.join("package.json")).find(|path| path.is_file())?;
+    let package = file
+        .ancestors()
+        .skip(1)
+        .take(3)
+        .map(|directory| directory.join("package.json"))
+        .find(|path| look::is_usable_file(path))?;
     let package: Value = serde_json::from_str(&read_if_exists(&package).ok()??).ok()?;
     (package["name"] == "@google/gemini-cli").then(|| package["version"].as_str().map(str::to_owned))?
 }

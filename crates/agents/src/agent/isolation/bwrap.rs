@@ -2,12 +2,15 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::agent::sandbox::{Mount, SYSTEM, Sandbox, SandboxMaker};
 use crate::agent::trial_env::HOST;
+use crate::files::at::{At, PathError};
+use crate::files::look::{self, Step};
 use crate::process::{self, Start};
 use crate::settings::Isolation;
 
@@ -21,21 +24,13 @@ impl SandboxMaker for Bwrap {
     }
 
     fn start(&self, sandbox: &Sandbox, program: &Path, args: Vec<OsString>) -> Start {
-        Start::sandbox(self.0.clone(), arguments(sandbox, program, args))
+        let call = std::iter::once(program.into()).chain(args).collect();
+        Start::sandbox(self.0.clone(), options(sandbox), call)
     }
 }
 
-/// Secrets in these directories, which an agent that root started could read.
-const SECRET: [&str; 8] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/ssh",
-    "/etc/ssl/private",
-];
+/// The system's settings, some of which are not for everybody.
+const SETTINGS: &str = "/etc";
 
 /// bubblewrap, if it works. A process tries it once.
 pub fn working() -> Result<PathBuf, String> {
@@ -49,9 +44,8 @@ fn find() -> Result<PathBuf, String> {
     }
     let program = process::find_program("bwrap")
         .ok_or("`bwrap` is not on the PATH; get it as `bubblewrap` from your system's packages")?;
-    let mut args = base();
-    args.extend(["--", "/bin/sh", "-c", ":"].map(OsString::from));
-    let start = Start::sandbox(program.clone(), args);
+    let call = ["/bin/sh", "-c", ":"].map(OsString::from).into();
+    let start = Start::sandbox(program.clone(), base()?, call);
     let output = process::run_to_end::output(&start).map_err(|error| format!("{}: {error}", program.display()))?;
     if output.status.success() {
         return Ok(program);
@@ -65,31 +59,31 @@ pub const ALLOW_NAMESPACES: &str = "allow unprivileged user namespaces here: on 
                                     kernel.apparmor_restrict_unprivileged_userns=0`, elsewhere by \
                                     kernel.unprivileged_userns_clone, in a container by `--privileged`";
 
-/// The arguments for a program in this sandbox.
-fn arguments(sandbox: &Sandbox, program: &Path, args: Vec<OsString>) -> Vec<OsString> {
-    let mut call = base();
+/// The options for this sandbox.
+fn options(sandbox: &Sandbox) -> Vec<OsString> {
+    // Without the first ones, bubblewrap shows nothing and starts nothing. They were made when it was tried.
+    let mut options = base().unwrap_or_default();
     for (place, mount) in &sandbox.mounts {
         match mount {
-            Mount::ReadOnly(source) => call.extend(["--ro-bind".into(), source.into(), place.into()]),
-            Mount::Writable(source) => call.extend(["--bind".into(), source.into(), place.into()]),
-            Mount::Link(target) => call.extend(["--symlink".into(), target.into(), place.into()]),
-            Mount::Empty => call.extend(["--tmpfs".into(), place.into()]),
+            Mount::ReadOnly(source) => options.extend(["--ro-bind".into(), source.into(), place.into()]),
+            Mount::Writable(source) => options.extend(["--bind".into(), source.into(), place.into()]),
+            Mount::Link(target) => options.extend(["--symlink".into(), target.into(), place.into()]),
+            Mount::Empty => options.extend(["--tmpfs".into(), place.into()]),
         }
     }
     // A write elsewhere fails instead of getting lost.
-    call.extend(["--remount-ro".into(), "/".into()]);
-    call.extend(["--chdir".into(), sandbox.workspace.clone().into(), "--".into(), program.into()]);
-    call.extend(args);
-    call
+    options.extend(["--remount-ro".into(), "/".into()]);
+    options.extend(["--chdir".into(), sandbox.workspace.clone().into()]);
+    options
 }
 
-/// The first arguments of every sandbox: namespaces, the system's directories, empty directories for temporary files.
-fn base() -> Vec<OsString> {
-    static BASE: OnceLock<Vec<OsString>> = OnceLock::new();
-    BASE.get_or_init(make_base).clone()
+/// The first options of every sandbox: namespaces, the system's directories, empty directories for temporary files.
+fn base() -> Result<Vec<OsString>, String> {
+    static BASE: OnceLock<Result<Vec<OsString>, String>> = OnceLock::new();
+    BASE.get_or_init(|| make_base().map_err(|error| error.to_string())).clone()
 }
 
-fn make_base() -> Vec<OsString> {
+fn make_base() -> Result<Vec<OsString>, PathError> {
     let namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"];
     let mut args: Vec<OsString> = namespaces.map(OsString::from).to_vec();
     args.extend(["--hostname", HOST, "--new-session", "--die-with-parent"].map(OsString::from));
@@ -99,17 +93,17 @@ fn make_base() -> Vec<OsString> {
         // namespace, and an agent cannot create its own sandbox.
         args.extend(["--unshare-user", "--cap-drop", "ALL", "--cap-add", "CAP_SETFCAP"].map(OsString::from));
     }
-    for directory in SYSTEM.into_iter().filter(|directory| Path::new(directory).exists()) {
+    for directory in SYSTEM.into_iter().filter(|directory| look::is_usable(Path::new(directory))) {
         match link_into_usr(directory) {
             Some(target) => args.extend(["--symlink".into(), target.into(), directory.into()]),
             None => args.extend(["--ro-bind", directory, directory].map(OsString::from)),
         }
     }
-    for path in SECRET {
-        if Path::new(path).is_dir() {
-            args.extend(["--tmpfs", path].map(OsString::from));
-        } else if Path::new(path).exists() {
-            args.extend(["--ro-bind", "/dev/null", path].map(OsString::from));
+    for (path, is_directory) in not_for_everybody(Path::new(SETTINGS))? {
+        if is_directory {
+            args.extend(["--tmpfs".into(), path.into()]);
+        } else {
+            args.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]);
         }
     }
     args.extend(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"].map(OsString::from));
@@ -118,11 +112,42 @@ fn make_base() -> Vec<OsString> {
             args.extend(["--ro-bind".into(), path.clone().into(), path.into()]);
         }
         // They list the machine's keys. If they were covered for an ordinary user, no agent could make a sandbox with a /proc.
-        for path in ["/proc/keys", "/proc/key-users"].into_iter().filter(|path| Path::new(path).exists()) {
+        for path in ["/proc/keys", "/proc/key-users"].into_iter().filter(|path| look::is_usable(Path::new(path))) {
             args.extend(["--ro-bind", "/dev/null", path].map(OsString::from));
         }
     }
-    args
+    Ok(args)
+}
+
+/// What in this directory is only for root, or for some users: files that others may not read, and directories that they may not
+/// enter, with whether it is one. An agent that root started, or a user of their groups, could read it.
+fn not_for_everybody(directory: &Path) -> Result<Vec<(PathBuf, bool)>, PathError> {
+    let mut hidden = Vec::new();
+    let mut failed = None;
+    let unread = look::Walk::new(directory).each(|entry| {
+        let found = match look::unless_absent(fs::symlink_metadata(entry.path())).at(entry.path()) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Step::Over,
+            Err(error) => {
+                failed.get_or_insert(error);
+                return Step::Stop;
+            }
+        };
+        let needed = if found.is_dir() { 0o001 } else { 0o004 };
+        if found.is_symlink() || found.mode() & needed == needed {
+            return Step::Into;
+        }
+        hidden.push((entry.path().to_path_buf(), found.is_dir()));
+        Step::Over
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    match unread.none() {
+        // An agent with the rights of this user cannot list it either.
+        Err(error) if error.source.kind() != io::ErrorKind::PermissionDenied => Err(error),
+        _ => Ok(hidden),
+    }
 }
 
 /// The parts of /proc with files that root, their owner, may write: a user namespace takes root's capabilities, but not its
@@ -130,12 +155,12 @@ fn make_base() -> Vec<OsString> {
 /// covers three parts.
 fn kernel_settings() -> Vec<PathBuf> {
     let mut parts = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+    for entry in look::usable_entries(Path::new("/proc")) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         let is_process = name.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_process && !["bus", "irq", "sysrq-trigger"].contains(&name) && holds_settings(&entry.path()) {
-            parts.push(entry.path());
+        if !is_process && !["bus", "irq", "sysrq-trigger"].contains(&name) && holds_settings(entry.path()) {
+            parts.push(entry.path().to_path_buf());
         }
     }
     parts.sort();
@@ -146,7 +171,7 @@ fn kernel_settings() -> Vec<PathBuf> {
 fn holds_settings(path: &Path) -> bool {
     let Ok(metadata) = fs::symlink_metadata(path) else { return false };
     if metadata.is_dir() {
-        return fs::read_dir(path).into_iter().flatten().flatten().any(|entry| holds_settings(&entry.path()));
+        return look::usable_entries(path).iter().any(|entry| holds_settings(entry.path()));
     }
     metadata.is_file() && metadata.mode() & 0o202 == 0o200
 }
@@ -155,4 +180,29 @@ fn holds_settings(path: &Path) -> bool {
 fn link_into_usr(directory: &str) -> Option<PathBuf> {
     let real = Path::new(directory).canonicalize().ok()?;
     fs::read_link(directory).ok().filter(|_| real.starts_with("/usr"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_others_may_not_read_is_hidden_wherever_it_is() {
+        let settings = tempfile::tempdir().expect("a directory");
+        let at = |path: &str| settings.path().join(path);
+        for directory in ["open/deep", "closed/deep"] {
+            fs::create_dir_all(at(directory)).expect("a directory");
+        }
+        for (file, mode) in [("open/all", 0o644), ("open/deep/key", 0o600), ("group", 0o640), ("closed/deep/x", 0o644)]
+        {
+            fs::write(at(file), "").expect("a file");
+            fs::set_permissions(at(file), fs::Permissions::from_mode(mode)).expect("permissions");
+        }
+        std::os::unix::fs::symlink("group", at("link")).expect("a link");
+        fs::set_permissions(at("closed"), fs::Permissions::from_mode(0o700)).expect("permissions");
+        let hidden = not_for_everybody(settings.path()).expect("a walk");
+        assert_eq!(hidden, [(at("closed"), true), (at("group"), false), (at("open/deep/key"), false)]);
+    }
 }

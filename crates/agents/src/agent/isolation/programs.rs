@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::agent::trial_env::TrialEnv;
+use crate::files::look;
 use crate::process::find_program;
 use crate::profile::{self, Profile};
 
@@ -82,15 +83,15 @@ pub(super) fn needs(program: &Path, private: &PrivatePaths) -> Vec<PathBuf> {
 pub(super) fn next_to_bin(directory: &Path) -> Vec<PathBuf> {
     let Some(prefix) = directory.parent().filter(|_| directory.ends_with("bin")) else { return Vec::new() };
     let packages = prefix.join("lib/node_modules");
-    let environment = prefix.join("pyvenv.cfg").is_file().then(|| prefix.to_path_buf());
-    packages.is_dir().then_some(packages).into_iter().chain(environment).collect()
+    let environment = look::is_usable_file(&prefix.join("pyvenv.cfg")).then(|| prefix.to_path_buf());
+    look::is_usable_directory(&packages).then_some(packages).into_iter().chain(environment).collect()
 }
 
 /// The directory with the library of an interpreter of Python, which a virtual environment uses where it is.
 fn library(program: &Path) -> Option<PathBuf> {
     let name = program.file_name()?.to_str()?;
     let library = program.parent()?.parent()?.join("lib");
-    (name.starts_with("python") && library.join(name).is_dir()).then_some(library)
+    (name.starts_with("python") && look::is_usable_directory(&library.join(name))).then_some(library)
 }
 
 /// The program that runs a script, by the script's first line.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::programs::PrivatePaths;
 use crate::agent::sandbox::Sandbox;
 use crate::agent::trial_env::TrialEnv;
+use crate::files::look;
 use crate::process::find_program;
 use crate::settings::FILE;
 use crate::settings::mode::AgentKind;
@@ -23,8 +24,8 @@ pub fn unseen(last_words: &str, sandbox: &Sandbox, repository: &Path, trial_env:
     let words: Vec<&str> = last_words.split_whitespace().collect();
     for at in 0..words.len() {
         let Some((path, real)) = named(&words[at..]) else { continue };
-        let shown = if real.is_dir() { real.clone() } else { private.around(&real) };
-        if (shown.is_dir() && !private.allows(&shown)) || private.protects(&real) {
+        let shown = if look::is_usable_directory(&real) { real.clone() } else { private.around(&real) };
+        if (look::is_usable_directory(&shown) && !private.allows(&shown)) || private.protects(&real) {
             continue;
         }
         if path != real && path.is_absolute() && !sandbox.shows(&path) {

@@ -8,6 +8,7 @@ use super::SandboxedProgram;
 use super::programs::{PrivatePaths, needs, next_to_bin};
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::sandbox::{Mount, SYSTEM};
+use crate::files::look;
 use crate::settings::ROOT;
 
 /// Variables that name files or directories with certificates.
@@ -125,7 +126,7 @@ impl SandboxView {
         let value = text.split_once('=').map_or(text, |(_, value)| value);
         for path in [text, value].map(Path::new).into_iter().filter(|path| path.is_absolute()) {
             let Some(real) = self.real(path) else { continue };
-            if real.is_file() {
+            if look::is_usable_file(&real) {
                 self.readable.insert(self.private.around(&real));
             } else if real == self.private.root || !self.private.root.starts_with(&real) {
                 self.add(path);
@@ -142,7 +143,7 @@ impl SandboxView {
         let root = &self.private.root;
         if self.readable.contains(root) {
             self.hidden.remove(root);
-            self.hidden.extend(HIDDEN.map(|name| root.join(name)).into_iter().filter(|path| path.exists()));
+            self.hidden.extend(HIDDEN.map(|name| root.join(name)).into_iter().filter(|path| look::is_usable(path)));
         }
     }
 
@@ -159,7 +160,7 @@ impl SandboxView {
                 // Its parent shows it.
                 (true, Some((_, true))) => continue,
                 (true, _) => mounts.push((path.clone(), Mount::ReadOnly(path.clone()))),
-                (false, _) if path.is_dir() => mounts.push((path.clone(), Mount::Empty)),
+                (false, _) if look::is_usable_directory(path) => mounts.push((path.clone(), Mount::Empty)),
                 (false, _) => mounts.push((path.clone(), Mount::ReadOnly("/dev/null".into()))),
             }
             written.push((path, is_shown));

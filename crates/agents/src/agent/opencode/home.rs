@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::files::{merge, read_if_exists, read_jsonc};
 use crate::agent::user_home::{users_path, variable};
+use crate::files::look;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::trace::trouble::Trouble;
@@ -47,6 +48,7 @@ pub(super) fn variables(text: &str) -> Vec<String> {
 
 /// ripgrep: on the PATH, or as OpenCode downloaded it for the user.
 pub(super) fn ripgrep() -> Option<PathBuf> {
-    let downloaded = || Some(users_path(AgentKind::OpenCode, ".cache/opencode/bin/rg")).filter(|path| path.is_file());
+    let downloaded =
+        || Some(users_path(AgentKind::OpenCode, ".cache/opencode/bin/rg")).filter(|path| look::is_usable_file(path));
     crate::process::find_program("rg").or_else(downloaded)?.canonicalize().ok()
 }

@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use thiserror::Error;
 
 use crate::files::at::{At, PathError};
+use crate::files::look;
 use crate::files::material::{Material, MaterialProblem};
 use crate::files::rooted::{self, RootedPath};
 use crate::files::stamp::Stamp;
@@ -136,7 +137,7 @@ impl TrialEnv {
         let names = self.paths.iter().flat_map(|paths| paths.identity().map(|(name, _)| name));
         let places = names.map(|name| (self.directory.with_file_name(name), Path::new("/etc").join(name)));
         // Without such a file on the machine, nothing can be mounted over it.
-        places.filter(|(_, place)| place.is_file())
+        places.filter(|(_, place)| look::is_usable_file(place))
     }
 
     /// What a sandbox mounts, writable, with the places.
@@ -200,7 +201,7 @@ impl TrialEnv {
     /// This program under another name, next to the trials of this process: the table of mounts has the name of what is mounted.
     fn own_program(&self, name: &str) -> Result<PathBuf, WorkspaceError> {
         let link = self.directory.with_file_name(name);
-        if !link.exists() {
+        if !look::exists(&link)? {
             let program = rooted_in_parent(&std::env::current_exe().at(&link)?)?;
             let new = RootedPath::open(&self.control()).at(&link)?.join(name);
             // Without a sandbox, agents can change what they are shown: by a link, that would be the user's program.

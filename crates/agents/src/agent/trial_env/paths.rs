@@ -4,9 +4,9 @@
 //! or by what; and providers know a prompt again only if it is the same in every trial.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::files::look;
 use nix::unistd::{getgid, getuid};
 
 /// The paths of a room's directories where a sandbox shows them: those of an ordinary user's project, the same in every trial.
@@ -37,10 +37,10 @@ pub const HOST: &str = "workstation";
 impl RoomPaths {
     /// The paths on this machine.
     pub fn here() -> Self {
-        let is_free = |user: &&&str| !Path::new("/home").join(user).exists();
+        let is_free = |user: &&&str| !look::is_usable(&Path::new("/home").join(user));
         let user = USERS.iter().find(is_free).unwrap_or(&USERS[0]);
         let home = Path::new("/home").join(user);
-        let is_empty = |place: &&&str| fs::read_dir(place).map_or(true, |mut entries| entries.next().is_none());
+        let is_empty = |place: &&&str| look::usable_entries(Path::new(place)).is_empty();
         let shown: PathBuf = PLACES.iter().find(is_empty).unwrap_or(&PLACES[0]).into();
         Self {
             user: (*user).to_owned(),

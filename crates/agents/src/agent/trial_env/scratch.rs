@@ -10,6 +10,7 @@ use std::sync::{Mutex, OnceLock};
 use super::scratch_base::ScratchBase;
 use super::{At, RoomPaths, TrialEnv, WorkspaceError};
 use crate::files::at::PathError;
+use crate::files::look;
 use crate::files::rooted::RootedPath;
 use crate::process::held;
 use crate::profile;
@@ -40,8 +41,8 @@ impl Drop for ScratchDir {
 /// Whether agents would follow instructions that are next to `path`. codex creates an empty `.git` in its directory for
 /// temporary files while it runs a command, and leaves it there when it is killed; that is not a repository.
 fn is_sign(path: &Path) -> bool {
-    let is_empty_directory = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-    path.exists() && !(path.ends_with(".git") && is_empty_directory())
+    let is_empty_directory = || look::entries(path).is_ok_and(|entries| entries.is_empty());
+    look::is_usable(path) && !(path.ends_with(".git") && is_empty_directory())
 }
 
 impl ScratchDir {
@@ -142,8 +143,7 @@ pub(super) fn numbered(parent: &Path) -> Result<PathBuf, PathError> {
 /// Removes the directories of dead processes. Returns what cannot be removed: it is tried and named once.
 fn sweep(base: &Path) -> Vec<String> {
     let mut left = Vec::new();
-    let Ok(entries) = fs::read_dir(base) else { return left };
-    for path in entries.flatten().map(|entry| entry.path()) {
+    for path in look::usable_entries(base).into_iter().map(look::Entry::into_path) {
         let Some(Err(error)) = held::remove_dead(&path) else { continue };
         let aside = held::unused(&path, LEFT);
         // Another process may have been faster.

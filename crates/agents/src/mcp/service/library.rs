@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::directory::{self, FileContent, ListedFile, ResourceError};
 use super::uri::Address;
-use crate::cases::repository::Repository;
+use crate::cases::repository::{Layout, Repository};
 use crate::cases::skills::default_skill_roots;
+use crate::files::look;
 use crate::files::stamp::Stamp;
 use crate::settings::BuiltIn;
 use crate::skill::{SKILL_FILE, Skill, SkillFile, USER_ONLY, slug};
@@ -73,7 +74,7 @@ impl SkillSource {
     /// The skills' directories, each with its skill root.
     fn skill_directories(&self, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
         match self {
-            Self::Directory(directory) if directory.is_dir() => {
+            Self::Directory(directory) if look::is_usable_directory(directory) => {
                 let mut found = skills_in(directory, problems);
                 // Searching the directory skips hidden skill roots. A skill that is found twice is served once.
                 found.extend(default_roots(directory).flat_map(|root| skills_in(&root, problems)));
@@ -93,19 +94,24 @@ impl SkillSource {
 }
 
 fn default_roots(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    default_skill_roots().map(|name| directory.join(name)).filter(|root| root.is_dir())
+    default_skill_roots().map(|name| directory.join(name)).filter(|root| look::is_usable_directory(root))
 }
 
 /// The skills in a directory, or the directory itself if it is a skill.
 fn skills_in(directory: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
     // The name of a skill without a `name` is that of its directory, so its path must end with it.
-    let skill = directory.canonicalize().ok().filter(|path| SKILL_FILES.iter().any(|name| path.join(name).is_file()));
+    let skill = directory
+        .canonicalize()
+        .ok()
+        .filter(|path| SKILL_FILES.iter().any(|name| look::is_usable_file(&path.join(name))));
     let (root, searched) = match skill.as_deref().and_then(|skill| Some((skill.parent()?, skill.file_name()?))) {
         Some((parent, name)) => (parent, Path::new(name)),
         // An empty path would be searched as a repository's root.
         None => (directory, Path::new(".")),
     };
-    let found = Repository { root: root.to_path_buf() }.skill_folders(searched, &SKILL_FILES, problems);
+    let repository = Repository::new(root);
+    let found = repository.skill_folders(searched, &SKILL_FILES, problems);
+    problems.extend(repository.unread(Layout::default()));
     found.into_iter().map(|skill| (root.to_path_buf(), skill)).collect()
 }
 
@@ -223,11 +229,14 @@ fn parallel_map<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> 
     let chunks = items.chunks(items.len().div_ceil(threads).max(SKILLS_PER_THREAD));
     std::thread::scope(|scope| {
         let map = &map;
-        let threads: Vec<_> =
-            chunks.map(|chunk| scope.spawn(move || chunk.iter().map(map).collect::<Vec<R>>())).collect();
-        let results =
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        results.flatten().collect()
+        let part = move |chunk: &'_ [T]| chunk.iter().map(map).collect::<Vec<R>>();
+        let start = |chunk| std::thread::Builder::new().spawn_scoped(scope, move || part(chunk));
+        // Where the system has no more threads, this one does the part.
+        let threads: Vec<_> = chunks.map(|chunk| start(chunk).map_err(|_| part(chunk))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().flat_map(|part| part.map_or_else(std::convert::identity, join)).collect()
     })
 }
 

@@ -32,6 +32,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::cases::repository::Repository;
+use crate::files::look;
 use crate::settings::BuiltIn;
 pub use fixed::serve_tools;
 use library::SkillSource;
@@ -69,7 +70,7 @@ pub fn serve_on(
     input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), McpError> {
-    if !skills.iter().any(|directory| directory.is_dir()) {
+    if !skills.iter().any(|directory| look::is_usable_directory(directory)) {
         return Err(McpError::NotADirectory { path: skills.first().cloned().unwrap_or_default() });
     }
     let sources = skills.iter().map(|directory| std::path::absolute(directory).map(SkillSource::Directory));
@@ -78,7 +79,7 @@ pub fn serve_on(
 
 /// The directories in a list with commas, as in `SKILLS_DIR`. A directory may have commas in its own name.
 pub fn directories_in(list: &str) -> Vec<PathBuf> {
-    if Path::new(list).is_dir() {
+    if look::is_usable_directory(Path::new(list)) {
         return vec![list.into()];
     }
     list.split(',').map(str::trim).filter(|directory| !directory.is_empty()).map(PathBuf::from).collect()
@@ -88,7 +89,7 @@ pub fn directories_in(list: &str) -> Vec<PathBuf> {
 /// roots, serves the skills of the repository around the working directory.
 pub fn serve_roots(settings: BuiltIn) -> Result<(), McpError> {
     let directory = std::path::absolute(Path::new("."))?;
-    let root = Repository::around(&directory).map_or(directory, |repository| repository.root);
+    let root = Repository::around(&directory).map_err(io::Error::from)?.map_or(directory, |repository| repository.root);
     run(vec![SkillSource::Repository(root)], settings, true, BufReader::new(io::stdin()), tokio::io::stdout())
 }
 
@@ -120,7 +121,7 @@ fn serve_handler<H: ServerHandler>(
     let result = runtime.block_on(async {
         let input_ended = watch::Sender::new(false);
         let mut end = input_ended.subscribe();
-        let transport = LineTransport::new(input, output, input_ended);
+        let transport = LineTransport::new(input, output, input_ended).map_err(McpError::Io)?;
         let service = match make().serve(transport).await {
             Ok(service) => service,
             // The client left before it sent a request.

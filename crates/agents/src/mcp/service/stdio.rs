@@ -73,12 +73,12 @@ impl LineTransport {
         mut input: impl BufRead + Send + 'static,
         output: impl AsyncWrite + Send + Unpin + 'static,
         input_ended: watch::Sender<bool>,
-    ) -> Self {
+    ) -> io::Result<Self> {
         // A line may become much larger in memory, so only one waits.
         let (sender, receiver) = mpsc::channel(1);
         // Not joined: the thread may be blocked in a read when the process ends.
-        thread::spawn(move || read_lines(&mut input, &sender));
-        Self {
+        thread::Builder::new().spawn(move || read_lines(&mut input, &sender))?;
+        Ok(Self {
             input: receiver,
             queue: VecDeque::new(),
             output: Writer::new(output),
@@ -87,7 +87,7 @@ impl LineTransport {
             begun: false,
             answers: JoinSet::new(),
             input_ended,
-        }
+        })
     }
 
     fn batches(&self) -> MutexGuard<'_, Batches> {
@@ -378,7 +378,7 @@ mod tests {
     async fn nothing_is_read_while_the_client_takes_no_answers() {
         let (mut client, server) = tokio::io::duplex(16);
         let lines: String = (0..1000).map(ping).collect();
-        let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0);
+        let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0).expect("a thread");
         let mut read = 0;
         while let Some(message) = received(&mut transport).await {
             answer(&mut transport, message);
@@ -401,7 +401,7 @@ mod tests {
         };
         let open: String = (0..MAX_OPEN).map(ping).collect();
         let lines = format!("{open}{}\n{}", cancelled(0), ping(999));
-        let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0);
+        let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0).expect("a thread");
         transport.begun = true;
         let mut read = Vec::new();
         while let Some(message) = received(&mut transport).await {
@@ -414,7 +414,7 @@ mod tests {
     async fn errors_of_the_transport_wait_for_the_client_too() {
         let (_client, server) = tokio::io::duplex(16);
         let lines = "garbage\n".repeat(1000);
-        let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0);
+        let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0).expect("a thread");
         assert!(received(&mut transport).await.is_none());
         assert_eq!(transport.answers.len(), MAX_OPEN);
     }

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
 use super::{CompareArgs, stored};
 use crate::cli::{CliResultOf, explicit_args};
-use crate::files::bounded;
+use crate::files::at::PathError;
+use crate::files::{bounded, look};
 use crate::results::compared::{ComparisonResults, Headline};
 use crate::results::result_files::{self, ResultFile, ResultSide};
 use crate::results::side_results::SideResults;
@@ -63,7 +62,11 @@ pub fn compare(args: &CompareArgs) -> CliResultOf<Option<ComparisonResults>> {
 
 /// The files of a side: one, or several with commas between them.
 fn names(side: &str) -> Vec<&str> {
-    if Path::new(side).exists() { vec![side] } else { side.split(',').filter(|name| !name.is_empty()).collect() }
+    if look::is_usable(Path::new(side)) {
+        vec![side]
+    } else {
+        side.split(',').filter(|name| !name.is_empty()).collect()
+    }
 }
 
 /// What the tool shows of the same cases on both sides, unless the outcomes are in a table, which nobody scored.
@@ -80,8 +83,8 @@ fn headline(a: &ResultSide, b: &ResultSide) -> Option<Headline> {
 
 /// Whether a path is of results of another tool: by its ending, or by its first lines if those of runs end so, too.
 fn is_result(path: &Path) -> bool {
-    if path.is_dir() {
-        return !RunFolder::at(path).progress_path().is_file()
+    if look::is_usable_directory(path) {
+        return !look::is_usable_file(&RunFolder::at(path).progress_path())
             && trial_files(path).is_ok_and(|files| !files.is_empty());
     }
     match path.extension().and_then(|end| end.to_str()) {
@@ -102,19 +105,15 @@ fn head(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The results of trials in a directory, in the order of their names.
-fn trial_files(directory: &Path) -> Result<Vec<PathBuf>, walkdir::Error> {
-    let entries = WalkDir::new(directory).follow_links(true).sort_by_file_name().into_iter();
-    let is_of_trial = |path: &PathBuf| path.ends_with(OF_TRIAL);
-    entries
-        .map(|entry| entry.map(walkdir::DirEntry::into_path))
-        .filter(|path| path.as_ref().map_or(true, is_of_trial))
-        .collect()
+fn trial_files(directory: &Path) -> Result<Vec<PathBuf>, PathError> {
+    let entries = look::Walk::new(directory).following_links().all()?;
+    Ok(entries.into_iter().map(look::Entry::into_path).filter(|path| path.ends_with(OF_TRIAL)).collect())
 }
 
 fn read_all(names: &[&str]) -> CliResultOf<Vec<ResultFile>> {
     let mut found = Vec::new();
     for path in names.iter().map(Path::new) {
-        if !path.is_dir() {
+        if !look::is_directory(path)? {
             found.push(read(path)?);
             continue;
         }

@@ -11,6 +11,7 @@ use crate::cli::output::warn;
 use crate::cli::{CliResultOf, explicit_args, named_runs};
 use crate::decide::{SideCounts, plan};
 use crate::files::bounded;
+use crate::files::look;
 use crate::report::diagnostics::counted;
 use crate::report::run_status::differences;
 use crate::results::agent_versions::AgentVersions;
@@ -109,7 +110,11 @@ pub fn decided(
 fn warn_of_versions<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> CliResultOf<()> {
     let mut versions = AgentVersions::default();
     let runs = paths.filter_map(|path| path.parent()).map(RunFolder::at);
-    runs.filter_map(|run| run.first_trial("")?.meta().ok()).for_each(|meta| versions.add(meta.agent));
+    for run in runs {
+        if let Some(meta) = run.first_trial("")?.and_then(|trial| trial.meta().ok()) {
+            versions.add(meta.agent);
+        }
+    }
     for agents in versions.mixed() {
         warn(&format!("the runs had different versions of an agent: {agents}"))?;
     }
@@ -121,7 +126,7 @@ fn warn_of_versions<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> CliResultOf
 fn changed_parts(case: &str, a: &[PathBuf], b: &[PathBuf]) -> Vec<String> {
     let inputs = |paths: &[PathBuf]| {
         let runs = paths.iter().filter_map(|path| path.parent()).map(RunFolder::at);
-        runs.filter_map(|run| Some(run.first_trial(case)?.meta().ok()?.inputs)).collect::<Vec<_>>()
+        runs.filter_map(|run| Some(run.first_trial(case).ok()??.meta().ok()?.inputs)).collect::<Vec<_>>()
     };
     let (a, b) = (inputs(a), inputs(b));
     let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
@@ -144,13 +149,13 @@ fn sources(root: &Path, side: &StoredSide) -> CliResultOf<Vec<PathBuf>> {
     for source in &side.sources {
         let file = PathBuf::from(source);
         let found = match named_runs::open_all(root, slice::from_ref(source)) {
-            _ if named_runs::is_directory(source) && !file.is_dir() => vec![file],
-            Err(_) if is_path(source) && !file.is_dir() => vec![file],
+            _ if named_runs::is_directory(source) && !look::is_directory(&file)? => vec![file],
+            Err(_) if is_path(source) && !look::is_directory(&file)? => vec![file],
             Err(_) if is_path(source) => vec![RunFolder::at(&file).progress_path()],
             runs => runs?.iter().map(RunFolder::progress_path).collect(),
         };
         for path in found {
-            if !path.is_file() {
+            if !look::is_file(&path)? {
                 let path = path.display();
                 return Err(format!("{path}: no such file; a baseline is the progress.jsonl of a run").into());
             }

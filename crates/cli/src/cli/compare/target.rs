@@ -7,6 +7,7 @@ use std::path::Path;
 use super::CompareArgs;
 use crate::decide::Rule;
 use crate::decide::plan::ComparePlan;
+use crate::files::look;
 use crate::process::git;
 use crate::settings::mode::SkillSelection;
 use crate::store::{self, RunFolder};
@@ -112,8 +113,8 @@ fn named(root: &Path, name: &str) -> Result<NamedSide, Box<dyn Error>> {
 pub fn is_path(name: &str) -> bool {
     let path = Path::new(name);
     path.extension().is_some_and(|end| end == "jsonl")
-        || path.is_file()
-        || RunFolder::at(path).progress_path().is_file()
+        || look::is_usable_file(path)
+        || look::is_usable_file(&RunFolder::at(path).progress_path())
 }
 
 /// Two names are two stored runs, or two git references.

@@ -66,7 +66,7 @@ pub fn export(args: &ExportCommandArgs) -> CliResult {
     let runs = named_runs::open_all_or_latest(&repository.root, &args.what)?;
     let mut run = RunContext::new(repository.root, settings, catalog);
     // Recordings have no grades.
-    if runs.iter().any(|run| !named_runs::has_own_trials(run)) {
+    if !named_runs::have_own_trials(runs.iter())? {
         run.custom_checks = custom_checks(&run.root, &run.settings)?;
     }
     let (trials, unreadable) = match args.to.kind {

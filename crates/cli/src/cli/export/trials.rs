@@ -29,10 +29,12 @@ impl<'a> TrialExporter<'a> {
         for stored in runs {
             named_runs::check_trials(stored)?;
             let progress = stored.noted()?;
-            let has_grades = named_runs::has_own_trials(stored);
+            let has_grades = named_runs::has_own_trials(stored)?;
             // A trial of a run that has no grade was cut short.
-            let folders = named_runs::trials(&run.root, stored)?.into_iter();
-            for folder in folders.filter(|folder| !has_grades || folder.has_grade()) {
+            for folder in named_runs::trials(&run.root, stored)? {
+                if has_grades && !folder.has_grade()? {
+                    continue;
+                }
                 match folder.meta() {
                     Ok(meta) => {
                         let attempts = progress.records.get(&meta.id()).map(|record| record.attempts);

@@ -41,8 +41,8 @@ pub(super) fn found(
     catalog: &Catalog,
     settings: &Settings,
     asked: &GateSettings,
-) -> GateResults {
-    let changed = changed_skills(version, root, catalog);
+) -> CliResultOf<GateResults> {
+    let changed = changed_skills(version, root, catalog)?;
     let others = other_changes(version, root, catalog);
     let head = git::commit(root, "HEAD").ok();
     let is_head = head.as_ref().is_some_and(|head| *head == version.commit);
@@ -52,7 +52,7 @@ pub(super) fn found(
         let more = if is_uncommitted { " and uncommitted changes" } else { "" };
         format!("{}{more}", head.get(..12).unwrap_or(&head))
     });
-    GateResults {
+    Ok(GateResults {
         base,
         skills: catalog.skills.len(),
         compares_nothing: is_head && !differs,
@@ -63,13 +63,14 @@ pub(super) fn found(
         commit,
         fails: asked.fail_on.clone(),
         ..GateResults::default()
-    }
+    })
 }
 
 /// Whether the working tree differs from a commit in skills, cases or settings.
 fn differs_from(commit: &str, root: &Path, catalog: &Catalog, settings: &Settings) -> bool {
     SkillVersion::or_empty(root, commit, settings).is_ok_and(|version| {
-        !changed_skills(&version, root, catalog).is_empty() || !other_changes(&version, root, catalog).is_empty()
+        changed_skills(&version, root, catalog).map_or(true, |changed| !changed.is_empty())
+            || !other_changes(&version, root, catalog).is_empty()
     })
 }
 
@@ -90,7 +91,7 @@ pub(super) fn own_problems(
     if settings.apply_file(text.as_deref().unwrap_or_default()).is_err() {
         settings = today.clone();
     }
-    let repository = Repository { root: exported.folder };
+    let repository = Repository::new(exported.folder);
     let catalog = repository.catalog(Layout::of(&settings), Scope::All);
     // Lines move.
     let key = |problem: &Diagnostic| (problem.code.as_str(), problem.place.path.clone(), problem.message.clone());

@@ -141,7 +141,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     }
     let (commit, base) = change::base(&repository, asked.base.as_deref())?;
     let version = SkillVersion::or_empty(&root, &commit, &settings)?;
-    let mut results = change::found(&version, base, &root, &catalog, &settings, &asked);
+    let mut results = change::found(&version, base, &root, &catalog, &settings, &asked)?;
     let mut cases = change::cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
     cases.retain(|name| selection::wants_tags_of(&settings.selection, name, &catalog));
     if args.start.dry_run {
@@ -151,7 +151,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     (results.problems, results.older_problems) = change::own_problems(problems, &root, &commit, &settings)?;
     results.needs_recordings = settings.needs_recordings();
     results.replayed = replay(repository, settings, catalog)?;
-    let recordings = store::trials_below(&root.join(store::RECORDINGS)).into_iter();
+    let recordings = store::trials_below(&root.join(store::RECORDINGS))?.into_iter();
     let metas = recordings.filter_map(|recording| recording.meta().ok());
     results.recorded_versions = metas.filter_map(|meta| meta.agent.name_and_version()).collect();
     let mut folder = None;

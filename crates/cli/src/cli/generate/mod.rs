@@ -113,6 +113,7 @@ fn plan(found: &FoundSkill, existing: FileKind, overwrite: bool) -> GeneratePlan
         FileKind::File if !overwrite => GeneratePlan::Keep,
         FileKind::File | FileKind::Missing => GeneratePlan::Write,
         FileKind::Symlink => GeneratePlan::Skip("its cases are reached through a symbolic link".to_owned()),
+        FileKind::Unreadable => GeneratePlan::Skip(format!("its {PROMPTS} cannot be read")),
         FileKind::Folder | FileKind::Other => GeneratePlan::Skip(format!("its {PROMPTS} is not a file")),
     }
 }

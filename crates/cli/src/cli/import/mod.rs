@@ -13,6 +13,7 @@ use super::{CliResult, RepositoryArgs};
 use crate::cases::case::Case;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
+use crate::files::look;
 use crate::skill::slug;
 use crate::store;
 use crate::text::diagnostic::shown_path;
@@ -52,7 +53,7 @@ pub fn import(args: &ImportArgs) -> CliResult {
         let why = graded.grade.trouble.map(|trouble| format!(": {trouble}")).unwrap_or_default();
         return Err(format!("the session does not show whether the skill activated{why}").into());
     };
-    if args.output != Path::new(store::STDOUT) && args.output.exists() {
+    if args.output != Path::new(store::STDOUT) && look::exists(&args.output)? {
         return Err(format!("{} exists; name another file", args.output.display()).into());
     }
     // A trial has a directory of its own.

@@ -16,6 +16,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::cli::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs};
 use crate::files::inside;
+use crate::files::look;
 use crate::report::diagnostics::counted;
 use crate::settings::mode::Delivery;
 use crate::text::cut;
@@ -98,7 +99,7 @@ impl TaskArgs {
         let mut chosen = BTreeSet::new();
         for file in &self.files {
             let shown = file.display();
-            if !file.exists() {
+            if !look::exists(file)? {
                 return Err(format!("{shown}: the file does not exist").into());
             }
             let paths = paths_in(&repository.root, file)?;
@@ -146,7 +147,7 @@ impl TaskArgs {
             FileKind::Missing => {}
             FileKind::File if self.overwrite || repository.read(&path).is_ok_and(|old| old == text.as_bytes()) => {}
             FileKind::File => return Err(vec![format!("{shown} exists; --overwrite replaces it")]),
-            FileKind::Folder | FileKind::Symlink | FileKind::Other => {
+            FileKind::Folder | FileKind::Symlink | FileKind::Other | FileKind::Unreadable => {
                 return Err(vec![format!("{shown} is not a file that can be replaced")]);
             }
         }

@@ -115,7 +115,7 @@ fn write(
     max_size: u64,
 ) -> CliResultOf<(usize, Exit)> {
     // Recordings have no grades.
-    if runs.iter().chain(against).any(|run| !named_runs::has_own_trials(run)) {
+    if !named_runs::have_own_trials(runs.iter().chain(against))? {
         run.custom_checks = custom_checks(&run.root, &run.settings)?;
     }
     let of_run = if against.is_empty() { sides_of(runs)? } else { None };

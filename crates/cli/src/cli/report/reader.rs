@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 
 use super::sessions::Sessions;
 use crate::cli::exit_code::Exit;
+use crate::cli::output::warn;
 use crate::cli::summary::RestOfRun;
 use crate::cli::{CliResultOf, named_runs};
 use crate::exports::html::document::{JudgeDialogue, TrialDocument};
@@ -77,10 +78,13 @@ impl<'a> ReportReader<'a> {
                 Ok(_) => {}
                 Err(why) => self.note_unreadable(format!("Not read: {why}")),
             }
-            let has_trials = named_runs::has_own_trials(run);
+            let has_trials = named_runs::has_own_trials(run)?;
             // A trial of a run that has no grade was cut short. Recordings have no grades.
             let trials = named_runs::trials(&self.run.root, run)?;
-            for folder in trials.into_iter().filter(|folder| !has_trials || folder.has_grade()) {
+            for folder in trials {
+                if has_trials && !folder.has_grade()? {
+                    continue;
+                }
                 match self.trial((at, has_trials.then(|| run.id())), &folder, is_baseline) {
                     Ok(mut record) => {
                         side.record(&record);
@@ -100,6 +104,8 @@ impl<'a> ReportReader<'a> {
 
     fn note_unreadable(&mut self, note: String) {
         self.unreadable += 1;
+        // If standard error is closed, the page says it.
+        let _ = warn(&note);
         self.notes.push(note);
     }
 

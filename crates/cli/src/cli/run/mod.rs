@@ -286,7 +286,7 @@ impl RunArgs {
         let filters = Filters::new(&run.chosen.filters, false);
         let mut entries = Vec::new();
         for found in selected_cases(&run.settings.selection, &run.catalog).map_err(|problems| problems.join("\n"))? {
-            let recorded = store::recorded_modes(&run.root, &found.skill, &found.id);
+            let recorded = store::recorded_modes(&run.root, &found.skill, &found.id)?;
             for planned in plan::planned(&run.settings, found, &recorded) {
                 let replayed = preflight::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1));
                 let is_wanted = match replayed {

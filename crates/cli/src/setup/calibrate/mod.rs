@@ -203,7 +203,7 @@ fn settings(users: &Settings, kind: AgentKind, url: String) -> Settings {
 
 /// A run of these cases, each in its mode.
 fn planned(root: &Path, settings: Settings, cases: &[CalibrationCase]) -> Result<RunContext, String> {
-    let repository = Repository { root: root.to_path_buf() };
+    let repository = Repository::new(root.to_path_buf());
     let catalog = repository.catalog(Layout::of(&settings), Scope::All);
     let planned = |case: &CalibrationCase| {
         let found = catalog.cases.iter().find(|found| found.id == case.id)?;

@@ -15,6 +15,7 @@ use crate::agent::login::Login;
 use crate::agent::trial_env::ScratchDir;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
+use crate::files::look;
 use crate::grade::rubric;
 use crate::process::Start;
 use crate::process::git;
@@ -226,7 +227,7 @@ impl Doctor {
         };
         match load::read(&repository.root, trust) {
             Ok(settings) => {
-                let has_file = repository.root.join(crate::settings::FILE).is_file();
+                let has_file = look::is_usable_file(&repository.root.join(crate::settings::FILE));
                 self.ok("settings", if has_file { crate::settings::FILE } else { "the built-in ones" });
                 Some(settings)
             }
@@ -385,10 +386,10 @@ impl Doctor {
             self.missing("bwrap", "`bwrap` is not on the PATH", "install bubblewrap: the sandboxes of agents need it");
             return;
         };
-        let args = ["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--die-with-parent", "--"];
-        let args = args.into_iter().chain(["/bin/sh", "-c", probe::SCRIPT]).map(Into::into).collect();
+        let args = ["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--die-with-parent"].map(Into::into);
+        let call = ["/bin/sh", "-c", probe::SCRIPT].map(Into::into);
         if let Some(probes) = probes {
-            self.sandbox("bwrap", &probes.talk(Start::sandbox(program, args), &mut ()));
+            self.sandbox("bwrap", &probes.talk(Start::sandbox(program, args.into(), call.into()), &mut ()));
         }
     }
 

@@ -8,6 +8,7 @@ use super::files::InitFiles;
 use super::manifest::CrateSource;
 use super::relative::relative;
 use super::{InitError, InitMode, InitStep};
+use crate::files::look;
 use crate::text::escape;
 use crate::text::word_enum::word_enum;
 
@@ -63,7 +64,7 @@ impl CiService {
 
 /// Adds the files of `service` to the repository in `folder`, an absolute path. They install the program from `source`.
 pub fn init_ci(folder: &Path, service: CiService, source: &CrateSource) -> Result<Vec<InitStep>, InitError> {
-    if !folder.join(".git").exists() {
+    if !look::is_usable(&folder.join(".git")) {
         return Err(InitError::NoGitRoot(folder.to_path_buf()));
     }
     let (install, parts) = install(folder, source)?;

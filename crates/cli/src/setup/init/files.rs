@@ -6,6 +6,7 @@ use std::path::Path;
 use super::relative::relative;
 use super::{FileAction, InitError, InitMode, InitStep};
 use crate::files::inside;
+use crate::files::look;
 use crate::store::StoreError;
 
 /// How the first line of a text ends: what is added to it ends so, too.
@@ -59,7 +60,7 @@ impl<'a> InitFiles<'a> {
     /// The repository of a file: the git work tree, or the directory that it shares with that of `init`.
     fn root_of(&self, path: &Path) -> &'a Path {
         let around = || self.folder.ancestors().filter(|folder| path.starts_with(folder));
-        around().find(|folder| folder.join(".git").exists()).or_else(|| around().next()).unwrap_or(self.folder)
+        around().find(|folder| look::is_usable(&folder.join(".git"))).or_else(|| around().next()).unwrap_or(self.folder)
     }
 
     pub(super) fn step(&mut self, path: &Path, action: FileAction) {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::relative::{normal, relative};
 use super::{InitError, manifest};
 use crate::cases::repository::Repository;
+use crate::files::at::PathError;
 use crate::files::bounded;
 
 /// The directory of a small crate for the harness.
@@ -47,7 +48,9 @@ impl InitLayout {
             package: folder.to_path_buf(),
             workspace: workspace(folder, &text),
             // The harness finds skills in parent directories too.
-            root: Repository::around(folder).map_or_else(|| folder.to_path_buf(), |repository| repository.root),
+            root: Repository::around(folder)
+                .map_err(|PathError { path, source }| InitError::Io { path, source })?
+                .map_or_else(|| folder.to_path_buf(), |repository| repository.root),
         })
     }
 

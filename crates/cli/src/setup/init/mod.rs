@@ -158,7 +158,7 @@ impl Init<'_> {
         // A stored answer of a judge counts, whether its case asks for a judge or not.
         let is_judged = |trial: &TrialFolder| !matches!(trial.judgment(), Ok(None));
         let needs_schemas = self.catalog()?.cases.iter().any(|found| found.case().is_ok_and(Case::needs_schemas))
-            || store::trials_below(&self.layout.root.join(RECORDINGS)).iter().any(is_judged);
+            || store::trials_below(&self.layout.root.join(RECORDINGS))?.iter().any(is_judged);
         let source = source.from(&self.layout.package, if needs_schemas { &["schemas"] } else { &[] });
         let existing = self.files.read(&path)?;
         if existing.is_some() {
@@ -264,7 +264,7 @@ impl Init<'_> {
 
     fn catalog(&self) -> Result<Catalog, InitError> {
         let settings = load::read_file(&self.layout.root, Trust::Trusted)?;
-        let repository = Repository { root: self.layout.root.clone() };
+        let repository = Repository::new(self.layout.root.clone());
         Ok(repository.catalog(Layout::of(&settings), Scope::All))
     }
 }

@@ -1,16 +1,22 @@
 //! Opens what is beneath an open directory, and follows nothing.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::libc::mode_t;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::files::bounded;
 
@@ -135,24 +141,97 @@ pub(super) fn mode(permissions: u32) -> Mode {
     Mode::from_bits_truncate(permissions as mode_t)
 }
 
-/// The prefix of a file that gets its name when it is written.
-const NEW: &str = ".new-";
+/// The prefix of a file or directory that gets its name when it is written. What a killed process left is removed by the next one
+/// that writes to the same directory.
+pub const NEW: &str = ".skill-evals-new-";
 
 /// How many names are tried for one.
 const TRIES: usize = 100;
 
+/// Removes the new files of killed processes from an open directory, once in a process.
+fn remove_left_over(at: BorrowedFd<'_>) {
+    static DONE: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+    let Ok(opened) = directory(at, Path::new("")).map(File::from) else { return };
+    let Ok(id) = opened.metadata().map(|found| (found.dev(), found.ino())) else { return };
+    if !DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(id) {
+        return;
+    }
+    let Ok(mut listed) = Dir::from_fd(opened.into()) else { return };
+    for name in super::walk::names(&mut listed, &mut true) {
+        if !name.as_bytes().starts_with(NEW.as_bytes()) {
+            continue;
+        }
+        // A directory is not one of these, and a locked file is being written.
+        if file_in(at, &name).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = unlinkat(at, name.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        }
+    }
+}
+
 /// Creates a file with a name that nothing in the open directory has.
 pub(super) fn new_file(at: impl AsFd) -> io::Result<(OsString, File)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
+    remove_left_over(at.as_fd());
     for _ in 0..TRIES {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = OsString::from(format!("{NEW}{}-{number}", std::process::id()));
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         match openat(at.as_fd(), name.as_os_str(), flags, mode(super::COMMON)) {
-            Ok(file) => return Ok((name, File::from(file))),
+            Ok(file) => {
+                let file = File::from(file);
+                // Locked while this process lives. Where there are no locks, nothing is removed.
+                let _ = file.lock();
+                // Another process may have removed it just before.
+                if file.metadata()?.nlink() > 0 {
+                    return Ok((name, file));
+                }
+            }
             Err(Errno::EEXIST) => {}
             Err(errno) => return Err(errno.into()),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn the_next_process_removes_the_new_file_of_a_killed_one_and_no_other() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        let [left, written, users] = [".skill-evals-new-1-0", ".skill-evals-new-2-0", ".new-1-0"].map(path);
+        for file in [&left, &written, &users] {
+            std::fs::write(file, "half").expect("a file");
+        }
+        let lock = File::open(&written).expect("a file");
+        lock.lock().expect("a lock");
+        let root = super::super::RootedPath::open(directory.path()).expect("a directory");
+        root.join("file").put(|file| file.write_all(b"whole")).expect("a file");
+        assert!(!left.exists() && written.exists() && users.exists());
+        assert_eq!(std::fs::read_to_string(path("file")).expect("a file"), "whole");
+    }
+
+    #[test]
+    fn two_directories_are_exchanged_in_one_step() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for name in ["old", "new"] {
+            std::fs::create_dir(directory.path().join(name)).expect("a directory");
+            std::fs::write(directory.path().join(name).join("file"), name).expect("a file");
+        }
+        let root = super::super::RootedPath::open(directory.path()).expect("a directory");
+        match root.join("new").exchange(&root.join("old")) {
+            Err(error) => assert!(super::super::cannot_exchange(&error), "{error}"),
+            Ok(()) => {
+                let content = |name: &str| std::fs::read_to_string(directory.path().join(name).join("file"));
+                assert_eq!(content("old").expect("a file"), "new");
+                assert_eq!(content("new").expect("a file"), "old");
+            }
+        }
+        let none = root.join("new").exchange(&root.join("none")).expect_err("nothing is there");
+        assert_eq!(none.kind(), io::ErrorKind::NotFound);
+    }
 }

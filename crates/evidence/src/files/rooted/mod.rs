@@ -33,10 +33,12 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat};
 use nix::unistd::{linkat, symlinkat};
+use rustix::fs::{RenameFlags, renameat_with};
 
 use crate::files::at::PathError;
 use crate::files::bounded;
 use crate::files::stamp::Stamp;
+pub use descend::NEW;
 use walk::Links;
 pub use walk::{WalkControl, Walked, WalkedFile};
 
@@ -310,6 +312,12 @@ impl RootedPath {
         Ok(at)
     }
 
+    /// Exchanges what is here with what is at `other`, in one step. Both must exist.
+    pub fn exchange(&self, other: &Self) -> io::Result<()> {
+        let ((from, name), (to, new)) = (self.parent()?, other.parent()?);
+        Ok(renameat_with(from, name, to, new, RenameFlags::EXCHANGE)?)
+    }
+
     /// Its path in the directory that was opened.
     pub fn relative(&self) -> &Path {
         &self.path
@@ -422,6 +430,12 @@ impl RootedPath {
             removed => removed.map_err(|error| self.error(error)),
         }
     }
+}
+
+/// Whether [`RootedPath::exchange`] failed because the file system or the kernel has no exchange.
+pub fn cannot_exchange(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    matches!(errno, Some(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP | Errno::EPERM))
 }
 
 /// How many threads remove the entries of a directory.

@@ -21,6 +21,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::Root;
 use super::descend::{directory, directory_in, file_in, kind, status};
+use crate::files::look;
 use crate::files::stamp::Stamp;
 
 /// The deepest level of a walk. Each level keeps one directory open.
@@ -127,7 +128,14 @@ fn visit(at: OwnedFd, skip: fn(&OsStr) -> bool, take: &mut dyn FnMut(&Found<'_>)
             path.pop();
             continue;
         };
-        let Ok(status) = status(&level.at, &name) else { continue };
+        let status = match status(&level.at, &name) {
+            Ok(status) => status,
+            Err(error) => {
+                // It may be gone by now.
+                is_whole &= look::is_absent(&error);
+                continue;
+            }
+        };
         let is_directory = kind(&status) == SFlag::S_IFDIR;
         if is_directory && skip(&name) {
             continue;
@@ -151,8 +159,10 @@ fn visit(at: OwnedFd, skip: fn(&OsStr) -> bool, take: &mut dyn FnMut(&Found<'_>)
 
 /// The names in a directory, sorted.
 pub(super) fn names(directory: &mut Dir, is_whole: &mut bool) -> Vec<OsString> {
-    let names =
-        directory.iter().map_while(Result::ok).map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+    let names = directory.iter().map_while(|entry| {
+        *is_whole &= entry.is_ok();
+        Some(OsStr::from_bytes(entry.ok()?.file_name().to_bytes()).to_owned())
+    });
     let mut names: Vec<OsString> = names.filter(|name| name != "." && name != "..").take(MAX_NAMES + 1).collect();
     if names.len() > MAX_NAMES {
         *is_whole = false;

@@ -12,12 +12,14 @@ mod characters;
 mod command_line;
 mod cursor;
 mod escapes;
+mod masked;
 mod names;
 mod search;
 mod shapes;
 mod value;
 
 pub use command_line::{is_option_with, is_scheme, secret_of_header, secrets_within, secrets_within_all};
+pub use masked::{MAX_TEXT, Masked};
 pub use names::{is_secret_header, looks_secret};
 pub use value::strings;
 

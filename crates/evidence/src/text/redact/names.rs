@@ -1,5 +1,6 @@
 //! Tells by their names which variables contain secrets.
 
+use crate::files::look;
 use std::path::Path;
 
 /// Words in a variable's name that make its value a secret, also at the end of another word.
@@ -57,7 +58,7 @@ pub fn looks_secret(name: &str, value: &str) -> bool {
     let has_secret = words.iter().any(|word| is_secret(word)) || (words.len() > 1 && words.contains(&"PWD"));
     let has_secret = has_secret || *last == "AUTHORIZATION";
     // The path of a key is not a secret, but a key may begin like a path.
-    has_secret && !(value.starts_with('/') && Path::new(value).exists())
+    has_secret && !(value.starts_with('/') && look::is_usable(Path::new(value)))
 }
 
 /// `apiKey` as `api_Key`.

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::results::timeline::{AnswerTokens, EventKind, Note, TimelineEvent};
 use crate::skill::slug;
-use crate::trace::{Mark, Marked, Mechanism, Moment, Request, Step, Trace, cut, shell};
+use crate::text::redact::Masked;
+use crate::trace::{Mark, Marked, Mechanism, Moment, Request, Step, Trace, shell};
 use crate::trial::evidence::{Ending, Evidence};
 use crate::trial::span::EventRef;
 
@@ -139,7 +140,7 @@ fn note(evidence: &Evidence<'_>, what: Marked) -> Option<Note> {
 /// Marks the final message and gives it its whole text. Adds it if the trace lacks it.
 fn mark_answer(events: &mut Vec<TimelineEvent>, final_text: Option<&str>) {
     let Some(text) = final_text.filter(|text| !text.trim().is_empty()) else { return };
-    let in_trace = cut(text.to_owned());
+    let in_trace = Masked::stored(text).cut();
     let answer = EventKind::Said { text: text.to_owned(), answer: true };
     for event in events.iter_mut().rev().filter(|event| event.depth == 0) {
         if matches!(&event.what, EventKind::Said { text, .. } if text.trim() == in_trace.trim()) {

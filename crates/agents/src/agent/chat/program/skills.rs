@@ -1,12 +1,10 @@
 //! The skills in the workspace, and the text that loads one.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
 use crate::files::bounded;
+use crate::files::look;
 use crate::skill::{SKILL_FILE, SkillFile};
 
 /// The directory of the skills, from the workspace.
@@ -25,10 +23,8 @@ pub(super) struct LoadableSkill {
 
 /// The skills that are there now, by the names of their directories.
 pub(super) fn found() -> Vec<LoadableSkill> {
-    let entries = fs::read_dir(DIRECTORY).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = entries.map(|entry| Path::new(DIRECTORY).join(entry.file_name())).collect();
-    folders.sort();
-    folders.into_iter().filter_map(read).collect()
+    let entries = look::usable_entries(Path::new(DIRECTORY));
+    entries.into_iter().filter_map(|entry| read(entry.into_path())).collect()
 }
 
 fn read(folder: PathBuf) -> Option<LoadableSkill> {
@@ -52,12 +48,18 @@ impl LoadableSkill {
             "<skill_content name=\"{name}\">\n{}\n\nSkill directory: {directory}\nPaths in this skill are relative to it.\n",
             body.trim()
         );
-        let walk = WalkDir::new(folder).follow_root_links(true).max_depth(4).sort_by_file_name().into_iter().flatten();
-        let files = walk.filter(|entry| entry.file_type().is_file() && entry.path() != self.location());
-        for file in files.take(MOST_FILES) {
-            let path = file.path().strip_prefix(folder).unwrap_or(file.path());
-            let _ = writeln!(text, "<file>{}</file>", path.display());
+        let mut files = Vec::new();
+        let unread = look::Walk::new(folder).max_depth(4).each(|entry| {
+            if entry.file_type().is_file() && entry.path() != self.location() {
+                let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+                files.push(path.display().to_string());
+            }
+            if files.len() == MOST_FILES { look::Step::Stop } else { look::Step::Into }
+        });
+        for file in files {
+            let _ = writeln!(text, "<file>{file}</file>");
         }
+        unread.report(|error| _ = writeln!(text, "<unreadable>{error}</unreadable>"));
         text + "</skill_content>"
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::conversation::{ChatCall, ToolResult};
 use super::skills::{self, LoadableSkill};
 use crate::files::bounded;
+use crate::files::look;
 use crate::process::run_to_end;
 
 /// The longest output that the model gets, in bytes. Of a longer one it gets the start and the end.
@@ -115,7 +116,7 @@ fn read(path: &str) -> Result<String, String> {
 fn write(path: &str, content: &str) -> Result<String, String> {
     let target = allowed(path, &[])?;
     // Opening a named pipe would wait for a reader.
-    if target.exists() && !target.is_file() {
+    if look::is_usable(&target) && !look::is_usable_file(&target) {
         return Err(format!("{path} is not a regular file"));
     }
     let directory = target.parent().map_or(Ok(()), fs::create_dir_all);

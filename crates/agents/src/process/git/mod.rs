@@ -1,19 +1,23 @@
 //! Asks git about a repository. A repository's configuration can name programs (hooks, filters, a file system monitor,
 //! transports of remotes). None of them is started.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Seek, Write};
+use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
+mod listing;
+
 use super::spawn;
 use crate::files::bounded;
+pub use listing::{ignored, ignored_of, ignored_parts, knows, tracked};
 
 /// Variables that a git hook or alias sets for its programs. They name another repository, or parts of one.
 const REPOSITORY_VARIABLES: [&str; 8] = [
@@ -31,6 +35,9 @@ const REPOSITORY_VARIABLES: [&str; 8] = [
 const CONTENT_SETTINGS: &str =
     r"^(core\.(autocrlf|eol|attributesfile)|filter\..*\.(smudge|process)|remote\..*\.promisor)$";
 
+/// How long git may take to answer. It waits for ever where a named pipe has the name of one of its files.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 60 });
+
 /// The full hash of the commit that `reference` names in the repository around `directory`.
 pub fn commit(directory: &Path, reference: &str) -> io::Result<String> {
     if reference.starts_with('-') {
@@ -38,7 +45,7 @@ pub fn commit(directory: &Path, reference: &str) -> io::Result<String> {
     }
     let revision = format!("{reference}^{{commit}}");
     let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &revision];
-    let output = output(git(directory).args(args))?;
+    let output = output(git(directory).args(args), PATIENCE)?;
     let hash = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     // An exclusion (`^main`) succeeds and prints no plain hash. `--quiet` hides only the error for an unknown name.
     if output.status.success() && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -63,7 +70,7 @@ pub fn references(directory: &Path) -> Vec<String> {
 /// The full hash of the last commit that `HEAD` and `reference` have in common.
 pub fn merge_base(directory: &Path, reference: &str) -> io::Result<String> {
     let commit = commit(directory, reference)?;
-    let output = output(git(directory).args(["merge-base", "HEAD", &commit]))?;
+    let output = output(git(directory).args(["merge-base", "HEAD", &commit]), PATIENCE)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
     }
@@ -78,40 +85,9 @@ pub fn default_branch(directory: &Path) -> Option<String> {
     names.into_iter().find(|name| commit(directory, name).is_ok()).map(str::to_owned)
 }
 
-/// The files in these parts of `directory` that git ignores. Empty if git fails.
-pub fn ignored(directory: &Path, parts: &[&Path]) -> BTreeSet<PathBuf> {
-    let args = ["--literal-pathspecs", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
-    let listed = if parts.is_empty() { None } else { stdout(git(directory).args(args).args(parts)).ok() };
-    let listed = listed.unwrap_or_default();
-    listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect()
-}
-
-/// The files and whole directories in `directory` that git ignores, by their paths in it. Empty if git fails.
-pub fn ignored_parts(directory: &Path) -> Vec<String> {
-    let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
-    let listed = stdout(git(directory).args(args)).unwrap_or_default();
-    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    names.map(|name| String::from_utf8_lossy(name).trim_end_matches('/').to_owned()).collect()
-}
-
-/// Those of these files of `directory` that git ignores. Empty if git fails.
-pub fn ignored_of(directory: &Path, files: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
-    let Ok(mut names) = tempfile::tempfile() else { return BTreeSet::new() };
-    let listed: Vec<u8> = files.iter().flat_map(|file| [file.as_os_str().as_bytes(), b"\0"].concat()).collect();
-    if names.write_all(&listed).and_then(|()| names.rewind()).is_err() {
-        return BTreeSet::new();
-    }
-    // It fails if git ignores none.
-    let listed = stdout(git(directory).args(["check-ignore", "-z", "--stdin"]).stdin(names)).unwrap_or_default();
-    listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect()
-}
-
-/// The files at or in `part` of `directory` that the index has, whatever the case of their names.
-pub fn tracked(directory: &Path, part: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut pattern = OsString::from(":(icase,literal)");
-    pattern.push(part);
-    let listed = stdout(git(directory).args(["ls-files", "-z", "--"]).arg(pattern))?;
-    Ok(listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect())
+/// Paths that each end with a zero byte.
+fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
+    listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path)
 }
 
 /// The content of a file of `directory` in a commit, as it is stored; `None` if the commit lacks it.
@@ -122,7 +98,7 @@ pub fn stored_file(directory: &Path, commit: &str, file: &str) -> Option<Vec<u8>
 /// The files in a commit of `directory`, by their paths in it.
 pub fn files(directory: &Path, commit: &str) -> io::Result<Vec<PathBuf>> {
     let listed = stdout(git(directory).args(["ls-tree", "-r", "-z", "--name-only", commit]))?;
-    Ok(listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect())
+    Ok(paths(&listed).collect())
 }
 
 /// The submodules in a commit of `directory`, each with its commit.
@@ -226,12 +202,12 @@ pub fn export(directory: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> i
     };
     // The index of the scratch repository holds the whole commit, so attributes of all parent directories apply. git lists
     // the files in the directory in which it is started, with paths from the root.
-    stdout(git().args(["read-tree", commit])).map_err(add_advice)?;
+    slow_stdout(git().args(["read-tree", commit])).map_err(add_advice)?;
     let listed = stdout(git().args(["--literal-pathspecs", "ls-files", "-z", "--"]).args(parts))?;
     let list = scratch.directory.path().join("list");
     fs::write(&list, listed)?;
     let checkout = ["checkout-index", "--force", "-z", "--stdin"];
-    stdout(git().args(checkout).stdin(File::open(&list)?)).map_err(add_advice)?;
+    slow_stdout(git().args(checkout).stdin(File::open(&list)?)).map_err(add_advice)?;
     let attributes =
         stdout(git().args(["check-attr", "--cached", "-z", "--stdin", "filter"]).stdin(File::open(&list)?))?;
     Ok(CommitFiles { folder: target, filtered: filtered(&attributes, &settings) })
@@ -343,7 +319,7 @@ impl ScratchRepository {
 
 /// The values of [`CONTENT_SETTINGS`].
 fn content_settings(directory: &Path) -> io::Result<BTreeMap<String, String>> {
-    let output = output(git(directory).args(["config", "-z", "--get-regexp", CONTENT_SETTINGS]))?;
+    let output = output(git(directory).args(["config", "-z", "--get-regexp", CONTENT_SETTINGS]), PATIENCE)?;
     if !matches!(output.status.code(), Some(0 | 1)) {
         return Err(failure(&output));
     }
@@ -372,16 +348,31 @@ fn git(directory: &Path) -> Command {
     // Prevents that git fetches missing objects of a partial clone with programs that its configuration names. git before
     // 2.45 knows only the second variable.
     git.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "");
+    // `.git` counts wherever it is: see `knows`.
+    git.env("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
     git
 }
 
 fn stdout(git: &mut Command) -> io::Result<Vec<u8>> {
-    let output = output(git)?;
+    succeeded(output(git, PATIENCE)?)
+}
+
+/// The same where git writes a whole commit.
+fn slow_stdout(git: &mut Command) -> io::Result<Vec<u8>> {
+    succeeded(output(git, PATIENCE * 10)?)
+}
+
+fn succeeded(output: Output) -> io::Result<Vec<u8>> {
     if output.status.success() { Ok(output.stdout) } else { Err(failure(&output)) }
 }
 
-fn output(git: &mut Command) -> io::Result<Output> {
-    spawn::output(git.stderr(Stdio::piped())).map_err(|error| io::Error::new(error.kind(), format!("git: {error}")))
+fn output(git: &mut Command, patience: Duration) -> io::Result<Output> {
+    let failed = |error: io::Error| io::Error::new(error.kind(), format!("git: {error}"));
+    spawn::output_within(git, patience).map_err(failed)?.ok_or_else(|| {
+        let seconds = patience.as_secs();
+        let why = format!("git: no answer in {seconds} s; is one of its files, such as .gitignore, a named pipe?");
+        io::Error::new(io::ErrorKind::TimedOut, why)
+    })
 }
 
 fn path(bytes: &[u8]) -> PathBuf {

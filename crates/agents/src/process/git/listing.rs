@@ -1,0 +1,129 @@
+//! What git knows of files: which it tracks, and which it ignores.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{self, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::{PATIENCE, failure, git, output, paths, stdout};
+use crate::files::at::At;
+use crate::files::{bounded, look};
+
+/// Whether git knows a directory: it, or one above it, has `.git`. An empty one is left by sandboxes of agents.
+pub fn knows(directory: &Path) -> io::Result<bool> {
+    for above in directory.ancestors() {
+        let own = above.join(".git");
+        if look::is_file(&own)? || !look::entries(&own)?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether git ignores anything in a directory. An error if it would wait for what is in the place of its rules.
+fn has_rules(directory: &Path) -> io::Result<bool> {
+    for above in directory.ancestors() {
+        let rules = above.join(".gitignore");
+        match look::own_kind(&rules)? {
+            // git follows no link.
+            Some(kind) if !kind.is_symlink() => bounded::check_kind(kind).at(&rules)?,
+            _ => {}
+        }
+    }
+    knows(directory)
+}
+
+/// The files in these parts of `directory` that git ignores.
+pub fn ignored(directory: &Path, parts: &[&Path]) -> io::Result<BTreeSet<PathBuf>> {
+    if parts.is_empty() || !has_rules(directory)? {
+        return Ok(BTreeSet::new());
+    }
+    let args = ["--literal-pathspecs", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
+    Ok(paths(&stdout(git(directory).args(args).args(parts))?).collect())
+}
+
+/// The files and whole directories in `directory` that git ignores, by their paths in it.
+pub fn ignored_parts(directory: &Path) -> io::Result<Vec<String>> {
+    if !has_rules(directory)? {
+        return Ok(Vec::new());
+    }
+    let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+    let parts = stdout(git(directory).args(args))?;
+    Ok(paths(&parts).map(|path| path.to_string_lossy().trim_end_matches('/').to_owned()).collect())
+}
+
+/// Those of these files of `directory` that git ignores.
+pub fn ignored_of(directory: &Path, files: &BTreeSet<PathBuf>) -> io::Result<BTreeSet<PathBuf>> {
+    if files.is_empty() || !has_rules(directory)? {
+        return Ok(BTreeSet::new());
+    }
+    let mut names = tempfile::tempfile()?;
+    let listed: Vec<u8> = files.iter().flat_map(|file| [file.as_os_str().as_bytes(), b"\0"].concat()).collect();
+    names.write_all(&listed)?;
+    names.rewind()?;
+    let output = output(git(directory).args(["check-ignore", "-z", "--stdin"]).stdin(names), PATIENCE)?;
+    // 1: it ignores none.
+    if matches!(output.status.code(), Some(0 | 1)) {
+        Ok(paths(&output.stdout).collect())
+    } else {
+        Err(failure(&output))
+    }
+}
+
+/// The files at or in `part` of `directory` that the index has, whatever the case of their names; `None` if git does not know the
+/// directory.
+pub fn tracked(directory: &Path, part: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+    if !knows(directory)? {
+        return Ok(None);
+    }
+    let mut pattern = OsString::from(":(icase,literal)");
+    pattern.push(part);
+    let listed = stdout(git(directory).args(["ls-files", "-z", "--"]).arg(pattern))?;
+    Ok(Some(paths(&listed).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
+    use super::*;
+
+    fn repository() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().expect("a directory");
+        stdout(git(directory.path()).args(["init", "--quiet"])).expect("git");
+        directory
+    }
+
+    #[test]
+    fn git_knows_a_directory_only_if_a_git_directory_is_above_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let part = Path::new("artifacts");
+        assert_eq!(tracked(directory.path(), part).expect("an answer"), None);
+        // A sandbox of an agent leaves such a one.
+        fs::create_dir(directory.path().join(".git")).expect("a directory");
+        assert!(!knows(directory.path()).expect("an answer"));
+        fs::write(directory.path().join(".git/HEAD"), "damaged").expect("a file");
+        tracked(directory.path(), part).expect_err("git cannot say what it tracks");
+        let repository = repository();
+        assert_eq!(tracked(&repository.path().to_path_buf(), part).expect("an answer"), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_rules_is_an_error_and_does_not_hang() {
+        let repository = repository();
+        let files = BTreeSet::from([PathBuf::from("deep/x")]);
+        fs::create_dir(repository.path().join("deep")).expect("a directory");
+        fs::write(repository.path().join("deep/x"), "").expect("a file");
+        assert!(ignored_of(repository.path(), &files).expect("an answer").is_empty());
+        mkfifo(&repository.path().join("deep/.gitignore"), Mode::S_IRWXU).expect("a pipe");
+        let late = ignored_of(repository.path(), &files).expect_err("no answer");
+        assert!(late.to_string().contains("no answer in 1 s"), "{late}");
+        mkfifo(&repository.path().join(".gitignore"), Mode::S_IRWXU).expect("a pipe");
+        let named = ignored_of(repository.path(), &files).expect_err("a pipe");
+        assert!(named.to_string().contains("/.gitignore: it is a named pipe"), "{named}");
+    }
+}
