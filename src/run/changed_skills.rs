@@ -1,16 +1,16 @@
-//! The skills in which the working tree differs from a commit.
+//! The skills in which two trees differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::agent::snapshot::plugin_files;
-use crate::cases::catalog::Catalog;
 use crate::cases::plugin::Plugin;
 use crate::cases::skill_material::skill_material;
+use crate::files::material::Material;
 use crate::process::git;
 use crate::results::gate::{SkillDifference, SkillEdit};
-use crate::run::skill_version::SkillVersion;
+use crate::run::read_tree::ReadTree;
 use crate::skill::SKILL_FILE;
 
 /// A skill as agents see it: in their list of skills, its text, and all of its files.
@@ -22,9 +22,9 @@ struct SkillFacts {
     files: Option<String>,
 }
 
-/// The skills that differ between a commit and the working tree at `root`, by slug. A skill that cannot be read differs.
-pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> io::Result<Vec<SkillDifference>> {
-    let (before, now) = (facts(base.root(), &base.catalog)?, facts(root, catalog)?);
+/// The skills in which `now` differs from `base`, by slug. A skill that cannot be read differs.
+pub fn changed_skills(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Vec<SkillDifference>> {
+    let (before, now) = (facts(base)?, facts(now)?);
     let mut changed = Vec::new();
     for (slug, skill) in &now {
         let edit = match before.get(slug) {
@@ -41,24 +41,25 @@ pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> io
     Ok(changed)
 }
 
-/// All skills of the repository at `root`, to be compared file by file; `None` if one cannot be read.
-pub fn readable_skills(root: &Path, catalog: &Catalog) -> Option<impl PartialEq> {
-    let all = facts(root, catalog).ok()?;
+/// All skills of a tree, to be compared file by file; `None` if one cannot be read.
+pub fn readable_skills(tree: ReadTree<'_>) -> Option<impl PartialEq> {
+    let all = facts(tree).ok()?;
     all.values().all(|skill| skill.files.is_some()).then_some(all)
 }
 
-fn facts(root: &Path, catalog: &Catalog) -> io::Result<BTreeMap<String, SkillFacts>> {
-    let folders: Vec<&Path> = catalog.skills.iter().map(|found| found.skill().folder.as_path()).collect();
-    // What git ignores is in no commit: build outputs, files of the file manager.
-    let ignored = git::ignored(root, &folders)?;
+fn facts(tree: ReadTree<'_>) -> io::Result<BTreeMap<String, SkillFacts>> {
+    let folders = tree.catalog.skills.iter().map(|found| (found, tree.place(&found.skill().folder)));
+    let folders: Vec<_> = folders.collect();
+    // What git ignores is in no commit: build outputs, files of the file manager, skills that were installed.
+    let ignored = git::ignored(tree.root, &folders.iter().map(|(_, folder)| folder.as_path()).collect::<Vec<_>>())?;
     let (mut facts, mut plugins) = (BTreeMap::new(), BTreeMap::new());
-    for found in &catalog.skills {
+    for (found, folder) in folders.iter().filter(|(_, folder)| !ignored.contains(&folder.join(SKILL_FILE))) {
         let skill = found.skill();
         let listed = (skill.name.clone(), skill.description.clone(), skill.user_only);
-        let files = digest(root, &skill.folder, &ignored);
+        let files = of_skill(tree, folder, &ignored);
         let files = match &found.plugin {
             Some(plugin) => files.and_then(|files| {
-                Some(files + plugins.entry(&plugin.folder).or_insert_with(|| of_plugin(root, plugin)).as_ref()?)
+                Some(files + plugins.entry(&plugin.folder).or_insert_with(|| of_plugin(tree, plugin)).as_ref()?)
             }),
             None => files,
         };
@@ -68,15 +69,23 @@ fn facts(root: &Path, catalog: &Catalog) -> io::Result<BTreeMap<String, SkillFac
 }
 
 /// The digest of the files of a plugin besides those of its skills.
-fn of_plugin(root: &Path, plugin: &Plugin) -> Option<String> {
-    let mut material = plugin_files(root, plugin).whole().ok()?;
+fn of_plugin(tree: ReadTree<'_>, plugin: &Plugin) -> Option<String> {
+    let mut material = plugin_files(tree.root, plugin);
     material.files.retain(|file| !plugin.has_file_of_skill(&file.path));
-    Some(format!(" {} {}", material.digest().ok()?, material.programs()))
+    Some(format!(" {}", digest(tree, &material)?))
 }
 
-/// The digest of the files of a skill, with which of them are executable. The SKILL.md counts by its text.
-fn digest(root: &Path, folder: &Path, ignored: &BTreeSet<PathBuf>) -> Option<String> {
-    let mut material = skill_material(&root.join(folder)).whole().ok()?;
-    material.files.retain(|file| file.path != Path::new(SKILL_FILE) && !ignored.contains(&folder.join(&file.path)));
-    Some(format!("{} {}", material.digest().ok()?, material.programs()))
+/// The digest of the files of a skill. The SKILL.md counts by its text.
+fn of_skill(tree: ReadTree<'_>, folder: &Path, ignored: &BTreeSet<PathBuf>) -> Option<String> {
+    let mut material = skill_material(&tree.root.join(folder));
+    let is_in_commit = |path: &Path| !ignored.contains(&folder.join(path)) && !path.iter().any(|part| part == ".git");
+    material.files.retain(|file| file.path != Path::new(SKILL_FILE) && is_in_commit(&file.path));
+    digest(tree, &material)
+}
+
+/// The digest of the files, with which of them are executable, and with what keeps agents from getting them, as a link out of the
+/// skill does.
+fn digest(tree: ReadTree<'_>, material: &Material) -> Option<String> {
+    let problems: Vec<String> = material.problems.iter().map(|why| tree.without_root(&why.to_string())).collect();
+    Some(format!("{} {} {problems:?}", material.digest().ok()?, material.programs()))
 }

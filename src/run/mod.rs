@@ -7,7 +7,8 @@
 //! checks, [`regrade`] grades the evidence with the checks of the case and [`custom_check`], and `judge` asks the judge. A
 //! recording only needs [`regrade`].
 //!
-//! A comparison has a [`pairing`] of cases, and perhaps a [`skill_version`] for a side. [`pairs`] runs a trial of each side
+//! A comparison has a [`pairing`] of cases, and perhaps a [`skill_version`] for a side: a commit, which is a [`read_tree`] as the
+//! working tree is. [`pairs`] runs a trial of each side
 //! at a time until [`decide`](crate::decide) has an answer. [`kept`] are trials of earlier comparisons.
 //!
 //! Everything that happens is an event. The progress file, `progress_files` (the summary) and the terminal read the same
@@ -48,6 +49,7 @@ mod program_runner;
 pub mod programs;
 mod progress_files;
 pub mod question;
+pub mod read_tree;
 pub mod record;
 pub mod regrade;
 pub mod review;

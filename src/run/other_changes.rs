@@ -1,90 +1,137 @@
-//! What a change touches besides skills: cases, checks and settings.
+//! What a change touches besides skills: cases, checks, settings, and other files that are read.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::case_parts::SeenBy;
 use crate::cases::case_tree::{CaseTree, TreeDigests};
-use crate::cases::catalog::Catalog;
-use crate::files::inside;
 use crate::results::gate::{DifferenceKind, OtherChange};
-use crate::run::skill_version::SkillVersion;
+use crate::run::read_tree::ReadTree;
 use crate::settings::mode::Delivery;
-use crate::settings::{FILE, Settings};
+use crate::settings::{FILE, Settings, load};
 
-/// The cases and settings that differ between a commit and the working tree at `root`.
-pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec<OtherChange> {
-    let named = |found: &FoundCase| format!("{}/{}", found.skill, found.id);
+/// The cases, settings and other files in which `now` differs from `base`.
+pub fn other_changes(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Vec<OtherChange>> {
+    let (before, after) = (cases(base)?, cases(now)?);
+    let (then, here) = (Side::new(base), Side::new(now));
+    let mut changes = Vec::new();
+    let (mut old_cases, mut new_cases): (Vec<&FoundCase>, Vec<&FoundCase>) = (Vec::new(), Vec::new());
+    for name in before.keys().chain(after.keys().filter(|name| !before.contains_key(*name))) {
+        let (old, new) = (before.get(name).copied(), after.get(name).copied());
+        if let Some(kind) = difference((&then, old), (&here, new)) {
+            changes.push(OtherChange { kind, name: name.clone() });
+            old_cases.extend(old);
+            new_cases.extend(new);
+        }
+    }
+    let (old, new) = (keys(base), keys(now));
+    let named = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
+    let changed_keys = named.filter(|key| old.get(*key) != new.get(*key));
+    let settings: Vec<OtherChange> =
+        changed_keys.map(|key| OtherChange { kind: DifferenceKind::Setting, name: key.clone() }).collect();
+    // A file is named if nothing that is named already says that it differs.
+    let mut known = base.of_cases(old_cases);
+    known.extend(now.of_cases(new_cases));
+    known.extend((!settings.is_empty()).then(|| PathBuf::from(FILE)));
+    let adds_or_removes =
+        |change: &OtherChange| [DifferenceKind::CaseAdded, DifferenceKind::CaseRemoved].contains(&change.kind);
+    // Manifests say which skills there are.
+    if changes.iter().any(adds_or_removes) {
+        let of_cases = [base, now].map(|tree| tree.of_cases(tree.catalog.cases.iter().map(AsRef::as_ref)));
+        let is_manifest = |path: &&PathBuf| !of_cases.iter().any(|files| files.contains(*path));
+        known.extend([base, now].iter().flat_map(|tree| tree.catalog.sources.keys().filter(is_manifest)).cloned());
+    }
+    changes.extend(settings);
+    changes.extend(files(base, now, &known)?);
+    Ok(changes)
+}
+
+/// The cases of a tree by their names, as `skill/id`, without those of files that are in no commit.
+fn cases(tree: ReadTree<'_>) -> io::Result<BTreeMap<String, &FoundCase>> {
+    let files: BTreeSet<&Path> = tree.catalog.cases.iter().map(|found| &*found.file).collect();
+    let ignored = tree.ignored(files)?;
     // A file that cannot be read stands for its cases under its own name. `lint` reports it.
     let is_case = |found: &&FoundCase| found.case().is_ok() || !found.file.ends_with(&found.id);
-    let before: BTreeMap<String, &FoundCase> =
-        base.cases.iter().map(|found| &**found).filter(is_case).map(|found| (named(found), found)).collect();
-    let now: BTreeMap<String, &FoundCase> =
-        catalog.cases.iter().map(|found| &**found).filter(is_case).map(|found| (named(found), found)).collect();
-    let before_text = base.settings.as_deref().unwrap_or_default();
-    let today = inside::read_text(root, Path::new(FILE)).unwrap_or_default();
-    let (then, here) = (Side::new(base.root(), &base.catalog, before_text), Side::new(root, catalog, &today));
-    let mut changes = Vec::new();
-    let mut change = |kind, name: &str| changes.push(OtherChange { kind, name: name.to_owned() });
-    for (name, found) in &now {
-        let Some(old) = before.get(name) else {
-            change(DifferenceKind::CaseAdded, name);
-            continue;
-        };
-        match (old.case(), found.case()) {
-            (Ok(old), Ok(new)) if then.asked(old) != here.asked(new) => change(DifferenceKind::Prompt, name),
-            (Ok(old), Ok(new)) if then.checked(old) != here.checked(new) => change(DifferenceKind::Checks, name),
-            (Ok(_), Ok(_)) | (Err(_), Err(_)) => {}
-            (Ok(_), Err(_)) | (Err(_), Ok(_)) => change(DifferenceKind::Prompt, name),
-        }
+    let all = tree.catalog.cases.iter().map(AsRef::as_ref);
+    let all = all.filter(is_case).filter(|found| !ignored.contains(&*found.file));
+    Ok(all.map(|found| (format!("{}/{}", found.skill, found.id), found)).collect())
+}
+
+/// How the case of one name differs between two trees.
+fn difference(
+    (then, old): (&Side<'_>, Option<&FoundCase>),
+    (here, new): (&Side<'_>, Option<&FoundCase>),
+) -> Option<DifferenceKind> {
+    let (Some(old), Some(new)) = (old, new) else {
+        return Some(if old.is_some() { DifferenceKind::CaseRemoved } else { DifferenceKind::CaseAdded });
+    };
+    match (old.case(), new.case()) {
+        (Ok(old), Ok(new)) if then.asked(old) != here.asked(new) => Some(DifferenceKind::Prompt),
+        (Ok(old), Ok(new)) if then.checked(old) != here.checked(new) => Some(DifferenceKind::Checks),
+        (Ok(_), Ok(_)) | (Err(_), Err(_)) => None,
+        (Ok(_), Err(_)) | (Err(_), Ok(_)) => Some(DifferenceKind::Prompt),
     }
-    before.keys().filter(|name| !now.contains_key(*name)).for_each(|name| change(DifferenceKind::CaseRemoved, name));
-    let (old, new) = (keys(before_text), keys(&today));
-    for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
-        if old.get(key) != new.get(key) {
-            change(DifferenceKind::Setting, key);
-        }
-    }
-    changes
+}
+
+/// The files that are read and differ, without those that are known already.
+fn files(base: ReadTree<'_>, now: ReadTree<'_>, known: &BTreeSet<PathBuf>) -> io::Result<Vec<OtherChange>> {
+    let mut paths = base.files();
+    paths.extend(now.files());
+    let (old, new) = (base.contents(&paths), now.contents(&paths));
+    let is_known = |path: &PathBuf| path.ancestors().any(|part| known.contains(part));
+    let differing: BTreeSet<&Path> = old
+        .keys()
+        .chain(new.keys())
+        .filter(|path| old.get(*path) != new.get(*path) && !is_known(path))
+        .map(PathBuf::as_path)
+        .collect();
+    let ignored = now.ignored(differing.iter().copied())?;
+    let of_settings: BTreeSet<PathBuf> = base.of_settings().into_iter().chain(now.of_settings()).collect();
+    let change = |path: &Path| {
+        let kind = if of_settings.contains(path) { DifferenceKind::Setting } else { DifferenceKind::File };
+        OtherChange { kind, name: path.display().to_string() }
+    };
+    Ok(differing.difference(&ignored).map(|path| change(path)).collect())
 }
 
 /// A tree with what is known of it.
 struct Side<'a> {
-    root: &'a Path,
-    catalog: &'a Catalog,
+    tree: ReadTree<'a>,
     settings: Settings,
     known: TreeDigests,
 }
 
 impl<'a> Side<'a> {
-    /// The tree at `root` with this settings file. What is wrong with the file, `lint` reports.
-    fn new(root: &'a Path, catalog: &'a Catalog, file: &str) -> Self {
+    /// A tree with what its settings file says, as far as that can be read. What is wrong with the file, `lint` reports.
+    fn new(tree: ReadTree<'a>) -> Self {
         let mut settings = Settings::default();
-        let _ = settings.apply_file(file);
-        Self { root, catalog, settings, known: TreeDigests::default() }
+        let _ = settings.apply_file(&load::text(tree.root).unwrap_or_default());
+        Self { tree, settings, known: TreeDigests::default() }
     }
 
     /// What the agent gets of a case, with its skills in its own directory.
     fn asked(&self, case: &Case) -> String {
-        case.digest_of(SeenBy::Agent, &self.tree())
+        case.digest_of(SeenBy::Agent, &self.of_case())
     }
 
     /// What decides the verdict of its trials besides.
     fn checked(&self, case: &Case) -> String {
-        case.digest_of(SeenBy::Checks, &self.tree())
+        case.digest_of(SeenBy::Checks, &self.of_case())
     }
 
-    fn tree(&self) -> CaseTree<'_> {
-        let Self { root, catalog, settings, known } = self;
+    fn of_case(&self) -> CaseTree<'_> {
+        let Self { tree: ReadTree { root, catalog, .. }, settings, known } = self;
         CaseTree { root, settings, delivery: Delivery::Native, mock_servers: &catalog.mock_servers, known }
     }
 }
 
-/// The keys of a settings file with their values. A file that is not TOML has none.
-fn keys(text: &str) -> BTreeMap<String, String> {
+/// The keys of the settings file with their values. A file that is not TOML has none.
+fn keys(tree: ReadTree<'_>) -> BTreeMap<String, String> {
+    let text = load::text(tree.root).unwrap_or_default();
     let mut keys = BTreeMap::new();
-    flatten("", toml::Value::Table(toml::from_str(text).unwrap_or_default()), &mut keys);
+    flatten("", toml::Value::Table(toml::from_str(&text).unwrap_or_default()), &mut keys);
     keys
 }
 

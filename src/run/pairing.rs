@@ -10,6 +10,7 @@ use crate::grade::verdict::NEEDS_SKILL;
 use crate::run::changed_skills::readable_skills;
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::read_tree::ReadTree;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
@@ -95,11 +96,8 @@ pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
         return false;
     }
     let skills = |side: &ComparedSide| match &side.commit {
-        None => readable_skills(&run.root, &run.catalog),
-        Some(commit) => {
-            let version = run.versions.iter().find(|version| version.commit == *commit)?;
-            readable_skills(version.root(), &version.catalog)
-        }
+        None => readable_skills(ReadTree { root: &run.root, settings: &run.settings, catalog: &run.catalog }),
+        Some(commit) => readable_skills(run.versions.iter().find(|version| version.commit == *commit)?.tree()),
     };
     skills(&sides.baseline).is_some_and(|baseline| Some(baseline) == skills(&sides.candidate))
 }

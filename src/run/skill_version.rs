@@ -1,42 +1,45 @@
-//! The repository's skills in a git commit.
+//! The repository as it is in a git commit.
 
-use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use crate::cases::case::{Case, FoundCase, file_formats, foreign_formats};
-use crate::cases::case_parts::CasePart;
-use crate::cases::catalog::{Catalog, EVALS};
-use crate::cases::plugin;
+use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
-use crate::cases::skills::default_skill_roots;
-use crate::files::inside;
 use crate::files::look;
-use crate::grade::rubric;
-use crate::process::git::{self, CommitFiles};
-use crate::settings::{FILE, Settings};
+use crate::process::git::{self, Part};
+use crate::run::read_tree::ReadTree;
+use crate::settings::load::{self, ConfigError};
+use crate::settings::{FILE, Settings, Trust};
 use crate::store::RECORDINGS;
 
-/// The skills of a commit, in a temporary directory that is removed with this value.
+/// The last part of [`RECORDINGS`]: a path into them has it.
+const RECORDINGS_NAME: &str = "recordings";
+
+/// A commit, read as a working tree is, in a temporary directory that is removed with this value.
 #[derive(Debug)]
 pub struct SkillVersion {
     /// The full hash, as in [`Mode::commit`](crate::settings::mode::Mode::commit).
     pub commit: String,
-    /// Its skills, without cases.
+    pub repository: Repository,
+    /// What its own settings file says, without the environment and the command line.
+    pub settings: Settings,
     pub catalog: Catalog,
-    pub cases: Vec<Arc<FoundCase>>,
-    pub settings: Option<String>,
-    root: PathBuf,
+    /// That its settings file does not count, if it cannot be read.
+    pub warning: Option<String>,
+    /// The repository whose commit it is.
+    origin: PathBuf,
+    /// The directory to which its work tree is exported.
+    to: PathBuf,
     _folder: TempDir,
 }
 
 impl SkillVersion {
-    /// The skills of a commit of the repository at `root`. Fails if the commit has none.
-    pub fn of(root: &Path, commit: &str, settings: &Settings) -> Result<Self, String> {
-        let version = Self::or_empty(root, commit, settings)?;
+    /// A commit of the repository at `root`. Fails if it has no skills.
+    pub fn of(root: &Path, commit: &str, today: &Settings) -> Result<Self, String> {
+        let version = Self::or_empty(root, commit, today)?;
         if !version.catalog.skills.is_empty() {
             return Ok(version);
         }
@@ -44,116 +47,102 @@ impl SkillVersion {
     }
 
     /// The same for a commit that may have none.
-    pub fn or_empty(root: &Path, commit: &str, settings: &Settings) -> Result<Self, String> {
-        Self::read(root, commit, settings).map_err(|why| format!("the skills of {}: {why}", short(commit)))
+    pub fn or_empty(root: &Path, commit: &str, today: &Settings) -> Result<Self, String> {
+        Self::read(root, commit, today).map_err(|why| format!("the skills of {}: {why}", short(commit)))
     }
 
     fn read(root: &Path, commit: &str, today: &Settings) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let text = git::stored_file(root, commit, FILE).and_then(|bytes| String::from_utf8(bytes).ok());
-        // Its own settings say where its skills are, as far as this program can read them.
-        let mut own = Settings::default();
-        let own = if own.apply_file(text.as_deref().unwrap_or_default()).is_ok() { &own } else { today };
-        let submodules = git::submodules(root, commit).map_err(|error| error.to_string())?;
-        let read = |parts: &[PathBuf]| -> Result<(CommitFiles, Catalog), String> {
-            let exported = git::export(root, commit, parts, folder.path()).map_err(|error| error.to_string())?;
-            for (place, commit) in &submodules {
-                export_submodule(&root.join(place), commit, &exported.folder.join(place))?;
+        // A skill may have the name of the repository's directory.
+        let to = folder.path().join(root.file_name().unwrap_or(OsStr::new("repository")));
+        fs::create_dir(&to).map_err(|error| error.to_string())?;
+        let exported = export(root, commit, Part::Without(Path::new(RECORDINGS)), &to)?;
+        let (settings, warning) = match load::read_file(&exported.folder, Trust::Trusted) {
+            Ok(own) => (own, None),
+            Err(why) => {
+                let today = Settings { root: Some(exported.folder.clone()), ..today.clone() };
+                (today, Some(not_counted(commit, &why)))
             }
-            let repository = Repository::new(exported.folder.clone());
-            let catalog = repository.catalog(Layout::of(own), Scope::All);
-            Ok((exported, catalog))
         };
-        // Only the skill roots at first: a repository may have far more than skills.
-        let parts: Vec<PathBuf> = match &own.skill_roots {
-            Some(roots) => roots.iter().map(|root| root.as_path().to_path_buf()).collect(),
-            None => default_skill_roots().map(PathBuf::from).collect(),
-        };
-        let listed = git::files(root, commit).map_err(|error| error.to_string())?;
-        let plugins: Vec<PathBuf> =
-            listed.iter().filter_map(|file| plugin::directory(file)).map(Path::to_path_buf).collect();
-        // A plugin at the root is the whole commit.
-        let is_whole = plugins.iter().any(|plugin| plugin.as_os_str().is_empty());
-        let (mut exported, mut catalog) = read(&if is_whole { Vec::new() } else { [parts.clone(), plugins].concat() })?;
-        // A link may lead to files that were not exported.
-        let by_link = |part: &PathBuf| part.ancestors().any(|at| is_link(&exported.folder.join(at)));
-        if catalog.skills.is_empty() || parts.iter().any(by_link) {
-            (exported, catalog) = read(&[])?;
+        let repository = Repository::new(exported.folder.clone());
+        let catalog = repository.catalog(Layout::of(&settings), Scope::All);
+        let commit = commit.to_owned();
+        let mut version =
+            Self { commit, repository, settings, catalog, warning, origin: root.to_path_buf(), to, _folder: folder };
+        if version.tree().names(RECORDINGS_NAME) || exported.links_to(RECORDINGS_NAME) {
+            version.add_recordings()?;
+            version.catalog = version.repository.catalog(Layout::of(&version.settings), Scope::All);
         }
-        let leaving = parts.iter().find(|root| inside::place(&exported.folder, root).is_err());
-        if let Some(root) = leaving.filter(|_| catalog.skills.is_empty() || own.skill_roots.is_some()) {
-            let root = root.display();
-            return Err(format!(
-                "`{root}` is reached by a link that leads out of the repository; what lies there is today's"
-            ));
-        }
-        catalog.cases.clear();
-        // Apart, since a directory of cases may also have skills.
-        let folders = file_formats().filter_map(|(_, files)| files.path.split('<').next()).map(PathBuf::from);
-        let cases = read(&folders.chain(foreign_parts(&listed)).collect::<Vec<_>>())?.1.cases;
-        // Files that are compared with those of today. No part at all would be the whole commit.
-        let mut parts: Vec<PathBuf> =
-            cases.iter().filter_map(|found| found.case().ok()).flat_map(named_files).collect();
-        parts.extend(rubric::paths(own).map(Path::to_path_buf));
-        parts.extend(own.mocks.iter().filter_map(|answer| Some(answer.source()?.as_path().to_path_buf())));
-        parts.sort();
-        parts.dedup();
-        if !parts.is_empty() {
-            read(&parts)?;
-        }
-        check_complete(&exported, &catalog)?;
-        let root = exported.folder;
-        Ok(Self { commit: commit.to_owned(), catalog, cases, settings: text, root, _folder: folder })
+        check_complete(&exported, &version.catalog)?;
+        Ok(version)
+    }
+
+    /// Adds the recordings, which can be large: no skill or case is read in them, but one may name a file there.
+    pub fn add_recordings(&self) -> Result<(), String> {
+        export(&self.origin, &self.commit, Part::Only(Path::new(RECORDINGS)), &self.to).map(drop)
     }
 
     /// The root of the exported repository.
     pub fn root(&self) -> &Path {
-        &self.root
+        &self.repository.root
     }
-}
 
-/// The parts of a commit with these files that hold cases of other programs: their directories, since cases name files there.
-fn foreign_parts(files: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let foreign = files.iter().filter(|file| foreign_formats().any(|(_, files)| files.match_path(file).is_some()));
-    let directory = |file: &PathBuf| file.parent().filter(|parent| *parent != Path::new("")).map(Path::to_path_buf);
-    let mut parts: BTreeSet<PathBuf> = foreign.map(|file| directory(file).unwrap_or_else(|| file.clone())).collect();
-    // Recordings can be large, and no case names them.
-    if parts.remove(Path::new(EVALS)) {
-        let inside = files.iter().filter_map(|file| file.strip_prefix(EVALS).ok()?.components().next());
-        parts.extend(inside.map(|name| Path::new(EVALS).join(name)));
+    pub fn tree(&self) -> ReadTree<'_> {
+        ReadTree { root: self.root(), settings: &self.settings, catalog: &self.catalog }
     }
-    parts.remove(Path::new(RECORDINGS));
-    parts
-}
-
-/// The files outside of the directories of cases that decide the result of a case.
-fn named_files(case: &Case) -> Vec<PathBuf> {
-    case.parts().iter().flat_map(CasePart::files).collect()
 }
 
 fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// Whether a link is there. Everything that was exported can be read.
-fn is_link(path: &Path) -> bool {
-    look::own_kind(path).is_ok_and(|kind| kind.is_some_and(|kind| kind.is_symlink()))
+fn not_counted(commit: &str, why: &ConfigError) -> String {
+    let why = match why {
+        ConfigError::File(problems) => problems.first().map(ToString::to_string),
+        _ => None,
+    }
+    .unwrap_or_else(|| why.to_string());
+    format!("{FILE} of {} is invalid, so its skills and cases are where today's settings say: {why}", short(commit))
 }
 
-/// Exports the commit of a submodule, if the working tree has the submodule: without it, it has no skills now either.
-fn export_submodule(submodule: &Path, commit: &str, to: &Path) -> Result<(), String> {
-    if !look::exists(&submodule.join(".git")).map_err(|error| error.to_string())? {
-        return Ok(());
+/// A commit and its submodules as files.
+struct ExportedFiles {
+    folder: PathBuf,
+    links: Vec<PathBuf>,
+    /// The files that a filter program would change, with the names of their filters.
+    filtered: Vec<(PathBuf, String)>,
+}
+
+impl ExportedFiles {
+    fn links_to(&self, name: &str) -> bool {
+        let target = |link| fs::read_link(self.folder.join(link)).ok();
+        self.links.iter().filter_map(target).any(|target| target.iter().any(|part| part == name))
     }
-    fs::create_dir_all(to).map_err(|error| error.to_string())?;
-    git::export(submodule, commit, &[], to).map(drop).map_err(|error| {
-        let place = submodule.display();
-        format!("the submodule `{place}` lacks the commit {}: fetch it there ({error})", short(commit))
-    })
+}
+
+/// Exports a part of a commit with the submodules that the working tree has: another one has no files now either.
+fn export(repository: &Path, commit: &str, part: Part<'_>, to: &Path) -> Result<ExportedFiles, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let exported = git::export(repository, commit, part, to).map_err(failed)?;
+    let mut filtered = exported.filtered;
+    for (place, commit) in exported.submodules {
+        let (from, to) = (repository.join(&place), exported.folder.join(&place));
+        if look::exists(&from.join(".git")).map_err(|error| error.to_string())? {
+            let lacks = |error| {
+                let (place, commit) = (from.display(), short(&commit));
+                format!("the submodule `{place}` lacks the commit {commit}: fetch it there ({error})")
+            };
+            let inside = export(&from, &commit, Part::Without(Path::new(".git")), &to).map_err(lacks)?;
+            // As in a working tree, where readers leave out what is a repository of its own.
+            fs::create_dir_all(to.join(".git")).map_err(failed)?;
+            filtered.extend(inside.filtered.into_iter().map(|(file, filter)| (place.join(file), filter)));
+        }
+    }
+    Ok(ExportedFiles { folder: exported.folder, links: exported.links, filtered })
 }
 
 /// Checks that the exported skills are as in a working tree of the commit.
-fn check_complete(exported: &CommitFiles, catalog: &Catalog) -> Result<(), String> {
+fn check_complete(exported: &ExportedFiles, catalog: &Catalog) -> Result<(), String> {
     let real = |path: &Path| fs::canonicalize(exported.folder.join(path)).ok();
     let skills: Vec<PathBuf> = catalog.skills.iter().filter_map(|found| real(&found.skill().folder)).collect();
     let is_of_skill = |path: &Path| real(path).is_some_and(|path| skills.iter().any(|skill| path.starts_with(skill)));

@@ -81,8 +81,9 @@ pub fn gate(results: &GateResults, locations: &ChangeLocations) -> String {
         let message = format!("recording: {}", case_message(case, counts));
         text.push_str(&annotation(ERROR, locations.of_case(&name(case)), &message));
     }
-    for why in results.not_measured() {
-        text.push_str(&not_measured(&why, locations));
+    let uncompared = if results.answer() == GateAnswer::NothingCompared { results.not_compared() } else { Vec::new() };
+    for why in results.not_measured().iter().chain(&uncompared) {
+        text.push_str(&not_measured(why, locations));
     }
     text
 }

@@ -48,6 +48,7 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
         )];
     }
     let mut lines = vec![changed_skills(&base, results)];
+    lines.extend(results.warning.as_deref().map(escape::line));
     if results.changed.iter().any(|skill| skill.edit.changes_descriptions()) {
         let near = if results.neighbors > 0 { ", the nearest skills are compared too" } else { "" };
         lines.push(format!("descriptions changed: recordings of other skills are aged{near}"));
@@ -58,6 +59,14 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
         lines.push(format!(
             "a new skill has no base to compare with: `skill-evals run --record` records its cases, and replay checks them from \
              then on{renamed}"
+        ));
+    } else if has(SkillEdit::Removed) {
+        lines.push("a removed skill has nothing to compare with".to_owned());
+    }
+    if let Some(first) = results.without_cases.first() {
+        lines.push(format!(
+            "nothing measures {}, without a case: `skill-evals generate {first}` drafts some",
+            cut::names(&results.without_cases, MAX_ROWS)
         ));
     }
     let versions = results.other_versions();
@@ -102,7 +111,7 @@ pub fn render(results: &GateResults, paint: Paint) -> String {
     let tone = match answer {
         GateAnswer::Passed => Tone::Good,
         GateAnswer::Failed => Tone::Bad,
-        GateAnswer::NotMeasured => Tone::Broken,
+        GateAnswer::NotMeasured | GateAnswer::NothingCompared => Tone::Broken,
         GateAnswer::Undecided | GateAnswer::NeedsAgent => Tone::Open,
     };
     let _ = writeln!(text, "gate: {}", paint.on(tone, answer.as_str()));
@@ -170,7 +179,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
         let cases = escape::line(&cut::names(&not_needed, MAX_ROWS));
         lines.push(format!("not run on both sides, since the result was reached: {cases}"));
     }
-    lines.extend(results.not_measured().iter().map(|why| escape::line(why)));
+    lines.extend(results.not_measured().iter().chain(&results.not_compared()).map(|why| escape::line(why)));
     lines.extend(results.needs_agent().iter().map(|what| format!("an agent has to measure: {}", escape::line(what))));
     lines
 }

@@ -142,7 +142,9 @@ impl CaseFinder<'_> {
         let root = self.repository.root.as_path().into();
         let file = CaseFile { root, path: files.path_of(open), name };
         let path = self.repository.root.join(&file.path);
-        let parsed = match self.repository.read(&file.path) {
+        let found = self.repository.read(&file.path);
+        self.catalog.add_sources(found.is_ok().then(|| file.path.clone()));
+        let parsed = match found {
             Ok(_) if of_skill && self.catalog.skill(&file.name).is_none() => {
                 let message = format!("unknown skill slug `{}`", file.name);
                 let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);
@@ -258,6 +260,8 @@ impl CaseFinder<'_> {
             let is_inside = |part: &Path| folder.is_some_and(|folder| part.starts_with(folder) && part != folder);
             let is_part = |part: &&PathBuf| *part != path && is_inside(part);
             parts.extend(of_file.iter().filter(is_part).cloned());
+            let lead: Arc<Path> = path.as_path().into();
+            self.catalog.sources.extend(of_file.iter().chain([path]).map(|part| (part.clone(), Arc::clone(&lead))));
             claimed.extend(of_file);
         }
         for (read, path) in read {

@@ -1,6 +1,7 @@
 //! The skills of a repository and their cases.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::{Case, FoundCase};
@@ -35,6 +36,8 @@ pub struct Catalog {
     pub problems: Vec<Diagnostic>,
     /// Those of them about what is there and could not be read: with it, there may be more skills and cases.
     pub unread: Vec<Diagnostic>,
+    /// The files and directories that it was made from besides skills, each with the file that led to it, often itself.
+    pub sources: BTreeMap<PathBuf, Arc<Path>>,
     /// What is answered from files in place of MCP servers, as far as somebody asked.
     pub mock_servers: MockServers,
 }
@@ -95,6 +98,11 @@ impl Catalog {
     pub(super) fn skill_mut(&mut self, slug: &str) -> Option<&mut FoundSkill> {
         let position = self.position(slug)?;
         self.skills.get_mut(position)
+    }
+
+    /// Adds files that nothing else led to.
+    pub(super) fn add_sources(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        self.sources.extend(paths.into_iter().map(|path| (path.clone(), path.into())));
     }
 
     fn position(&self, slug: &str) -> Option<usize> {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic};
@@ -22,9 +23,10 @@ const FOLDERS: [&str; 3] = ["", "plugin", "plugins"];
 /// The key of a plugin's directories of skills.
 const SKILLS: &str = "skills";
 
-/// The directories that the manifests of the repository publish skills in, in their order.
-pub(super) fn published(tree: &dyn RepoFiles, problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
-    let mut reader = Reader { tree, roots: Vec::new(), seen: BTreeSet::new(), problems };
+/// The directories that the manifests of the repository publish skills in, in their order. Adds the manifests and their problems to
+/// the catalog.
+pub(super) fn published(tree: &dyn RepoFiles, catalog: &mut Catalog) -> Vec<PathBuf> {
+    let mut reader = Reader { tree, roots: Vec::new(), seen: BTreeSet::new(), catalog };
     reader.plugin(Path::new(""));
     reader.roots
 }
@@ -34,7 +36,7 @@ struct Reader<'a> {
     roots: Vec<PathBuf>,
     /// The plugins that are read: two may list each other.
     seen: BTreeSet<PathBuf>,
-    problems: &'a mut Vec<Diagnostic>,
+    catalog: &'a mut Catalog,
 }
 
 impl Reader<'_> {
@@ -55,12 +57,13 @@ impl Reader<'_> {
     }
 
     fn manifest(&mut self, folder: &Path, path: &Path) {
+        self.catalog.add_sources([path.to_path_buf()]);
         let Ok(bytes) = self.tree.read(path) else { return };
         let mut document = Document::new(path, &bytes, Syntax::Json);
         let Some(root) = document.root() else {
             for problem in document.problems.into_vec() {
                 let message = format!("this manifest is not read, nor what it publishes: {}", problem.message);
-                self.problems.push(Diagnostic::new(Code::SkillRoot, problem.place, message));
+                self.catalog.problems.push(Diagnostic::new(Code::SkillRoot, problem.place, message));
             }
             return;
         };
@@ -68,7 +71,7 @@ impl Reader<'_> {
             let message = format!("this manifest is {}; expected an object", root.kind());
             let problem =
                 Diagnostic::new(Code::SkillRoot, document.place(root.range.start..root.range.start + 1), message);
-            return self.problems.push(problem.help("nothing that it publishes is read"));
+            return self.catalog.problems.push(problem.help("nothing that it publishes is read"));
         }
         self.paths(&document, folder, &root);
         let base = root.get("metadata").and_then(|metadata| metadata.get("pluginRoot")).and_then(Node::text);
@@ -98,7 +101,7 @@ impl Reader<'_> {
                 None => "this manifest publishes a plugin outside the repository",
             };
             let problem = Diagnostic::new(Code::SkillRoot, document.place(written.range.clone()), message);
-            self.problems.push(problem.help("fix the path, or remove the plugin"));
+            self.catalog.problems.push(problem.help("fix the path, or remove the plugin"));
         }
         found.filter(|_| is_here)
     }
@@ -121,7 +124,7 @@ impl Reader<'_> {
                         None => ("this manifest publishes skills by something other than a path", "write a path"),
                     };
                     let place = document.place(written.range.clone());
-                    self.problems.push(Diagnostic::new(Code::SkillRoot, place, message).help(help));
+                    self.catalog.problems.push(Diagnostic::new(Code::SkillRoot, place, message).help(help));
                 }
             }
         }

@@ -70,9 +70,11 @@ pub fn plugin_material(folder: &Path, plugin: &Plugin, ignored: Vec<String>) -> 
 fn material(folder: &Path, mut left_out: Vec<String>) -> Material {
     // A repository may be one skill: its directory then has our settings, recordings and runs.
     left_out.extend([".git".to_owned(), FILE.to_owned(), format!("{EVALS}/{RECORDINGS}")]);
-    left_out.extend(look::is_usable_directory(&folder.join(ARTIFACTS).join(PROGRAM)).then(|| ARTIFACTS.to_owned()));
+    left_out.push(format!("{ARTIFACTS}/{PROGRAM}"));
     let left_out: Vec<&str> = left_out.iter().map(String::as_str).collect();
     let mut material = Material::list_without(folder, &left_out);
+    let has_artifacts = material.files.iter().any(|file| file.path.starts_with(ARTIFACTS));
+    material.directories.retain(|directory| has_artifacts || directory != Path::new(ARTIFACTS));
     let of_cases: BTreeSet<PathBuf> = material.files.iter().flat_map(|file| case_files(folder, &file.path)).collect();
     let is_hidden = |path: &Path| path.ancestors().any(|part| of_cases.contains(part));
     material.files.retain(|file| !is_hidden(&file.path));
@@ -87,7 +89,7 @@ pub fn withheld(folder: &Path) -> io::Result<Vec<String>> {
     for around in ["", TESTS].map(Path::new) {
         for entry in look::entries(&folder.join(around))? {
             let path = around.join(entry.file_name());
-            if is_own(&path) && look::is_directory(entry.path())? {
+            if is_own(&path) && (entry.file_type().is_symlink() || look::is_directory(entry.path())?) {
                 withheld.extend(path.to_str().map(str::to_owned));
             }
         }

@@ -81,6 +81,7 @@ impl Repository {
             let plugin: &Option<Arc<Plugin>> = plugins.entry(manifest).or_insert_with_key(read);
             found.plugin = plugin.clone().filter(|plugin| plugin.has(&found.skill().folder));
         }
+        catalog.add_sources(plugins.into_keys());
         catalog.skills = unique;
     }
 
@@ -112,7 +113,7 @@ impl Repository {
     /// Adds the skills of the first of these that has any: what is published, the whole repository, agents' own directories,
     /// examples and the like, skills that exist only for evals.
     fn read_default_roots(&self, catalog: &mut Catalog) {
-        let mut published = manifests::published(self, &mut catalog.problems);
+        let mut published = manifests::published(self, catalog);
         published.extend(["skills", PLUGINS].map(PathBuf::from));
         let own = agent_folders().map(PathBuf::from).collect();
         let whole = || vec![PathBuf::new()];
@@ -171,7 +172,7 @@ impl Repository {
     }
 
     fn read_named_root(&self, root: &Path, catalog: &mut Catalog) {
-        if self.has_directory(root) {
+        if inside::leads_out(&self.root, root) || self.has_directory(root) {
             return self.read_skill_root(root, catalog);
         }
         let problem =
@@ -207,11 +208,14 @@ impl Repository {
             // A root that is a link may hold skills, but is not one.
             if depth > 0 || !self.is_link(&folder) {
                 let path = skill_file(&folder, files);
-                match fs::metadata(&path) {
-                    Ok(metadata) if metadata.is_file() => {
-                        folders.push(folder.strip_prefix(&self.root).unwrap_or(&folder).to_path_buf());
-                        continue;
-                    }
+                let found = fs::metadata(&path);
+                // Reading says of a link that it leads out of the repository.
+                let leads_out = || self.is_link(&path) && inside::leads_out(&self.root, &path);
+                if found.as_ref().is_ok_and(fs::Metadata::is_file) || leads_out() {
+                    folders.push(folder.strip_prefix(&self.root).unwrap_or(&folder).to_path_buf());
+                    continue;
+                }
+                match found {
                     // To read a pipe could take forever.
                     Ok(_) => problems.push(self.unreadable(&path, "it is not a file")),
                     Err(error) => self.note(&path, &error),
@@ -253,6 +257,7 @@ impl Repository {
     /// Reports a link to a directory, which is not followed, and a link that leads to nothing.
     fn link_in_skill_root(&self, path: &Path) -> Option<Diagnostic> {
         let message = match fs::metadata(path) {
+            _ if inside::leads_out(&self.root, path) => "this link leads out of the repository and is not followed",
             Ok(metadata) if metadata.is_dir() => "this link to a directory is not followed to find skills",
             Ok(_) => return None,
             Err(error) if look::is_absent(&error) || look::is_loop(&error) => "this link leads to nothing",

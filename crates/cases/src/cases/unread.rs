@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats, plugin_eval};
-use crate::cases::case_folders::case_folders;
+use crate::cases::case_folders::{case_folders, is_direct};
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, FoundSkill};
 use crate::cases::harbor::INSTRUCTION;
 use crate::cases::layout::Layout;
@@ -149,10 +149,11 @@ pub(super) struct CaseFiles {
 
 impl CaseFiles {
     /// Adds the paths of another program's cases at `entry`, or the warning about a link to some.
-    fn add_foreign(&mut self, repository: &Repository, path: &Path, entry: &Entry) {
-        let paths = foreign_paths(repository, path, entry);
-        if paths.is_empty() && is_link_to_cases(repository, path, entry) {
-            let message = "this link to a directory is not followed to find cases";
+    fn add_foreign(&mut self, repository: &Repository, path: &Path, entry: &Entry, leads_out: bool) {
+        let paths = foreign_paths(repository, path, entry, leads_out);
+        if paths.is_empty() && is_link_to_cases(repository, path, entry, leads_out) {
+            let what = if leads_out { "leads out of the repository and" } else { "to a directory" };
+            let message = format!("this link {what} is not followed to find cases");
             let problem = Diagnostic::new(Code::LinkedFolder, SourceLocation::file(path), message);
             self.problems.push(problem.help("move the directory here"));
         }
@@ -206,8 +207,9 @@ impl<'a> CaseSearch<'a> {
         if path == Path::new(FILE) || file_formats().any(|(_, files)| files.have(path)) {
             return Step::Into;
         }
+        let leads_out = entry.file_type().is_symlink() && inside::leads_out(root, path);
         if foreign {
-            self.found.add_foreign(self.repository, path, entry);
+            self.found.add_foreign(self.repository, path, entry, leads_out);
         } else if is_plugin_case(self.repository, path) {
             self.left_out.extend(path.parent().map(|folder| folder.display().to_string()));
         }
@@ -215,7 +217,7 @@ impl<'a> CaseSearch<'a> {
             return Step::Into;
         }
         let is_skill = name_of(path) == SKILL_FILE.to_lowercase() && may_hold_skills(path);
-        if is_skill && self.repository.noting(look::is_file(entry.path())).unwrap_or(false) {
+        if is_skill && (leads_out || self.repository.noting(look::is_file(entry.path())).unwrap_or(false)) {
             self.found.skills.push(path.to_path_buf());
         }
         self.looked_at += 1;
@@ -253,16 +255,18 @@ fn is_placed(path: &Path) -> bool {
 
 /// The paths of another program's cases at `entry`. What has the name of cases for certain need not be a file, so that its reader says
 /// why it is none. The walk follows no links, so a linked directory is looked into here.
-fn foreign_paths(repository: &Repository, path: &Path, entry: &Entry) -> Vec<PathBuf> {
+fn foreign_paths(repository: &Repository, path: &Path, entry: &Entry, leads_out: bool) -> Vec<PathBuf> {
     let certainty = |path: &Path| foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
     let is_link = entry.file_type().is_symlink();
-    let is_file =
-        entry.file_type().is_file() || is_link && repository.noting(look::is_file(entry.path())).unwrap_or(false);
+    let leads_to_file = || is_link && repository.noting(look::is_file(entry.path())).unwrap_or(false);
+    let is_file = entry.file_type().is_file() || leads_out || leads_to_file();
     if is_file && is_placed(path) || certainty(path).is_some_and(|is_certain| is_certain || is_file) {
         return vec![path.to_path_buf()];
     }
-    if !is_link {
-        return Vec::new();
+    // Nobody looks into it: the reader of this file says why.
+    let unseen = path.join("evals.json");
+    if leads_out || !is_link {
+        return if leads_out && is_direct(&unseen) { vec![unseen] } else { Vec::new() };
     }
     // Only the names count here: a file that is read through a link that leaves the repository is an error.
     let entries = repository.noting(look::entries(entry.path())).unwrap_or_default();
@@ -272,9 +276,12 @@ fn foreign_paths(repository: &Repository, path: &Path, entry: &Entry) -> Vec<Pat
 }
 
 /// Whether a link to a directory is one of cases, or is in one, and has files that may be cases.
-fn is_link_to_cases(repository: &Repository, path: &Path, entry: &Entry) -> bool {
+fn is_link_to_cases(repository: &Repository, path: &Path, entry: &Entry, leads_out: bool) -> bool {
     if !entry.file_type().is_symlink() || case_folders(&path.join("case")).next().is_none() {
         return false;
+    }
+    if leads_out {
+        return true;
     }
     let (mut seen, mut has_cases) = (0, false);
     let unread = Walk::new(entry.path()).max_depth(LINK_DEPTH).each(|file| {

@@ -32,6 +32,8 @@ pub enum Exit {
     Infrastructure = 3,
     /// Everything was measured, and the trials do not decide a comparison.
     Undecided = 4,
+    /// A gate whose change could be measured, and was not.
+    NothingCompared = 5,
     Interrupted = 130,
 }
 
@@ -85,11 +87,12 @@ impl Exit {
     fn rank(self) -> u8 {
         match self {
             Self::Clean => 0,
-            Self::Undecided => 1,
-            Self::Infrastructure => 2,
-            Self::Problems => 3,
-            Self::CouldNotRun => 4,
-            Self::Interrupted => 5,
+            Self::NothingCompared => 1,
+            Self::Undecided => 2,
+            Self::Infrastructure => 3,
+            Self::Problems => 4,
+            Self::CouldNotRun => 5,
+            Self::Interrupted => 6,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::compare::warn_of_settings;
 use super::session::SessionArgs;
 use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks, named_runs, print_list, select};
 use crate::cases::case::FoundCase;
@@ -88,6 +89,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let mut run = RunContext::new(repository.root, settings, catalog);
     run.custom_checks = custom_checks(&run.root, &run.settings)?;
     run.versions = versions(&run, &trials)?;
+    warn_of_settings(&run.versions)?;
     let mut summary = Summary::new(Vec::new(), &run.settings);
     let (mut printed, mut changed_records, mut any_not_graded) = (Vec::new(), Vec::new(), false);
     let cases: CasesById<'_> =

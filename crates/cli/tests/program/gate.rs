@@ -89,6 +89,58 @@ fn a_tag_limits_what_is_replayed_and_what_is_compared() {
 }
 
 #[test]
+fn a_change_of_which_no_case_was_measured_is_nothing_compared_unless_the_settings_allow_it() {
+    let stub = recorded(1);
+    cases(&stub, "id,should_trigger,prompt,tags\nc0,false,Prompt 0,slow\n");
+    stub.write("skills/other/SKILL.md", "---\nname: other\ndescription: Sorts letters by postmark.\n---\n\nSort.\n");
+    stub.write("evals/skills/other/prompts.csv", "id,should_trigger,prompt,tags\nq,false,Prompt,rare\n");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "tags"]);
+    edit(&stub, "Be brief.");
+    let ran = stub.run(&["gate", "--free", "--tag", "rare"]);
+    assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
+    let why = "no case was chosen of tidy, which changed: leave out --tag\n";
+    assert!(ran.stdout.ends_with(&format!("{why}gate: nothing compared\n")), "{}", ran.stdout);
+    assert!(page(&stub).starts_with("<!-- skill-evals -->\n## skill-evals: nothing compared\n"), "{}", page(&stub));
+    let cases = stub.run(&["gate", "--free"]);
+    assert!(cases.code == 0 && cases.stdout.ends_with("gate: needs an agent\n"), "{}", cases.stdout);
+    stub.settings(&format!("{ALLOWED}[gate]\nnothing_compared = \"pass\"\n"));
+    let ran = stub.run(&["gate", "--free", "--tag", "rare"]);
+    assert!(ran.code == 0 && ran.stdout.ends_with("gate: passed\n"), "{}{}", ran.stdout, ran.stderr);
+    stub.settings(&format!("{ALLOWED}[gate]\nnothing_compared = \"ignore\"\n"));
+    let ran = stub.run(&["gate", "--free"]);
+    assert!(ran.code == 2 && ran.stderr.contains("`ignore`; known: fail, pass"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_repository_in_which_no_case_can_run_does_not_pass() {
+    let stub = recorded(1);
+    cases(&stub, "id,should_trigger,prompt\nc0,maybe,Prompt 0\n");
+    git(&stub, &["commit", "--quiet", "--all", "--message", "a broken case"]);
+    let ran = stub.run(&["gate", "--free", "HEAD"]);
+    assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("nothing compared: HEAD ("), "{}", ran.stdout);
+    let end = "no case can run: `skill-evals lint` says why\ngate: nothing compared\n";
+    assert!(ran.stdout.ends_with(end), "{}", ran.stdout);
+}
+
+#[test]
+fn settings_of_the_base_that_are_invalid_are_named_and_a_file_without_effect_is_too() {
+    let stub = recorded(1);
+    let path = stub.root().join("evals/evals.toml");
+    let settings = fs::read_to_string(&path).expect("settings");
+    fs::write(&path, format!("unknown_key = 1\n{settings}")).expect("settings");
+    git(&stub, &["commit", "--quiet", "--all", "--message", "a wrong key"]);
+    fs::write(&path, &settings).expect("settings");
+    stub.write("plugin.json", "{\"name\": \"all\"}\n");
+    let ran = stub.run(&["gate", "--free"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let words = "is invalid, so its skills and cases are where today's settings say: evals/evals.toml:1:";
+    assert!(ran.stdout.contains(words), "{}", ran.stdout);
+    assert!(ran.stdout.contains("files changed: plugin.json; no case differs\n"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_gate_that_promises_for_a_year_asks_for_more_before_it_fails_and_says_what_it_promises() {
     let stub = recorded(3);
     break_skill(&stub);

@@ -14,6 +14,12 @@ pub fn place(root: &Path, path: &Path) -> io::Result<RootedPath> {
     RootedPath::open(root)?.join(path.strip_prefix(root).unwrap_or(path)).resolved()
 }
 
+/// Whether a link leads from `path` out of the repository at `root`. Whoever asks what is behind such a link would see another thing
+/// in each copy of the repository.
+pub fn leads_out(root: &Path, path: &Path) -> bool {
+    matches!(place(root, path), Err(error) if error.kind() == io::ErrorKind::InvalidInput)
+}
+
 /// The path of this place, for directories that are walked and files that programs get.
 pub fn real(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let place = place(root, path)?;

@@ -32,6 +32,17 @@ word_enum! {
     }
 }
 
+word_enum! {
+    /// What becomes of a gate that could have compared something, and did not.
+    #[derive(Default)]
+    pub enum NothingCompared {
+        /// It has an answer and an exit code of its own.
+        #[default]
+        Fail = "fail",
+        Pass = "pass",
+    }
+}
+
 /// What a gate does if its command line does not say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateSettings {
@@ -49,6 +60,7 @@ pub struct GateSettings {
     pub neighbors: usize,
     /// For how many gates together a false alarm has the chance of 5 % at most.
     pub promised_for: u32,
+    pub nothing_compared: NothingCompared,
     max_cost_usd: Option<f64>,
     require_recordings: Option<bool>,
 }
@@ -63,6 +75,7 @@ impl Default for GateSettings {
             max_age: days(MAX_AGE_DAYS),
             neighbors: NEIGHBORS,
             promised_for: 1,
+            nothing_compared: NothingCompared::default(),
             max_cost_usd: None,
             require_recordings: None,
         }
@@ -112,6 +125,7 @@ pub(super) struct GateTable {
     neighbors: Option<Spanned<i64>>,
     promise: Option<Spanned<String>>,
     gates_a_year: Option<Spanned<i64>>,
+    nothing_compared: Option<Spanned<String>>,
 }
 
 impl GateTable {
@@ -130,22 +144,12 @@ impl GateTable {
                 problems.add(name.span(), format!("unknown result `{}`; known: {known}", name.get_ref()));
             }
         }
-        if let Some(plan) = &self.plan {
-            if let Some(known) = ComparePlan::named(plan.get_ref()) {
-                settings.plan = known;
-            } else {
-                let known = ComparePlan::WORDS.join(", ");
-                problems.add(plan.span(), format!("unknown plan `{}`; known: {known}", plan.get_ref()));
-            }
-        }
-        let promise = self.promise.as_ref().and_then(|written| {
-            let known = GatePromise::named(written.get_ref());
-            if known.is_none() {
-                let words = GatePromise::WORDS.join(", ");
-                problems.add(written.span(), format!("unknown promise `{}`; known: {words}", written.get_ref()));
-            }
-            known
-        });
+        let plan = word(problems, "plan", self.plan.as_ref(), ComparePlan::named, &ComparePlan::WORDS);
+        settings.plan = plan.unwrap_or(settings.plan);
+        let promise = word(problems, "promise", self.promise.as_ref(), GatePromise::named, &GatePromise::WORDS);
+        let written = self.nothing_compared.as_ref();
+        let known = word(problems, "nothing_compared", written, NothingCompared::named, &NothingCompared::WORDS);
+        settings.nothing_compared = known.unwrap_or_default();
         if let Some(gates) = self.gates_a_year.as_ref().filter(|_| promise != Some(GatePromise::Year)) {
             problems.add(gates.span(), "`gates_a_year` is only read with `promise = \"year\"`".to_owned());
         }
@@ -184,6 +188,22 @@ impl Settings {
         self.require_recordings = self.gate.require_recordings.or(self.require_recordings);
         self
     }
+}
+
+/// The value of a key that has one of these words.
+fn word<T>(
+    problems: &mut Problems<'_>,
+    key: &str,
+    written: Option<&Spanned<String>>,
+    named: fn(&str) -> Option<T>,
+    words: &[&str],
+) -> Option<T> {
+    let written = written?;
+    let known = named(written.get_ref());
+    if known.is_none() {
+        problems.add(written.span(), format!("unknown {key} `{}`; known: {}", written.get_ref(), words.join(", ")));
+    }
+    known
 }
 
 fn days(days: i64) -> Duration {

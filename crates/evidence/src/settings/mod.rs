@@ -44,7 +44,7 @@ pub use activation::ActivationRule;
 pub use agents::{AgentSettings, CustomStart, fill};
 pub use calibrate::Calibrate;
 pub use check::{CheckSettings, NamedScript};
-pub use gate::GateSettings;
+pub use gate::{GateSettings, NothingCompared};
 pub use isolation::{Home, Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use lint::LintSettings;

@@ -10,6 +10,7 @@ use crate::decide::CaseChange;
 use crate::decide::result::CompareResult;
 use crate::results::compared::ComparisonResults;
 use crate::results::summary::{CaseCounts, Summary};
+use crate::settings::NothingCompared;
 use crate::stats::proportion::Rate;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
@@ -74,12 +75,15 @@ pub enum DifferenceKind {
     /// The prompt of a case, or something else of it that its agent gets, and perhaps its checks.
     Prompt,
     Checks,
-    /// A key of evals.toml.
+    /// A key of evals.toml, or a file that one names.
     Setting,
+    /// A file that is read, although no case differs.
+    File,
 }
 
 impl DifferenceKind {
-    pub const ALL: [Self; 5] = [Self::CaseAdded, Self::CaseRemoved, Self::Prompt, Self::Checks, Self::Setting];
+    pub const ALL: [Self; 6] =
+        [Self::CaseAdded, Self::CaseRemoved, Self::Prompt, Self::Checks, Self::Setting, Self::File];
 
     /// What these changes are, and what they lead to.
     pub fn meaning(self) -> (&'static str, &'static str) {
@@ -89,6 +93,7 @@ impl DifferenceKind {
             Self::Prompt => ("prompts changed", "earlier trials are not comparable: recordings are stale"),
             Self::Checks => ("checks changed", "recordings are graded by them, kept trials are not used"),
             Self::Setting => ("settings changed", "one that reaches an agent makes recordings stale"),
+            Self::File => ("files changed", "no case differs"),
         }
     }
 }
@@ -97,7 +102,7 @@ impl DifferenceKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherChange {
     pub kind: DifferenceKind,
-    /// The case as `skill/id`, or the key.
+    /// The case as `skill/id`, the key or the file.
     pub name: String,
 }
 
@@ -136,12 +141,25 @@ pub struct SkillRates {
 pub struct GateResults {
     /// The base as users know it, with its commit.
     pub base: String,
+    /// That the settings of the base do not count, if they cannot be read.
+    pub warning: Option<String>,
     /// Number of skills in the working tree.
     pub skills: usize,
     /// The skills that differ from the base.
     pub changed: Vec<SkillDifference>,
     /// What else differs.
     pub others: Vec<OtherChange>,
+    /// The changed skills of which both sides have cases.
+    pub comparable: Vec<String>,
+    /// The changed skills of both sides that have no case.
+    pub without_cases: Vec<String>,
+    /// The cases to compare, as `skill/id`.
+    pub to_compare: Vec<String>,
+    /// Number of cases in the working tree, and of those that cannot run.
+    pub cases: usize,
+    pub broken_cases: usize,
+    /// What becomes of a gate that could have compared something, and did not.
+    pub nothing_compared: NothingCompared,
     /// Whether the base is the commit that is checked out, and nothing differs from it.
     pub compares_nothing: bool,
     /// Whether the base was named, by the command line or the settings.
@@ -184,6 +202,8 @@ word_enum! {
         Undecided = "undecided",
         /// Nothing failed for free, and an agent has to measure the rest.
         NeedsAgent = "needs an agent",
+        /// Nothing failed, and nothing was measured although something could be.
+        NothingCompared = "nothing compared",
     }
 }
 
@@ -205,9 +225,41 @@ impl GateResults {
             GateAnswer::NeedsAgent
         } else if has(&[CompareResult::Undecided]) {
             GateAnswer::Undecided
+        } else if self.compared_nothing() && self.nothing_compared == NothingCompared::Fail {
+            GateAnswer::NothingCompared
         } else {
             GateAnswer::Passed
         }
+    }
+
+    fn can_run_no_case(&self) -> bool {
+        self.cases > 0 && self.broken_cases == self.cases
+    }
+
+    /// Whether the gate says nothing about a change that it could have measured.
+    fn compared_nothing(&self) -> bool {
+        let is_measured = self.compared.as_ref().is_some_and(|compared| !compared.unchanged);
+        self.can_run_no_case() || !self.comparable.is_empty() && !is_measured
+    }
+
+    /// What could be compared, and was not chosen or measured, in lines. A gate that fails has reasons enough.
+    pub fn not_compared(&self) -> Vec<String> {
+        if self.answer() == GateAnswer::Failed {
+            return Vec::new();
+        }
+        if self.can_run_no_case() {
+            return vec!["no case can run: `skill-evals lint` says why".to_owned()];
+        }
+        let is_chosen = |slug: &str| self.to_compare.iter().any(|case| case.split('/').next() == Some(slug));
+        let left: Vec<&str> = self.comparable.iter().map(String::as_str).filter(|slug| !is_chosen(slug)).collect();
+        let mut lines = Vec::new();
+        if !left.is_empty() {
+            lines.push(format!("no case was chosen of {}, which changed: leave out --tag", left.join(", ")));
+        }
+        if self.compared.as_ref().is_some_and(|compared| compared.unchanged) {
+            lines.push("both sides gave agents the same files".to_owned());
+        }
+        lines
     }
 
     /// What could not be measured, in lines.

@@ -40,6 +40,8 @@ pub fn ignored(directory: &Path, parts: &[&Path]) -> io::Result<BTreeSet<PathBuf
         return Ok(BTreeSet::new());
     }
     let args = ["--literal-pathspecs", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
+    // git takes no empty path for the directory.
+    let parts = parts.iter().map(|part| if part.as_os_str().is_empty() { Path::new(".") } else { part });
     Ok(paths(&stdout(git(directory).args(args).args(parts))?).collect())
 }
 

@@ -1,6 +1,9 @@
 //! Asks git about a repository. A repository's configuration can name programs (hooks, filters, a file system monitor,
 //! transports of remotes). None of them is started.
 
+mod export;
+mod listing;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -11,12 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use tempfile::TempDir;
-
-mod listing;
-
 use super::spawn;
-use crate::files::bounded;
+
+pub use export::{CommitFiles, Part, export, is_clean};
 pub use listing::{ignored, ignored_of, ignored_parts, knows, tracked};
 
 /// Variables that a git hook or alias sets for its programs. They name another repository, or parts of one.
@@ -31,19 +31,22 @@ const REPOSITORY_VARIABLES: [&str; 8] = [
     "GIT_NAMESPACE",
 ];
 
-/// Settings for the content of files in a work tree, for the programs that write it, and for missing objects.
-const CONTENT_SETTINGS: &str =
-    r"^(core\.(autocrlf|eol|attributesfile)|filter\..*\.(smudge|process)|remote\..*\.promisor)$";
-
 /// How long git may take to answer. It waits for ever where a named pipe has the name of one of its files.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 60 });
 
-/// The full hash of the commit that `reference` names in the repository around `directory`.
+/// Where the short name of a reference is looked up. git itself would take a tag for the branch of the same name.
+const NAMESPACES: [&str; 3] = [REMOTE_BRANCHES, BRANCHES, "refs/tags/"];
+
+const REMOTE_BRANCHES: &str = "refs/remotes/";
+const BRANCHES: &str = "refs/heads/";
+
+/// The full hash of the commit that `reference` names in the repository around `directory`. If a branch and a tag have one name, it is
+/// the branch, one of a remote first.
 pub fn commit(directory: &Path, reference: &str) -> io::Result<String> {
     if reference.starts_with('-') {
         return Err(io::Error::other(format!("invalid git reference {reference:?}")));
     }
-    let revision = format!("{reference}^{{commit}}");
+    let revision = format!("{}^{{commit}}", in_full(directory, reference)?);
     let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &revision];
     let output = output(git(directory).args(args), PATIENCE)?;
     let hash = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
@@ -61,6 +64,23 @@ pub fn commit(directory: &Path, reference: &str) -> io::Result<String> {
     }
 }
 
+/// `reference` with the full name of the branch or tag that it begins with, if there is one.
+fn in_full(directory: &Path, reference: &str) -> io::Result<String> {
+    let end = ["^", "~", ":", "@{"].iter().filter_map(|sign| reference.find(sign)).min().unwrap_or(reference.len());
+    let (name, rest) = reference.split_at(end);
+    // Hashes, and what git keeps outside of all namespaces: `HEAD`, `FETCH_HEAD`.
+    let is_hash = name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash || matches!(name, "" | "@") || name.ends_with("HEAD") && !name.contains('/') || name.starts_with("refs/")
+    {
+        return Ok(reference.to_owned());
+    }
+    let known = NAMESPACES.map(|namespace| format!("{namespace}{name}"));
+    let listed = stdout(git(directory).args(["for-each-ref", "--format=%(refname)"]).args(&known))?;
+    let listed = String::from_utf8_lossy(&listed);
+    let found = known.iter().find(|known| listed.lines().any(|line| line == known.as_str()));
+    Ok(found.map_or_else(|| reference.to_owned(), |found| format!("{found}{rest}")))
+}
+
 /// The names of the branches and tags of the repository around `directory`. Empty if git fails.
 pub fn references(directory: &Path) -> Vec<String> {
     let names = stdout(git(directory).args(["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"]));
@@ -75,14 +95,21 @@ pub fn merge_base(directory: &Path, reference: &str) -> io::Result<String> {
         return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
     }
     Err(io::Error::other(format!(
-        "HEAD and {reference} have no commit in common; a shallow clone needs `git fetch --unshallow`"
+        "HEAD and {} have no commit in common; a shallow clone needs `git fetch --unshallow`",
+        short_name(reference)
     )))
 }
 
-/// The default branch of `origin`, or of this repository: the first of these names that is a commit.
+/// The full name of the default branch of `origin`, or of this repository: the first of these that is a commit.
 pub fn default_branch(directory: &Path) -> Option<String> {
-    let names = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
-    names.into_iter().find(|name| commit(directory, name).is_ok()).map(str::to_owned)
+    let of_origin = ["HEAD", "main", "master"].map(|name| format!("{REMOTE_BRANCHES}origin/{name}"));
+    let own = ["main", "master"].map(|name| format!("{BRANCHES}{name}"));
+    of_origin.into_iter().chain(own).find(|name| commit(directory, name).is_ok())
+}
+
+/// The name of a branch or tag without its namespace.
+pub fn short_name(reference: &str) -> &str {
+    NAMESPACES.iter().find_map(|namespace| reference.strip_prefix(namespace)).unwrap_or(reference)
 }
 
 /// Paths that each end with a zero byte.
@@ -99,20 +126,6 @@ pub fn stored_file(directory: &Path, commit: &str, file: &str) -> Option<Vec<u8>
 pub fn files(directory: &Path, commit: &str) -> io::Result<Vec<PathBuf>> {
     let listed = stdout(git(directory).args(["ls-tree", "-r", "-z", "--name-only", commit]))?;
     Ok(paths(&listed).collect())
-}
-
-/// The submodules in a commit of `directory`, each with its commit.
-pub fn submodules(directory: &Path, commit: &str) -> io::Result<Vec<(PathBuf, String)>> {
-    let listed = stdout(git(directory).args(["ls-tree", "-r", "-z", commit]))?;
-    let mut found = Vec::new();
-    for entry in listed.split(|byte| *byte == 0) {
-        let mut parts = entry.splitn(2, |byte| *byte == b'\t');
-        let (Some(facts), Some(name)) = (parts.next(), parts.next()) else { continue };
-        if let Some(commit) = String::from_utf8_lossy(facts).strip_prefix("160000 commit ") {
-            found.push((path(name), commit.to_owned()));
-        }
-    }
-    Ok(found)
 }
 
 /// The path of `directory` relative to the root of its work tree.
@@ -179,40 +192,6 @@ fn hunk(line: &[u8]) -> Option<Hunk> {
     Some(Hunk { removed, first, added })
 }
 
-pub struct CommitFiles {
-    /// The exported directory: relative to the target as the original is to the root of its work tree.
-    pub folder: PathBuf,
-    /// The files that a filter program would change in a work tree, with the names of their filters. They are exported as
-    /// the commit stores them.
-    pub filtered: Vec<(PathBuf, String)>,
-}
-
-/// Writes the commit's version of `parts` of `directory` to the existing directory `to`, as in a work tree but without filter
-/// programs. Without `parts`, writes all of `directory`.
-pub fn export(directory: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> io::Result<CommitFiles> {
-    let target = to.join(place(directory)?);
-    fs::create_dir_all(&target)?;
-    let settings = content_settings(directory)?;
-    let scratch = ScratchRepository::new(directory, &settings)?;
-    let git = || scratch.git(&target, to);
-    let is_partial_clone = settings.keys().any(|key| key.ends_with(".promisor"));
-    let add_advice = |error: io::Error| {
-        let fetch = format!("this clone may lack files of the commit: `git archive {commit} > /dev/null` fetches them");
-        if is_partial_clone { io::Error::other(format!("{error}; {fetch}")) } else { error }
-    };
-    // The index of the scratch repository holds the whole commit, so attributes of all parent directories apply. git lists
-    // the files in the directory in which it is started, with paths from the root.
-    slow_stdout(git().args(["read-tree", commit])).map_err(add_advice)?;
-    let listed = stdout(git().args(["--literal-pathspecs", "ls-files", "-z", "--"]).args(parts))?;
-    let list = scratch.directory.path().join("list");
-    fs::write(&list, listed)?;
-    let checkout = ["checkout-index", "--force", "-z", "--stdin"];
-    slow_stdout(git().args(checkout).stdin(File::open(&list)?)).map_err(add_advice)?;
-    let attributes =
-        stdout(git().args(["check-attr", "--cached", "-z", "--stdin", "filter"]).stdin(File::open(&list)?))?;
-    Ok(CommitFiles { folder: target, filtered: filtered(&attributes, &settings) })
-}
-
 /// Stores files as a commit without a parent, and returns its hash. Each has its path, relative to `directory`, the absolute path
 /// of its content, and whether it is executable. No reference leads to the commit: git removes it some weeks later. Equal files
 /// have one hash.
@@ -258,77 +237,6 @@ pub fn store(directory: &Path, files: &[(PathBuf, PathBuf, bool)]) -> io::Result
         git.env(format!("GIT_{who}_DATE"), "2026-01-01T00:00:00Z");
     }
     Ok(String::from_utf8_lossy(&stdout(&mut git)?).trim_end().to_owned())
-}
-
-/// The files whose filter has a program in the settings. git ignores other filters.
-fn filtered(attributes: &[u8], settings: &BTreeMap<String, String>) -> Vec<(PathBuf, String)> {
-    let fields: Vec<&[u8]> = attributes.split(|byte| *byte == 0).collect();
-    let mut filtered = Vec::new();
-    // Path, attribute, value.
-    for line in fields.chunks_exact(3) {
-        let filter = String::from_utf8_lossy(line[2]).into_owned();
-        if ["smudge", "process"].iter().any(|kind| settings.contains_key(&format!("filter.{filter}.{kind}"))) {
-            filtered.push((path(line[0]), filter));
-        }
-    }
-    filtered
-}
-
-/// A repository without configuration and hooks that uses the objects of another one. The user's index and work tree stay
-/// unchanged.
-struct ScratchRepository {
-    directory: TempDir,
-    objects: PathBuf,
-    /// The `core.*` settings of the other repository for the content of files.
-    settings: Vec<String>,
-}
-
-impl ScratchRepository {
-    /// Uses the objects of the repository around `original`.
-    fn new(original: &Path, settings: &BTreeMap<String, String>) -> io::Result<Self> {
-        let git_path = |name: &str| original.join(rev_parse(original, &["--git-path", name])?).canonicalize();
-        let objects = git_path("objects")?;
-        let directory = tempfile::tempdir()?;
-        for part in ["refs", "objects", "info"] {
-            fs::create_dir(directory.path().join(part))?;
-        }
-        fs::write(directory.path().join("HEAD"), "ref: refs/heads/none\n")?;
-        let format = rev_parse(original, &["--show-object-format"])?;
-        let config =
-            format!("[core]\nrepositoryformatversion = 1\n[extensions]\nobjectformat = {}\n", format.display());
-        fs::write(directory.path().join("config"), config)?;
-        if let Ok(attributes) = git_path("info/attributes") {
-            fs::write(directory.path().join("info/attributes"), bounded::read(&attributes)?)?;
-        }
-        let settings = settings.iter().filter(|(key, _)| key.starts_with("core."));
-        let settings = settings.map(|(key, value)| format!("{key}={value}")).collect();
-        Ok(Self { directory, objects, settings })
-    }
-
-    /// git in this repository with the work tree `work_tree`, started in `directory`.
-    fn git(&self, directory: &Path, work_tree: &Path) -> Command {
-        let mut git = git(directory);
-        git.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
-        git.env("GIT_DIR", self.directory.path()).env("GIT_WORK_TREE", work_tree);
-        git.env("GIT_OBJECT_DIRECTORY", &self.objects);
-        // The user's global settings may name filters too.
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-        git
-    }
-}
-
-/// The values of [`CONTENT_SETTINGS`].
-fn content_settings(directory: &Path) -> io::Result<BTreeMap<String, String>> {
-    let output = output(git(directory).args(["config", "-z", "--get-regexp", CONTENT_SETTINGS]), PATIENCE)?;
-    if !matches!(output.status.code(), Some(0 | 1)) {
-        return Err(failure(&output));
-    }
-    let mut settings = BTreeMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).split_terminator('\0') {
-        let (key, value) = line.split_once('\n').unwrap_or((line, "true"));
-        settings.insert(key.to_owned(), value.to_owned());
-    }
-    Ok(settings)
 }
 
 fn rev_parse(directory: &Path, args: &[&str]) -> io::Result<PathBuf> {
@@ -388,45 +296,60 @@ fn failure(output: &Output) -> io::Error {
 mod tests {
     use super::*;
 
+    fn run(directory: &Path, args: &[&str]) -> String {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
+        let output = stdout(git(directory).args(identity).args(args)).expect("git");
+        String::from_utf8_lossy(&output).trim_end().to_owned()
+    }
+
+    /// A repository with a commit for each of these numbers.
+    fn repository(commits: u32) -> (tempfile::TempDir, Vec<String>) {
+        let directory = tempfile::tempdir().expect("a directory");
+        run(directory.path(), &["init", "--quiet", "--initial-branch", "main"]);
+        let commit = |number: u32| {
+            run(directory.path(), &["commit", "--quiet", "--allow-empty", "--message", &number.to_string()]);
+            run(directory.path(), &["rev-parse", "HEAD"])
+        };
+        let hashes = (0..commits).map(commit).collect();
+        (directory, hashes)
+    }
+
     #[test]
-    fn what_a_commit_holds_below_a_folder_is_written_with_links_and_permissions_and_nothing_else_changes() {
-        let top = tempfile::tempdir().expect("a directory");
-        let folder = top.path().join("below/it");
-        fs::create_dir_all(folder.join("skills/a")).expect("folders");
-        fs::write(folder.join("skills/a/SKILL.md"), "old\n").expect("a file");
-        fs::write(folder.join("else"), "else\n").expect("a file");
-        fs::write(top.path().join("above"), "not below").expect("a file");
-        fs::write(top.path().join(".gitattributes"), "/below/it/skills/** text eol=crlf\n").expect("a file");
-        std::os::unix::fs::symlink("SKILL.md", folder.join("skills/a/link")).expect("a link");
-        let git = |args: &[&str]| {
-            let output = stdout(super::git(top.path()).args(args)).expect("git");
-            String::from_utf8_lossy(&output).trim_end().to_owned()
-        };
-        git(&["init", "--quiet", "--initial-branch", "main"]);
-        git(&["add", "--all"]);
-        git(&["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--message", "one"]);
-        fs::write(folder.join("skills/a/SKILL.md"), "new").expect("a file");
-        let to = tempfile::tempdir().expect("a directory");
-        let hash = commit(&folder, "main").expect("a commit");
-        let at = export(&folder, &hash, &["skills".into(), "nothing".into()], to.path()).expect("an export").folder;
-        // As in the work tree, by what a parent directory says of it.
-        assert_eq!(fs::read_to_string(at.join("skills/a/SKILL.md")).expect("a file"), "old\r\n");
-        assert_eq!(fs::read_link(at.join("skills/a/link")).expect("a link"), Path::new("SKILL.md"));
-        let names = |folder: &Path| -> Vec<_> {
-            fs::read_dir(folder).expect("a directory").flatten().map(|entry| entry.file_name()).collect()
-        };
-        assert_eq!((names(to.path()), names(&at)), (vec!["below".into()], vec!["skills".into()]));
-        export(&folder, &hash, &[], to.path()).expect("an export");
-        assert_eq!(fs::read_to_string(at.join("else")).expect("a file"), "else\n");
-        assert_eq!(git(&["status", "--porcelain"]), " M below/it/skills/a/SKILL.md");
-        git(&["config", "core.autocrlf", "true"]);
-        export(&folder, &hash, &[], to.path()).expect("an export");
-        assert_eq!(fs::read_to_string(at.join("else")).expect("a file"), "else\r\n");
+    fn a_reference_that_git_does_not_know_is_an_error_that_names_it() {
+        let (directory, _) = repository(1);
         let wrong = |folder: &Path, name: &str| commit(folder, name).expect_err("no commit").to_string();
         for name in ["nowhere", "^main", "main:skills"] {
-            assert_eq!(wrong(&folder, name), format!("unknown git commit {name:?}"));
+            assert_eq!(wrong(directory.path(), name), format!("unknown git commit {name:?}"));
         }
-        assert_eq!(wrong(&folder, "--all"), "invalid git reference \"--all\"");
-        assert!(wrong(to.path(), "main").starts_with("git: fatal: not a git repository"));
+        assert_eq!(wrong(directory.path(), "--all"), "invalid git reference \"--all\"");
+        let elsewhere = tempfile::tempdir().expect("a directory");
+        assert!(wrong(elsewhere.path(), "main").starts_with("git: fatal: not a git repository"));
+    }
+
+    #[test]
+    fn a_branch_comes_before_a_tag_of_its_name_and_one_of_a_remote_before_a_local_one() {
+        let (directory, commits) = repository(5);
+        let at = directory.path();
+        let refers = |name: &str, commit: usize| run(at, &["update-ref", name, &commits[commit]]);
+        let found = |name: &str| commit(at, name).expect("a commit");
+        refers("refs/tags/origin/main", 0);
+        refers("refs/tags/main", 0);
+        refers("refs/tags/v1", 1);
+        assert_eq!((found("origin/main"), found("v1")), (commits[0].clone(), commits[1].clone()));
+        assert_eq!(default_branch(at).as_deref(), Some("refs/heads/main"));
+        assert_eq!(merge_base(at, "main").expect("a commit"), commits[4]);
+        refers("refs/heads/origin/main", 2);
+        assert_eq!(found("origin/main"), commits[2]);
+        refers("refs/remotes/origin/main", 3);
+        assert_eq!(default_branch(at).as_deref(), Some("refs/remotes/origin/main"));
+        assert_eq!((found("origin/main"), found("origin/main~1")), (commits[3].clone(), commits[2].clone()));
+        assert_eq!((found("refs/tags/origin/main"), found("HEAD~1")), (commits[0].clone(), commits[3].clone()));
+        // A hash is one, whatever is named like it.
+        refers(&format!("refs/heads/{}", commits[1]), 0);
+        assert_eq!(
+            (found(&commits[1]), found("@{0}"), found("@")),
+            (commits[1].clone(), commits[4].clone(), commits[4].clone())
+        );
+        assert_eq!(short_name("refs/remotes/origin/main"), "origin/main");
     }
 }

@@ -26,6 +26,7 @@ use crate::run::context::RunContext;
 use crate::run::kept::{self, KeptStore};
 use crate::run::pairing::{self, Pairing};
 use crate::run::pairs::{self, PairsStopped};
+use crate::run::skill_version::SkillVersion;
 use crate::run::{history, open_run, preflight, same_contents};
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
@@ -86,7 +87,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     let asked_to_stop = chosen.stop;
     let has_modes = sides.baseline.mode.is_some() && sides.candidate.mode.is_some();
     let mut run = planned(start, LoadedRepository { repository, settings, catalog }, chosen, request.stop, has_modes)?;
-    run.versions = pairing::versions(&run, &sides)?;
+    run.versions = versions(&run, &sides, request.must_decide)?;
     let mut pairing = pairing::pair(&run, &sides)?;
     check(&pairing)?;
     let all = pairing.cases.len();
@@ -211,6 +212,18 @@ fn of_gates(
         }
         None => Ok(kept::restored(run, pairing)?),
     }
+}
+
+fn versions(run: &RunContext, sides: &ComparedSides, is_gate: bool) -> CliResultOf<Vec<SkillVersion>> {
+    let versions = pairing::versions(run, sides)?;
+    // A gate has said it.
+    warn_of_settings(if is_gate { &[] } else { &versions })?;
+    Ok(versions)
+}
+
+/// Warns of commits whose settings do not count.
+pub fn warn_of_settings(versions: &[SkillVersion]) -> CliResultOf<()> {
+    Ok(versions.iter().filter_map(|version| version.warning.as_deref()).try_for_each(warn)?)
 }
 
 /// The run of the chosen cases, once each, without its sides, and whether these have modes of their own.

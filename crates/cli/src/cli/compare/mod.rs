@@ -40,7 +40,7 @@ use crate::store::RunFolder;
 use crate::text::escape;
 use crate::trial::run_record::{ComparedSide, ComparedSides, RunChoices};
 pub use lift::lift;
-pub use live::{LiveComparison, measure};
+pub use live::{LiveComparison, measure, warn_of_settings};
 pub use merged::merged;
 use pages::PageArgs;
 use target::CompareTarget;

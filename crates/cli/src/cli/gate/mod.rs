@@ -35,6 +35,7 @@ use crate::report::gate as report;
 use crate::results::gate::{GateAnswer, GateResults};
 use crate::results::summary::Summary;
 use crate::run::change_locations::change_locations;
+use crate::run::read_tree::ReadTree;
 use crate::run::scheduler;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::{GateSettings, Settings, Stop};
@@ -72,6 +73,8 @@ Exit codes:
        the comparison ended early, a shard is missing (or all: on CI none may
        have got far enough), or a required recording is missing or stale
   4    undecided: with `--plan until-decided`, the trials do not tell
+  5    nothing compared: the change touches a skill that has cases, and no case
+       was measured; or no case can run
   130  interrupted";
 
 #[derive(Args)]
@@ -141,14 +144,16 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     }
     let (commit, base) = change::base(&repository, asked.base.as_deref())?;
     let version = SkillVersion::or_empty(&root, &commit, &settings)?;
-    let mut results = change::found(&version, base, &root, &catalog, &settings, &asked)?;
+    let now = ReadTree { root: &root, settings: &settings, catalog: &catalog };
+    let mut results = change::found(&version, base, now, &asked)?;
     let mut cases = change::cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
     cases.retain(|name| selection::wants_tags_of(&settings.selection, name, &catalog));
+    results.to_compare.clone_from(&cases);
     if args.start.dry_run {
         return args.dry_run(&asked, &commit, &results, cases);
     }
     let problems = lint_errors(&repository, &settings, &catalog);
-    (results.problems, results.older_problems) = change::own_problems(problems, &root, &commit, &settings)?;
+    (results.problems, results.older_problems) = change::own_problems(problems, &repository, &version)?;
     results.needs_recordings = settings.needs_recordings();
     results.replayed = replay(repository, settings, catalog)?;
     let recordings = store::trials_below(&root.join(store::RECORDINGS))?.into_iter();
@@ -186,6 +191,7 @@ fn exit(answer: GateAnswer) -> Exit {
         GateAnswer::Failed => Exit::Problems,
         GateAnswer::NotMeasured => Exit::Infrastructure,
         GateAnswer::Undecided => Exit::Undecided,
+        GateAnswer::NothingCompared => Exit::NothingCompared,
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::digests::{RecordingDrift, SkillFolders, as_before};
 use skill_evals::run::other_changes::other_changes;
+use skill_evals::run::read_tree::ReadTree;
 use skill_evals::run::skill_version::SkillVersion;
 use skill_evals_agents::process;
 use skill_evals_cases::cases::case::fields::{self, CaseField};
@@ -124,10 +125,12 @@ fn a_changed_key_of_a_case_is_named_by_the_gate_and_makes_a_recording_stale_if_t
     let run = run(&fixture);
     let commit = process::git::commit(fixture.root(), "HEAD").expect("a commit");
     let base = SkillVersion::or_empty(fixture.root(), &commit, &run.settings).expect("the base");
-    let named: BTreeMap<String, DifferenceKind> = other_changes(&base, fixture.root(), &run.catalog)
-        .into_iter()
-        .map(|change| (change.name, change.kind))
-        .collect();
+    let named: BTreeMap<String, DifferenceKind> =
+        other_changes(base.tree(), ReadTree { root: fixture.root(), settings: &run.settings, catalog: &run.catalog })
+            .expect("an answer")
+            .into_iter()
+            .map(|change| (change.name, change.kind))
+            .collect();
     for key in fields::all().map(|field| field.field().key) {
         let expected = match key {
             key if OF_AGENT.contains(&key) => Some(DifferenceKind::Prompt),
