@@ -9,10 +9,12 @@ use crate::cases::test_case::TestCase;
 use crate::results::estimate::{self, AmountRange, Estimate, ExpectedCost, KnownCost};
 use crate::settings::mode::{Delivery, Mode};
 use crate::settings::{Price, Settings};
+use crate::stats::proportion::Rate;
 use crate::stats::special::real;
 use crate::store;
 use crate::trace::exposure::Reference;
 use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::outcome::Verdict;
 use crate::trial::spent::AttemptCost;
 
 /// Maximum number of earlier runs that are read.
@@ -106,6 +108,28 @@ fn known_costs(run: &RunContext, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownC
     }
     known.retain(|_, known| *known != KnownCost::default());
     known
+}
+
+/// How often these cases passed in earlier runs and in kept trials, whatever their skills were then.
+pub fn rates<'a>(run: &RunContext, cases: impl Iterator<Item = &'a TestCase>) -> Vec<Rate> {
+    let planned: Vec<&TestCase> = cases.collect();
+    let cases: Vec<CaseInMode> = planned.iter().map(|case| case.case_in_mode()).collect();
+    let mut known: BTreeMap<&CaseInMode, Rate> = cases.iter().map(|case| (case, Rate::default())).collect();
+    let mut add = |case: &CaseInMode, verdict: Verdict| {
+        if let (Some(rate), Verdict::Pass | Verdict::Fail) = (known.get_mut(case), verdict) {
+            rate.add(verdict == Verdict::Pass);
+        }
+    };
+    for earlier in store::runs(&run.root).unwrap_or_default().into_iter().take(RUNS) {
+        let records = earlier.progress().map(|progress| progress.records).unwrap_or_default();
+        let like = records.into_values().filter(|record| record.scripted == run.settings.scripted);
+        like.for_each(|record| add(&CaseInMode::of(&record.id), record.verdict));
+    }
+    for (planned, case) in planned.iter().zip(&cases) {
+        let kept = run.kept.iter().flat_map(|store| store.unused(planned));
+        kept.filter_map(|trial| trial.folder.grade().ok()).for_each(|grade| add(case, grade.verdict));
+    }
+    cases.iter().map(|case| known.get(case).copied().unwrap_or_default()).collect()
 }
 
 /// In a run of each case in several variants, one that never ran costs about as much as another of the same case.

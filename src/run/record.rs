@@ -46,7 +46,7 @@ pub struct RecordedTrials {
     pub now: RecordingResult,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 #[serde(tag = "state", content = "verdicts", rename_all = "kebab-case")]
 pub enum ReplayResult {
     Ended(TrialEndings),
@@ -55,12 +55,12 @@ pub enum ReplayResult {
     Unreadable,
 }
 
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct TrialEndings {
     verdicts: Vec<Verdict>,
     #[serde(skip)]
-    until_decided: bool,
+    until_decided: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -157,7 +157,7 @@ fn replay(
         match ready.and_then(|ready| trial::replay_from(run, &ready, &recording(number), planned.trial(number))) {
             Ok(outcome) => {
                 endings.verdicts.push(outcome.grade.verdict);
-                endings.until_decided |= outcome.grade.max_trials.is_some();
+                endings.until_decided = outcome.grade.max_trials.and(outcome.grade.threshold).or(endings.until_decided);
             }
             Err(TrialError::Stale { .. }) => return Ok(ReplayResult::Stale),
             Err(_) => return Ok(ReplayResult::Unreadable),

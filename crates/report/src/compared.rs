@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::decide::plan::{ComparePlan, USUAL_POWER};
 use crate::decide::result::CompareResult;
-use crate::decide::{CaseChange, Comparison, ResultBasis, SideSummary};
+use crate::decide::{CaseChange, Comparison, MeanDifference, ResultBasis, SideSummary};
 use crate::diagnostics::counted;
+use crate::estimate::finds;
 use crate::headline;
 use crate::paint::{Paint, Tone};
 use crate::rate::{self, fraction, points, probability, signed, signed_to, up, with_sign};
@@ -60,40 +60,59 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     text
 }
 
-/// What stands behind the answer, in lines: the mean of all cases with its interval, and what the trials could not show.
+/// What stands behind the answer, in lines: the mean of all cases with its interval, and what the trials could not show. If a case
+/// broke, the mean is not a part of the answer, and [`mean_of_broke`] has it.
 pub fn behind(compared: &ComparisonResults) -> Vec<String> {
     let comparison = &compared.comparison;
     let mut lines = Vec::new();
-    lines.extend(mean(compared));
+    lines.extend(mean(compared).filter(|_| !is_broke(comparison)));
     lines.extend(got_better(comparison));
     lines.extend(not_shown(compared));
     lines
 }
 
-/// The difference of the mean with its interval.
+/// If a case broke: the mean of all cases, among the other figures.
+pub fn mean_of_broke(compared: &ComparisonResults) -> Option<String> {
+    mean(compared).filter(|_| is_broke(&compared.comparison))
+}
+
+fn is_broke(comparison: &Comparison) -> bool {
+    comparison.results.contains(&CompareResult::Broke)
+}
+
+/// The difference of the mean with its interval. A result that chose itself by its trials has most likely seen too much, so the
+/// cautious end of the interval comes first.
 fn mean(compared: &ComparisonResults) -> Option<String> {
     let comparison = &compared.comparison;
-    let difference = comparison.difference.filter(|_| !compared.unchanged)?;
-    let what = match comparison.cases.len() {
-        1 => "difference".to_owned(),
-        cases => format!("mean of {cases} cases"),
+    let MeanDifference { difference, interval, cases } = comparison.difference.filter(|_| !compared.unchanged)?;
+    let (low, high) = (interval.low, interval.high);
+    let what = match (comparison.neither.is_empty(), cases) {
+        (true, 1) => "difference".to_owned(),
+        (true, cases) => format!("mean of {cases} cases"),
+        (false, cases) => format!("mean of the {} that ran", counted(cases, "case")),
     };
-    let (low, high, places) = (difference.interval.low, difference.interval.high, decimals(comparison));
-    let decided = |result: &CompareResult| matches!(result, CompareResult::Worse | CompareResult::Better);
-    let note = if comparison.results == [CompareResult::Broke] {
-        ", undecided by itself"
-    } else if comparison.results.iter().any(decided) && low < 0.0 && high > 0.0 {
-        "; the interval looks in both directions, the result in one"
-    } else {
-        ""
+    let level = compared.rule.level * 100.0;
+    let measured = difference.map(|found| signed_to(found, decimals(comparison)));
+    let has = |result| comparison.results.contains(&result);
+    let sure = [(has(CompareResult::Better), "gains", low, high), (has(CompareResult::Worse), "loses", -high, -low)];
+    if let Some((_, verb, least, most)) = sure.into_iter().find(|(has, _, least, _)| *has && *least > 0.0) {
+        let measured = measured.map(|points| format!("; measured: {points}")).unwrap_or_default();
+        return Some(format!(
+            "{what}: {verb} at least {} points, at most {} ({level:.0} %){measured}",
+            points(least),
+            points(most)
+        ));
+    }
+    let range = format!("{} … {}", signed(low), signed(high));
+    let note = match comparison.evidence {
+        _ if !has(CompareResult::Better) && !has(CompareResult::Worse) => "",
+        ResultBasis::Fixed { .. } => "; the test asks whether any case changed, the interval by how much all did",
+        ResultBasis::Sequential(_) => "; the interval looks in both directions, the result in one",
     };
-    Some(format!(
-        "{what}: {} points ({:.0} %: {} … {}){note}",
-        signed_to(difference.difference, places),
-        compared.rule.level * 100.0,
-        signed(low),
-        signed(high),
-    ))
+    Some(match measured {
+        Some(points) => format!("{what}: {points} points ({level:.0} %: {range}){note}"),
+        None => format!("{what}: {range} points ({level:.0} %){note}"),
+    })
 }
 
 fn named(result: CompareResult, compared: &ComparisonResults, paint: Paint) -> String {
@@ -118,7 +137,7 @@ fn p_of_mean(comparison: &Comparison) -> String {
     match comparison.evidence {
         _ if has(CompareResult::NoHarmSeen) => String::new(),
         ResultBasis::Fixed { .. } if has(CompareResult::NoWorse) => String::new(),
-        ResultBasis::Fixed { p_shown, .. } => format!(", p = {}", probability(p_shown)),
+        ResultBasis::Fixed { p, .. } => format!(", p = {}", probability(p)),
         ResultBasis::Sequential(evidence) => {
             let p = if has(CompareResult::NoWorse) {
                 1.0 / evidence.no_worse.unwrap_or(1.0)
@@ -178,26 +197,10 @@ fn not_shown(compared: &ComparisonResults) -> Vec<String> {
     if !has(CompareResult::NoHarmSeen) {
         return Vec::new();
     }
-    // A case that never passed in the baseline cannot go from always to never.
-    let any_passed = comparison.baseline.rate.passed > 0;
-    let is_quick = compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
-    let mut lines = Vec::new();
-    if !any_passed {
-        lines.push("no trial of the baseline passed, so nothing that passed could break".to_owned());
+    if comparison.baseline.rate.passed == 0 {
+        return vec!["no trial of the baseline passed, so nothing that passed could break".to_owned()];
     }
-    if any_passed && comparison.lost.is_empty() && is_quick {
-        lines.push("a case that went from always to never would have been found with 95 % probability".to_owned());
-    }
-    let (before, power) = (comparison.difference.map_or(0.0, |difference| difference.baseline), USUAL_POWER * 100.0);
-    lines.push(match comparison.detectable_drop {
-        Some(drop) => format!(
-            "a drop of all cases from {:.0} to {:.0} % would have been found with {power:.0} % probability",
-            before * 100.0,
-            (before - drop).max(0.0) * 100.0
-        ),
-        None => format!("so few trials find no drop of all cases with {power:.0} % probability"),
-    });
-    lines
+    compared.power.iter().map(|power| format!("such a comparison finds {}", finds(power))).collect()
 }
 
 /// The sentence, and under it the mean, the sides, the cases that changed, and notes.
@@ -215,7 +218,7 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
         ("candidate", &compared.candidate, &comparison.candidate),
     ];
     for (side, label, shown) in shown {
-        let _ = writeln!(text, "  {side}  {}: {}", escape::line(label), side_line(shown, decimals(comparison)));
+        let _ = writeln!(text, "  {side}  {}: {}", escape::line(label), side_line(shown, comparison));
     }
     cases(&mut text, comparison);
     for line in told(compared) {
@@ -225,25 +228,39 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
 }
 
 /// The decimals of both sides' shares and of their difference.
-pub fn decimals(comparison: &Comparison) -> usize {
-    let shares = comparison.baseline.share.zip(comparison.candidate.share).zip(comparison.difference);
-    shares.map_or(0, |((before, after), found)| rate::decimals(before, after, found.difference))
+fn decimals(comparison: &Comparison) -> usize {
+    let difference = comparison.difference.and_then(|found| found.difference);
+    let shares = comparison.baseline.share.zip(comparison.candidate.share).zip(difference);
+    shares.map_or(0, |((before, after), found)| rate::decimals(before, after, found))
 }
 
-/// A side: its trials, and their share with so many decimals.
-pub fn side_line(shown: &SideSummary, decimals: usize) -> String {
-    let mut text = fraction(shown.rate);
-    if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
-        let _ = write!(text, ", {}", rate::share_to(share, interval, decimals));
-        // Some cases have more trials than others.
-        if rate::points(share) != rate::points(shown.rate.share().unwrap_or_default()) {
-            text.push_str(" with cases weighted equally");
+/// A side: its trials with their share. If its cases have different numbers of trials, the share is of the cases, and no share of
+/// the trials beside it. If a case broke, the trials alone.
+pub fn side_line(shown: &SideSummary, comparison: &Comparison) -> String {
+    let of_trials = shown.rate.share().unwrap_or_default();
+    let mut text = match shown.share.zip(shown.interval).filter(|_| !is_broke(comparison)) {
+        None => passed(shown),
+        Some((share, interval)) => {
+            let of_cases = rate::share_to(share, interval, decimals(comparison));
+            match (share - of_trials).abs() < 1e-9 {
+                true => format!("{}, {of_cases}", fraction(shown.rate)),
+                false => format!("mean of the cases {of_cases}; {}", passed(shown)),
+            }
         }
-    }
+    };
     if shown.not_measured > 0 {
         let _ = write!(text, ", {} lost to errors or unscored", counted(shown.not_measured, "trial"));
     }
     text
+}
+
+/// `8 of 14 trials passed`.
+fn passed(shown: &SideSummary) -> String {
+    format!(
+        "{} of {} passed",
+        shown.rate.passed,
+        counted(usize::try_from(shown.rate.trials).unwrap_or(usize::MAX), "trial")
+    )
 }
 
 /// The cases whose shares differ, the surest first, then those that differ most.
@@ -319,18 +336,21 @@ pub fn told(compared: &ComparisonResults) -> Vec<String> {
 /// The skills that became active more or less often, those that lost most first, with what became active in their place.
 fn triggering(lines: &mut Vec<String>, compared: &ComparisonResults) {
     let skills = compared.triggering.iter().flat_map(|found| &found.skills);
-    let moved: Vec<&SkillShift> = skills.filter(|skill| skill.difference.difference.abs() > f64::EPSILON).collect();
+    let moved: Vec<&SkillShift> = skills.filter(|skill| skill.moved().abs() > f64::EPSILON).collect();
     for SkillShift { skill, baseline: a, candidate: b, difference, replaced_by: instead } in
         moved.iter().take(MOST_CASES)
     {
-        let (low, high) = (signed(difference.interval.low), signed(difference.interval.high));
+        let points = difference.map(|found| {
+            let (low, high) = (signed(found.interval.low), signed(found.interval.high));
+            format!(", {} points ({low} … {high})", signed(found.difference))
+        });
         let places: Vec<String> = instead.iter().map(in_its_place).collect();
         let places = if places.is_empty() { String::new() } else { format!("; in its place {}", places.join(", ")) };
         lines.push(format!(
-            "`{skill}` activated in {} → {} of its trials, {} points ({low} … {high}){places}",
+            "`{skill}` activated in {} → {} of its trials{}{places}",
             fraction(*a),
             fraction(*b),
-            signed(difference.difference),
+            points.unwrap_or_default(),
         ));
     }
     let more = moved.len().saturating_sub(MOST_CASES);
@@ -429,15 +449,14 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
     }
     lines.extend(compared.left_out.iter().map(|(case, why)| format!("{case} is left out: {why}")));
     if let Some(SpentTrials { flipped, .. }) = compared.trials.filter(|_| compared.aa) {
-        let share = rate::measured(flipped).map(|share| format!(", {share}")).unwrap_or_default();
         let alpha = rate::points(compared.rule.alpha);
         let pairs = fraction(flipped);
         lines.push(format!(
-            "noise: the verdict flipped in {pairs} pairs of equal trials{share}; each false result comes in {alpha} % at most"
+            "noise: the verdict flipped in {pairs} pairs of equal trials; each false result comes in {alpha} % at most"
         ));
     }
     for shares in compared.telling_nothing() {
-        let (check, with, without) = (&shares.check, rate::whole(shares.candidate), rate::whole(shares.baseline));
+        let (check, with, without) = (&shares.check, fraction(shares.candidate), fraction(shares.baseline));
         lines.push(format!(
             "`{check}` passes as often without ({without}) as with ({with}): it says nothing about what the skills add"
         ));

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::decide::plan::{PlanPromise, USUAL_POWER, USUAL_RATE};
+use crate::decide::plan::{USUAL_POWER, USUAL_RATE};
+use crate::decide::promise::{PlanPromise, Power};
 use crate::diagnostics::counted;
+use crate::rate::points;
 use crate::results::estimate::{AmountRange, Estimate, ExpectedCost};
 use crate::stats::special::real;
 use crate::table::dollars;
@@ -29,29 +31,22 @@ pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
 
 /// What a plan finds and costs, on a line.
 pub fn promise(promise: &PlanPromise) -> String {
-    let usual = promise.usual_trials.map(|usual| format!("about {usual} if nothing changed, "));
-    let dead = "a case that went from always to never is found with 95 % probability; ";
-    let drop = match promise.detectable_drop {
-        Some(drop) => detectable(USUAL_RATE, drop),
-        None => format!("no drop of all cases is found with {:.0} % probability", USUAL_POWER * 100.0),
-    };
-    format!(
-        "{}: {}at most {} trials; {}{drop}",
-        promise.plan.as_str(),
-        usual.unwrap_or_default(),
-        promise.max_trials,
-        if promise.finds_dead_case { dead } else { "" }
-    )
+    let PlanPromise { plan, max_trials, usual_trials, power } = promise;
+    let plan = plan.as_str();
+    format!("{plan}: about {usual_trials} trials if nothing changed, at most {max_trials}; it finds {}", finds(power))
 }
 
-/// The drop that a comparison finds, if the cases now pass with the rate `before`.
-pub fn detectable(before: f64, drop: f64) -> String {
-    format!(
-        "if all cases pass {:.0} % now, a drop of {:.0} points in all of them is found with {:.0} % probability",
-        before * 100.0,
-        (drop * 100.0).ceil(),
-        USUAL_POWER * 100.0
-    )
+/// What a comparison finds, and in which share of comparisons.
+pub fn finds(power: &Power) -> String {
+    let dead = format!("one case from always to never in {} %", points(power.finds_dead_case));
+    match power.after().zip(power.finds_drop) {
+        Some((after, share)) => {
+            format!("{dead}, all cases from {} to {} % in {} %", points(power.before), points(after), points(share))
+        }
+        None => {
+            format!("{dead}, and no drop of all cases from {} % in {:.0} %", points(power.before), USUAL_POWER * 100.0)
+        }
+    }
 }
 
 /// An estimate for a number of trials, in words.
@@ -89,7 +84,9 @@ pub fn render(estimate: &Estimate) -> String {
         None => writeln!(text, "{would_run} would run"),
     };
     if let Some(drop) = estimate.detectable_drop {
-        let _ = writeln!(text, "held against another run like it, {}", detectable(USUAL_RATE, drop));
+        let (before, after) = (points(USUAL_RATE), points((USUAL_RATE - drop).max(0.0)));
+        let power = USUAL_POWER * 100.0;
+        let _ = writeln!(text, "two such runs show a drop of all cases from {before} to {after} % in {power:.0} %");
     }
     let ranges = estimate.expected.as_ref().map(|expected| ExpectedRanges::of(expected, expected.trials));
     let (cost, tokens) = ranges.map(|ranges| (ranges.cost, Some(ranges.tokens))).unwrap_or_default();

@@ -242,6 +242,7 @@ pub fn markdown(results: &GateResults) -> String {
         for line in compared::render(found, Paint::Plain).lines().take(60) {
             folded.extend(["    ".to_owned(), line.chars().take(300).collect(), "\n".to_owned()]);
         }
+        folded.extend(compared::mean_of_broke(found).map(|line| format!("      {line}\n")));
     }
     let base = results.base.split(' ').next().unwrap_or_default();
     let see = results.run.as_ref().map(|run| format!("to see its trials: `skill-evals report {}`; ", run.id));

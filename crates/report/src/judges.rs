@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::estimate::finds;
 use crate::rate::{self, fraction};
 use crate::results::judges::{Calibration, Judges};
 use crate::results::share::Share;
@@ -47,6 +48,9 @@ fn against_people(text: &mut String, calibration: &Calibration) {
         }
         None => writeln!(text, "the labels do not show that it is better than a coin: its rate cannot be corrected"),
     };
+    if let Some(power) = &calibration.power {
+        let _ = writeln!(text, "a quick comparison of its cases finds {}", finds(power));
+    }
     for trial in &calibration.unmatched {
         let _ = writeln!(text, "labeled, but not judged in these runs: {}", escape::line(trial));
     }

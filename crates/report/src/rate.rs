@@ -34,9 +34,11 @@ pub fn whole(rate: Rate) -> String {
     measured(rate).map_or_else(|| fraction(rate), |share| format!("{}, {share}", fraction(rate)))
 }
 
-/// `80 % (38–96)` of a case. `None` with fewer than two trials.
+/// `80 % (38–96)` of a case; `about 80 % (38–96)` if that is not the share of its trials. `None` with fewer than two trials.
 pub fn of_case(case: CaseShare) -> Option<String> {
-    case.rate.share().filter(|_| case.rate.trials > 1).map(|passed| share(passed, case.interval()))
+    let passed = case.share().filter(|_| case.rate.trials > 1)?;
+    let is_of_trials = case.rate.share().is_some_and(|of_trials| (of_trials - passed).abs() < 1e-9);
+    Some(format!("{}{}", if is_of_trials { "" } else { "about " }, share(passed, case.interval())))
 }
 
 /// A share in percent, rounded.

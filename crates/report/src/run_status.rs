@@ -30,10 +30,12 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
     if let (Some(share), Some(interval)) = (run.share, run.interval)
         && done.rate().trials > 1
     {
-        let is_rate = done.rate().share().is_some_and(|rate| rate::points(rate) == rate::points(share));
-        let weighted = if is_rate { "" } else { ", cases weighted equally" };
-        let _ =
-            writeln!(text, "  passed   {}, {}{weighted}", rate::fraction(done.rate()), rate::share(share, interval));
+        let (of_cases, of_trials) = (rate::share(share, interval), rate::fraction(done.rate()));
+        let is_rate = done.rate().share().is_some_and(|of_trials| (of_trials - share).abs() < 1e-9);
+        let _ = match is_rate {
+            true => writeln!(text, "  passed   {of_trials}, {of_cases}"),
+            false => writeln!(text, "  passed   mean of the cases {of_cases}; {of_trials} trials"),
+        };
     }
     let label = if run.state == RunState::Running { "running" } else { "was at" };
     for running in &run.running {

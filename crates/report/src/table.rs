@@ -14,6 +14,7 @@ use crate::settings::mode::label;
 use crate::settings::price_table::PRICES_OF;
 use crate::settings::{CostSource, Isolation};
 use crate::stats::LEVEL;
+use crate::stats::proportion::Rate;
 use crate::stats::repeats;
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
@@ -229,9 +230,10 @@ fn sides(text: &mut String, summary: &Summary) {
     if summary.comparisons.is_empty() {
         return;
     }
-    for (mode, (share, interval)) in summary.shares(|key| &key.mode) {
-        let share = rate::share(share, interval);
-        let _ = writeln!(text, "{}: {share} passed, cases weighted equally", escape::line(mode));
+    // How often a case of a comparison is tried depends on its results, so a share would be too high or too low.
+    for (mode, counts) in &summary.modes {
+        let Rate { passed, trials } = counts.rate();
+        let _ = writeln!(text, "{}: {passed} of {trials} trials passed", escape::line(mode));
     }
     let commands: Vec<String> =
         summary.comparisons.iter().map(|run| format!("skill-evals compare {}", escape::line(run))).collect();
@@ -263,7 +265,8 @@ fn too_few(threshold: f64, passed: u64) -> Option<String> {
     let needed = repeats::needed_all_passing(threshold, LEVEL).filter(|needed| *needed > passed)?;
     let points = rate::points(shown);
     Some(format!(
-        "{passed} of {passed} shows at least {points} %; a threshold of {threshold} needs {needed} trials of a case\n"
+        "{passed} passes of a case prove {points} %; to prove {} %, run {needed} trials\n",
+        rate::points(threshold)
     ))
 }
 

@@ -246,7 +246,7 @@ impl Tuning<'_> {
         Ok(exit)
     }
 
-    /// The candidate that gained most in the training cases; or the exit code if nothing was measured.
+    /// The candidate that surely gained most in the training cases; or the exit code if nothing was measured.
     fn best<'a>(
         &self,
         candidates: &'a [Candidate],
@@ -267,10 +267,8 @@ impl Tuning<'_> {
                         writeln!(text_stdout(), "{}", escape::line(why))?;
                         return Ok(Err(Exit::Infrastructure.of_live(true)));
                     }
-                    let share = |side: Option<f64>| side.unwrap_or_default();
-                    let gain = share(comparison.candidate.share) - share(comparison.baseline.share);
-                    let is_measured = !comparison.results.contains(&CompareResult::NothingMeasured);
-                    if is_measured && best.is_none_or(|(most, _)| gain > most) {
+                    let surely = comparison.difference.map(|found| found.interval.low);
+                    if let Some(gain) = surely.filter(|gain| best.is_none_or(|(most, _)| *gain > most)) {
                         best = Some((gain, candidate));
                     }
                 }
@@ -311,7 +309,6 @@ impl Tuning<'_> {
             max_cost_usd: left.usd,
             stop: Stop::Settled,
             remedy: "raise --max-trials, or write more cases",
-            takes_plan: false,
             json: false,
             within: None,
         })?;

@@ -4,7 +4,8 @@
 #[path = "../support/worlds.rs"]
 mod worlds;
 
-use skill_evals_stats::decide::plan::{self, ComparePlan, PairDesign, PlanPromise};
+use skill_evals_stats::decide::plan::{self, ComparePlan};
+use skill_evals_stats::decide::promise::{ExpectedCases, PlanPromise, Power};
 use skill_evals_stats::decide::result::CompareResult;
 use skill_evals_stats::decide::threshold::{ThresholdSide, standing};
 use skill_evals_stats::decide::{CaseCount, Rule, SideCounts, fixed};
@@ -275,21 +276,77 @@ fn no_worse_is_reported_as_seldom_as_promised_if_the_loss_is_the_margin() {
 }
 
 #[test]
-fn a_plan_finds_the_drop_that_it_promised_to() {
+fn a_plan_finds_the_drop_that_it_promised_to_as_often_as_it_said() {
     let tolerant = Rule { margin: Some(0.1), ..RULE };
-    for (cases, pairs, before, rule) in [
-        (1, 60, 0.9, RULE),
-        (6, 80, 0.8, RULE),
-        (10, 60, 1.0, RULE),
-        (10, 150, 0.95, tolerant),
-        (5, 200, 1.0, tolerant),
+    for (plan, cases, pairs, before, rule) in [
+        (ComparePlan::Quick, 10, 200, 0.9, RULE),
+        (ComparePlan::Quick, 24, 200, 0.8, tolerant),
+        (ComparePlan::Standard, 1, 60, 0.9, RULE),
+        (ComparePlan::Standard, 6, 80, 0.8, RULE),
+        (ComparePlan::Standard, 10, 150, 0.95, tolerant),
     ] {
-        let design = PairDesign { cases, pairs, before };
-        let drop = plan::detectable(&design, &rule, 0.8).expect("a drop");
-        let rates = rates(&[(u32::try_from(cases).expect("few"), before, before - drop)]);
+        let many = u32::try_from(cases).expect("few");
+        let expected = ExpectedCases { rates: vec![before; cases], ..ExpectedCases::unknown(cases) };
+        let said = Power::of(plan, &expected, pairs, &rule);
+        let (drop, share) = said.detectable_drop.zip(said.finds_drop).expect("a drop");
+        let rates = rates(&[(many, before, before - drop)]);
         let most = usize::try_from(pairs).expect("few");
-        let found = share_of(CompareResult::Broke, &rates, (rule, ComparePlan::Standard), most, 200);
-        assert!(found >= 0.8 - by_chance(0.8, 200), "{cases} cases, {pairs} pairs, {before} less {drop}: {found}");
+        let found = share_of(CompareResult::Broke, &rates, (rule, plan), most, 400);
+        // Both are counts of comparisons.
+        let by_chance = by_chance(0.8, 400) + by_chance(0.8, 600);
+        assert!((found - share).abs() < by_chance, "{plan:?} {cases} cases, {pairs} pairs, {said:?}: {found}");
+    }
+}
+
+/// Each estimate that is printed: of the difference and of both sides.
+#[test]
+fn what_a_quick_comparison_estimates_is_true_on_average_over_all_comparisons_whatever_they_answer() {
+    let suites = [
+        ("nothing changed", rates(&[(3, 1.0, 1.0), (4, 0.9, 0.9), (3, 0.5, 0.5)])),
+        ("one of ten breaks", rates(&[(1, 1.0, 0.0), (9, 0.9, 0.9)])),
+        ("all lose a little", rates(&[(10, 0.9, 0.8)])),
+        ("all lose much, so that half end in the first round", rates(&[(10, 0.9, 0.3)])),
+        ("all are even and lose", rates(&[(10, 0.5, 0.4)])),
+        ("all gain", rates(&[(16, 0.5, 0.6)])),
+        ("many lose", rates(&[(40, 0.9, 0.7)])),
+        ("one case", rates(&[(1, 0.9, 0.6)])),
+    ];
+    const TIMES: u32 = 4_000;
+    for (name, rates) in suites {
+        let mut sums = [[0.0; 2]; 3];
+        for seed in 0..TIMES {
+            let found = worlds::run(&rates, RULE, ComparePlan::Quick, u64::from(seed), 200).comparison();
+            let difference = found.difference.and_then(|found| found.difference);
+            let all =
+                [difference, found.baseline.share, found.candidate.share].map(|found| found.expect("an estimate"));
+            let interval = found.difference.expect("an interval").interval;
+            assert!(interval.low - 1e-9 <= all[0] && all[0] <= interval.high + 1e-9, "{name}: {found:?}");
+            for (sum, found) in sums.iter_mut().zip(all) {
+                *sum = [sum[0] + found, sum[1] + found * found];
+            }
+        }
+        let mean = |of: fn(&(f64, f64)) -> f64| rates.iter().map(of).sum::<f64>() / rates.len() as f64;
+        let truths = [worlds::difference(&rates), mean(|case| case.0), mean(|case| case.1)];
+        for (sum, truth) in sums.into_iter().zip(truths) {
+            let found = sum[0] / f64::from(TIMES);
+            let error = ((sum[1] / f64::from(TIMES) - found * found) / f64::from(TIMES)).sqrt();
+            assert!((found - truth).abs() < 0.01_f64.max(3.0 * error), "{name}: {found}, truly {truth}");
+        }
+    }
+}
+
+#[test]
+fn plans_that_go_on_until_rounds_show_something_estimate_nothing_and_their_interval_holds() {
+    let rates = rates(&[(10, 0.9, 0.8)]);
+    for plan in [ComparePlan::Standard, ComparePlan::UntilDecided] {
+        for seed in 0..20 {
+            let found = worlds::run(&rates, RULE, plan, seed, 200).comparison();
+            assert_eq!((found.baseline.share, found.candidate.share), (None, None));
+            assert!(found.difference.is_some_and(|found| found.difference.is_none()), "{found:?}");
+        }
+        // With a limit of one round, nothing can prolong it.
+        let found = worlds::run(&rates, RULE, plan, 1, 10).comparison();
+        assert!(found.difference.is_some_and(|found| found.difference.is_some()), "{found:?}");
     }
 }
 
@@ -299,17 +356,18 @@ fn the_quick_plan_finds_a_case_that_went_from_always_to_never_and_ends_soon_if_n
     for (cases, before, rule) in
         [(10, 0.9, RULE), (40, 0.9, RULE), (170, 0.9, RULE), (40, 1.0, RULE), (10, 0.9, of_year), (40, 0.9, of_year)]
     {
-        let most = usize::try_from(PlanPromise::pairs_for_dead_case(cases as usize, &rule)).expect("few");
+        let most = 400;
         let broken = rates(&[(1, 1.0, 0.0), (cases - 1, before, before)]);
         let quick = (Rule { margin: Some(0.05), ..rule }, ComparePlan::Quick);
         let found = share_of(CompareResult::Broke, &broken, quick, most, 100);
         assert!(found >= 0.95, "{cases} cases at {before}: {found}");
         let same = rates(&[(cases, before, before)]);
         let pairs: usize = (0..50).map(|seed| worlds::run(&same, quick.0, quick.1, seed, most).pairs().len()).sum();
-        let promised = PlanPromise::of(ComparePlan::Quick, cases as usize, 2 * most as u64, &quick.0).usual_trials;
-        let (mean, promised) = (f64::from(u32::try_from(pairs).expect("few")) / 25.0, promised.expect("a number"));
+        let expected = ExpectedCases { rates: vec![before; cases as usize], ..ExpectedCases::unknown(cases as usize) };
+        let promised = PlanPromise::of(ComparePlan::Quick, &expected, 800, &quick.0).usual_trials;
+        let mean = f64::from(u32::try_from(pairs).expect("few")) / 25.0;
         let promised = f64::from(u32::try_from(promised).expect("few"));
-        assert!(mean < 1.05 * promised, "{cases} cases at {before}: {mean} trials instead of {promised}");
+        assert!((mean / promised - 1.0).abs() < 0.1, "{cases} cases at {before}: {mean} trials instead of {promised}");
     }
 }
 
@@ -463,5 +521,8 @@ fn a_million_stored_trials_are_compared_in_bounded_memory() {
     let found = fixed::compare(&arm(35), &arm(34), &RULE);
     assert_eq!((found.results.as_slice(), found.cases.len()), (&[CompareResult::Worse][..], 10_000));
     let difference = found.difference.expect("a difference");
-    assert!((difference.difference + 0.02).abs() < 1e-9 && difference.interval.contains(-0.02), "{difference:?}");
+    assert!(
+        difference.difference.is_some_and(|found| (found + 0.02).abs() < 1e-9) && difference.interval.contains(-0.02),
+        "{difference:?}"
+    );
 }

@@ -149,10 +149,10 @@ fn too_few_trials_are_named_for_each_threshold() {
         ],
     );
     let ran = stub.run(&["run"]);
-    let end = "3 of 3 shows at least 37 %; a threshold of 0.5 needs 5 trials of a case\n\
-               5 of 5 shows at least 55 %; a threshold of 0.8 needs 14 trials of a case\n";
+    let end = "3 passes of a case prove 37 %; to prove 50 %, run 5 trials\n\
+               5 passes of a case prove 55 %; to prove 80 %, run 14 trials\n";
     assert!(ran.stdout.contains(end), "{}", ran.stdout);
-    assert_eq!(ran.stdout.matches("shows at least").count(), 2, "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("of a case prove").count(), 2, "{}", ran.stdout);
 }
 
 #[test]
@@ -546,10 +546,9 @@ fn a_case_that_could_never_be_decided_is_named_by_its_cell_and_keeps_no_other_fr
 
     let dry = stub.run(&["run", "--dry-run"]);
     assert!(dry.stdout.starts_with("tidy/good/codex\n1 trial would run\n"), "{}", dry.stdout);
-    assert!(!dry.stdout.contains("held against"), "so few find nothing: {}", dry.stdout);
+    assert!(!dry.stdout.contains("two such runs"), "so few find nothing: {}", dry.stdout);
     let many = stub.run(&["run", "--dry-run", "--case", "good", "--trials", "30"]);
-    let found = "held against another run like it, if all cases pass 90 % now, a drop of 35 points in all of them is found with 80 % \
-                 probability\n";
+    let found = "two such runs show a drop of all cases from 90 to 55 % in 80 %\n";
     assert!(many.stdout.contains(found), "{}", many.stdout);
     assert!(dry.code == 2 && dry.stdout.contains(place), "{}", dry.stdout);
     let estimate: Value = serde_json::from_str(&stub.run(&["run", "--dry-run", "--json"]).stdout).expect("JSON");

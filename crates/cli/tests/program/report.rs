@@ -165,7 +165,7 @@ fn all_that_compare_says_is_on_the_page() {
     let page = report(&fixture, &["after", "--against", "before"]);
     let said = fixture.run(&["compare", "before", "after"]).stdout;
     for note in [
-        "with cases weighted equally",
+        "mean of the cases ",
         "more trials of the candidate were not measured",
         "not counted, measured only for the baseline",
         "lost to errors",

@@ -7,7 +7,7 @@ use super::{chart, escape, page};
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseChange, Comparison};
 use crate::report::compared::{
-    behind, certainty, decimals, moved_cases, sentence, short_names, side_line, side_name, told,
+    behind, certainty, mean_of_broke, moved_cases, sentence, short_names, side_line, side_name, told,
 };
 use crate::report::paint::Paint;
 use crate::report::rate;
@@ -42,7 +42,7 @@ pub fn page(compared: &ComparisonResults, lacks: Option<&str>) -> String {
         html.push_str("</tbody></table>\n");
     }
     html.push_str("<ul class=\"told\">\n");
-    for line in told(compared) {
+    for line in told(compared).into_iter().chain(mean_of_broke(compared)) {
         let _ = writeln!(html, "<li>{}</li>", escape::text(&line));
     }
     html.push_str("</ul>\n</section>\n</main>\n");
@@ -104,9 +104,10 @@ pub(super) fn sides(html: &mut String, compared: &ComparisonResults) {
         ("baseline", &compared.baseline, &comparison.baseline),
         ("candidate", &compared.candidate, &comparison.candidate),
     ] {
-        let drawn = summary.share.zip(summary.interval).map(|(share, interval)| chart::interval(share, interval));
+        let mean = summary.share.zip(summary.interval).filter(|_| !comparison.results.contains(&CompareResult::Broke));
+        let drawn = mean.map(|(share, interval)| chart::interval(share, interval));
         let (name, line, drawn) =
-            (escape::text(side_name(label)), side_line(summary, decimals(comparison)), drawn.unwrap_or_default());
+            (escape::text(side_name(label)), side_line(summary, comparison), drawn.unwrap_or_default());
         let _ = writeln!(
             html,
             "<tr><th scope=\"row\">{name} <small>{side}</small></th><td>{line}</td><td>{drawn}</td></tr>"

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::{chart, comparison, escape};
-use crate::report::compared::{moved_cases, short_names, the_same, told};
+use crate::report::compared::{mean_of_broke, moved_cases, short_names, the_same, told};
 use crate::report::diagnostics::counted;
 use crate::report::rate::{self, points};
 use crate::report::table;
@@ -224,17 +224,20 @@ fn grid(html: &mut String, summary: &Summary) {
 
 fn cell(html: &mut String, cell: &SkillCell, link: &str) {
     let Rate { passed, trials } = cell.cases.iter().fold(Rate::default(), |sum, case| sum.plus(case.rate));
-    let (class, share, drawn) = match share::together(&cell.cases) {
+    let (class, share, drawn, is_of_trials) = match share::together(&cell.cases) {
         Some((share, interval)) => {
             let class = format!("s{:.0}", (share * 10.0).floor());
-            (class, format!("{} %", points(share)), chart::interval(share, interval))
+            let is_of_trials = Rate::new(passed, trials).share().is_some_and(|all| (all - share).abs() < 1e-9);
+            (class, format!("{} %", points(share)), chart::interval(share, interval), is_of_trials)
         }
-        None => ("none".to_owned(), "–".to_owned(), String::new()),
+        None => ("none".to_owned(), "–".to_owned(), String::new(), true),
     };
-    let _ = write!(
-        html,
-        "<td class=\"{class}\"><a href=\"#{link}\"><b>{share}</b> <small>{passed}/{trials}</small>{drawn}"
-    );
+    // A share of cases is no share of the trials beside it.
+    let counts = match is_of_trials {
+        true => format!("{passed}/{trials}"),
+        false => format!("mean of {}; {passed} of {trials} trials", counted(cell.cases.len(), "case")),
+    };
+    let _ = write!(html, "<td class=\"{class}\"><a href=\"#{link}\"><b>{share}</b> <small>{counts}</small>{drawn}");
     for (class, count, label) in
         [("flaky", cell.flaky, "flaky"), ("lost", cell.not_measured, "not measured"), ("lost", cell.not_run, "not run")]
     {
@@ -323,7 +326,7 @@ fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
     }
     let same = comparison.cases.len() - moved.len();
     let same = (same > 0).then(|| the_same(same));
-    for line in same.into_iter().chain(told(compared)) {
+    for line in same.into_iter().chain(told(compared)).chain(mean_of_broke(compared)) {
         let _ = writeln!(html, "<li>{}</li>", escape::text(&line));
     }
     html.push_str("</ul></section>\n<section id=\"edits\" hidden></section></div>\n");

@@ -63,8 +63,9 @@ pub struct SkillShift {
     /// How often it activated.
     pub baseline: Rate,
     pub candidate: Rate,
-    /// Candidate minus baseline, cases weighted equally.
-    pub difference: Difference,
+    /// Candidate minus baseline, cases weighted equally. None if the number of trials depends on their results, as with
+    /// [`MeanDifference`](crate::decide::MeanDifference).
+    pub difference: Option<Difference>,
     /// What activated instead, the largest gain first.
     pub replaced_by: Vec<ReplacementSkill>,
 }
@@ -79,8 +80,8 @@ pub struct ReplacementSkill {
 }
 
 impl ActivationShift {
-    /// `None` if no case expects a skill on both sides.
-    pub fn of(baseline: &TriggeredTrials, candidate: &TriggeredTrials, level: f64) -> Option<Self> {
+    /// `None` if no case expects a skill on both sides. Without a `level`, no difference is estimated.
+    pub fn of(baseline: &TriggeredTrials, candidate: &TriggeredTrials, level: Option<f64>) -> Option<Self> {
         let mut cases: BTreeMap<&str, Vec<(&CaseTriggered, &CaseTriggered)>> = BTreeMap::new();
         for (name, before) in &baseline.cases {
             if let Some(after) = candidate.cases.get(name) {
@@ -88,15 +89,21 @@ impl ActivationShift {
             }
         }
         let mut skills: Vec<SkillShift> =
-            cases.into_iter().filter_map(|(skill, cases)| SkillShift::of(skill, &cases, level)).collect();
-        skills.sort_by(|x, y| x.difference.difference.total_cmp(&y.difference.difference));
+            cases.into_iter().map(|(skill, cases)| SkillShift::of(skill, &cases, level)).collect();
+        skills.sort_by(|x, y| x.moved().total_cmp(&y.moved()));
         let (baseline, candidate) = (&baseline.confusion, &candidate.confusion);
         (!skills.is_empty()).then(|| Self { skills, baseline: baseline.clone(), candidate: candidate.clone() })
     }
 }
 
 impl SkillShift {
-    fn of(skill: &str, cases: &[(&CaseTriggered, &CaseTriggered)], level: f64) -> Option<Self> {
+    /// By how much it activated more often, in the trials of both sides.
+    pub fn moved(&self) -> f64 {
+        let share = |rate: Rate| rate.share().unwrap_or_default();
+        self.difference.map_or(share(self.candidate) - share(self.baseline), |found| found.difference)
+    }
+
+    fn of(skill: &str, cases: &[(&CaseTriggered, &CaseTriggered)], level: Option<f64>) -> Self {
         let strata: Vec<Stratum> =
             cases.iter().map(|(before, after)| Stratum { baseline: before.rate, candidate: after.rate }).collect();
         let activated: BTreeSet<&ActivatedSkill> = cases
@@ -112,12 +119,12 @@ impl SkillShift {
             });
         }
         replaced_by.sort_by_key(|skill| i128::from(skill.baseline) - i128::from(skill.candidate));
-        Some(Self {
+        Self {
             skill: skill.to_owned(),
             baseline: strata.iter().map(|case| case.baseline).fold(Rate::default(), Rate::plus),
             candidate: strata.iter().map(|case| case.candidate).fold(Rate::default(), Rate::plus),
-            difference: difference::of(&strata, level)?,
+            difference: level.and_then(|level| difference::of(&strata, level)),
             replaced_by,
-        })
+        }
     }
 }

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::checks::asks_for_skill;
 use crate::decide::plan::ComparePlan;
-use crate::decide::{Comparison, Rule, fixed};
+use crate::decide::promise::Power;
+use crate::decide::{Comparison, ResultBasis, Rule, fixed};
 use crate::grade::checks::GENERAL;
 use crate::grade::verdict::NEEDS_SKILL;
 use crate::results::activation_shift::ActivationShift;
@@ -61,6 +62,9 @@ pub struct ComparisonResults {
     /// How many trials of both sides it took, where they ran until something was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<SpentTrials>,
+    /// If no harm was seen: what such a comparison finds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// Trials of the baseline that were kept of earlier comparisons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<ReusedTrials>,
@@ -96,7 +100,8 @@ pub struct Headline {
     /// What the candidate scores less the baseline, case by case, in the trials that were measured. None if no case was measured on
     /// both sides.
     pub by_case: Option<f64>,
-    /// Its two-sided p, by the permutation test.
+    /// The two-sided p of these scores, by the permutation test. None if they say no more than that trials passed: their p is that of
+    /// the answer.
     pub p: Option<f64>,
 }
 
@@ -160,8 +165,9 @@ pub fn stored(labels: (String, String), a: &SideResults, b: &SideResults, rule: 
     let asked_otherwise = if a.modes == b.modes { SideResults::asked_otherwise(a, b) } else { Vec::new() };
     let comparison = fixed::compare(&a.counts, &b.counts, &rule);
     let cases = comparison.cases.iter().map(|case| &case.case);
-    let until_decided = cases.filter(|case| a.until_decided.contains(*case) || b.until_decided.contains(*case));
-    let until_decided = until_decided.cloned().collect();
+    let until_decided = cases.filter(|case| a.until_decided.contains_key(*case) || b.until_decided.contains_key(*case));
+    let until_decided: Vec<String> = until_decided.cloned().collect();
+    let comparison = if until_decided.is_empty() { comparison } else { comparison.without_estimates() };
     ComparisonResults { changed_cases: asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) }
 }
 
@@ -179,6 +185,8 @@ pub fn of(
     b: &SideResults,
     rule: Rule,
 ) -> ComparisonResults {
+    // What a comparison that runs tries again depends on what came out.
+    let estimates = matches!(comparison.evidence, ResultBasis::Fixed { .. });
     let settled = a.settled + b.settled;
     let ratio = |of: fn(&CaseUsage) -> &Vec<f64>, plus| {
         let amounts = (settled == 0).then(|| SideResults::amounts(a, b, of))?;
@@ -198,7 +206,7 @@ pub fn of(
             commands: ratio(|took| &took.commands, 1.0),
         },
         checks: checks(a, b),
-        triggering: ActivationShift::of(&a.triggered, &b.triggered, rule.level),
+        triggering: ActivationShift::of(&a.triggered, &b.triggered, estimates.then_some(rule.level)),
         with_without: false,
         outcome_only: a.outcome_only,
         unchanged: false,
@@ -208,6 +216,7 @@ pub fn of(
         changed_parts: Vec::new(),
         until_decided: Vec::new(),
         trials: None,
+        power: None,
         kept: None,
         earlier: None,
         measurement: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::stats::special::real;
+use crate::stats::special::{count_up, real};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::{CaseInMode, TrialId};
 
@@ -86,6 +86,17 @@ impl Estimate {
             cost_usd: with_cost.map(|known| self.known_cost_usd / real(known) * real(trials)),
             tokens: with_tokens.map(|known| (self.known_tokens / known).saturating_mul(trials)),
         }
+    }
+
+    /// About how many trials this many US dollars pay, by what trials cost before, else by the middle of the estimate; `None` if
+    /// neither is known.
+    pub fn trials_for(&self, dollars: f64) -> Option<u64> {
+        let estimated = || {
+            let (expected, cost) = self.expected.as_ref().and_then(|of| Some((of, of.cost_usd?)))?;
+            Some(f64::midpoint(cost.low, cost.high) / real(expected.trials.max(1)))
+        };
+        let cost = self.of_trials(1).cost_usd.or_else(estimated).filter(|cost| *cost > 0.0)?;
+        Some(count_up(dollars / cost - 0.999_999))
     }
 }
 

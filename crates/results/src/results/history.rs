@@ -76,7 +76,7 @@ pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<HistoryPoin
     let skills = Material::list(&skills).whole().ok().and_then(|material| material.digest().ok());
     let mut inputs = vec![skills.unwrap_or_default()];
     for (name, counts) in &results.counts {
-        cases.push(CaseShare { rate: counts.rate, until_decided: results.until_decided.contains(name) });
+        cases.push(CaseShare { rate: counts.rate, until_decided: results.until_decided.get(name).copied().flatten() });
         // Rows of old runs have no digests.
         let digests: Vec<String> = results.inputs.get(name).into_iter().flatten().cloned().collect();
         inputs.push(format!("{name} {}", digests.join(" ")));

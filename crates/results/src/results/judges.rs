@@ -1,9 +1,12 @@
 //! Judges' verdicts on stored trials: how much their votes agree, and how much they agree with people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::decide::plan::ComparePlan;
+use crate::decide::promise::{ExpectedCases, Power};
+use crate::decide::{MARGIN, Rule};
 use crate::results::share::Share;
 use crate::stats::LEVEL;
 use crate::stats::agreement::{self, Agreement};
@@ -49,6 +52,9 @@ pub struct Calibration {
     pub kappa: Option<f64>,
     /// The estimated rate that people would give to all judged trials; absent if the judge is not better than a coin.
     pub corrected: Option<CorrectedRate>,
+    /// What a quick comparison of as many cases finds if all are judged like this; absent without labels of both kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// Labeled trials that no judge scored in these runs.
     pub unmatched: Vec<String>,
 }
@@ -101,6 +107,38 @@ fn calibration(trials: &[JudgedTrial], labels: &BTreeMap<String, bool>, rate: Ra
         specificity: failed_right.into(),
         kappa: agreement::cohen(&table),
         corrected: judge.correct(rate, LEVEL),
+        power: passed_right.share().zip(failed_right.share()).map(|right| power(trials, right)),
         unmatched,
+    }
+}
+
+/// What a quick comparison of the cases of these trials finds with a judge that gets these shares right.
+fn power(trials: &[JudgedTrial], judge: (f64, f64)) -> Power {
+    let case = |trial: &JudgedTrial| trial.trial.split('/').take(2).collect::<Vec<_>>().join("/");
+    let cases = trials.iter().map(case).collect::<BTreeSet<_>>().len();
+    let (plan, rule) = (ComparePlan::Quick, Rule { margin: Some(MARGIN), ..Rule::default() });
+    let expected = ExpectedCases { judge, ..ExpectedCases::unknown(cases) };
+    Power::of(plan, &expected, plan.default_limit(cases) / 2, &rule)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_judge_that_is_wrong_one_time_in_ten_finds_a_case_that_went_from_always_to_never_in_three_of_four_comparisons()
+    {
+        let trial = |number: u32| format!("tidy/c{}/codex/{number}", number % 10);
+        let label = |number: u32| number < 10;
+        let judged = |number: u32| JudgedTrial {
+            trial: trial(number),
+            passed: Some(label(number) != number.is_multiple_of(10)),
+            pass_votes: 1,
+            fail_votes: 0,
+        };
+        let labels = (0..20).map(|number| (trial(number), label(number))).collect();
+        let found = of(&(0..20).map(judged).collect::<Vec<_>>(), Some(&labels)).calibration.expect("labels");
+        let power = found.power.expect("labels of both kinds");
+        assert!((power.finds_dead_case - 0.77).abs() < 0.05, "{power:?}");
     }
 }

@@ -41,8 +41,8 @@ pub struct SideResults {
     pub triggered: TriggeredTrials,
     /// The mock models that wrote answers, if any did.
     pub scripted: BTreeSet<String>,
-    /// The cases that ran until they were decided.
-    pub until_decided: BTreeSet<String>,
+    /// The cases that ran until they were decided, with the threshold that they were to decide about. None in a comparison.
+    pub until_decided: BTreeMap<String, Option<f64>>,
     /// Number of measured trials that ended as soon as their verdict was settled.
     pub settled: u64,
     /// Number of measured trials that ran only a part of what their case asks for.
@@ -99,6 +99,8 @@ struct ProgressResult {
     #[serde(default)]
     max_trials: Option<u32>,
     #[serde(default)]
+    threshold: Option<f64>,
+    #[serde(default)]
     inputs: Option<String>,
 }
 
@@ -130,8 +132,8 @@ pub struct SideReader {
     /// The index of each list of activated skills. There are few different ones too.
     activated: HashMap<Vec<String>, u32>,
     scripted: BTreeSet<String>,
-    /// The cases that ran until they were decided.
-    until_decided: BTreeSet<u32>,
+    /// The cases that ran until they were decided, with their thresholds.
+    until_decided: BTreeMap<u32, Option<f64>>,
     /// By case, the digests of its inputs.
     inputs: BTreeMap<u32, BTreeSet<String>>,
 }
@@ -150,7 +152,7 @@ impl SideReader {
         let rest = run.each_confirmed(|line| self.line(line))?.of_whole(run)?;
         let rest = ended::read_grades(run, rest, |record| self.record(record))?;
         if run.run_record().ok().flatten().is_some_and(|record| record.sides.is_some()) {
-            self.until_decided.extend(self.trials[trials..].iter().map(|trial| trial.case));
+            self.until_decided.extend(self.trials[trials..].iter().map(|trial| (trial.case, None)));
         }
         Ok(rest.differences)
     }
@@ -179,7 +181,7 @@ impl SideReader {
             next
         });
         if row.max_trials.is_some() {
-            self.until_decided.insert(case);
+            self.until_decided.insert(case, row.threshold);
         }
         let inputs = self.inputs.entry(case).or_default();
         inputs.extend(row.inputs.filter(|digest| !inputs.contains(digest)));
@@ -227,7 +229,8 @@ impl SideReader {
         let names: Vec<Option<String>> = self.names.iter().map(name).collect();
         let of_arm = self.names.iter().zip(&names).filter(|(_, name)| name.is_some());
         side.modes.extend(of_arm.map(|(case, _)| case.mode.clone()));
-        let until_decided = self.until_decided.iter().filter_map(|case| names[*case as usize].clone());
+        let until_decided =
+            self.until_decided.iter().filter_map(|(case, of)| Some((names[*case as usize].clone()?, *of)));
         side.until_decided.extend(until_decided);
         for (case, digests) in &self.inputs {
             if let Some(name) = &names[*case as usize] {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::decide::Rule;
+use crate::decide::promise::{ExpectedCases, Power};
+use crate::decide::result::CompareResult;
 use crate::decide::sequential::{Pair, SequentialTest};
 use crate::grade::verdict::without_the_skill;
 use crate::results::compared::{self, ComparisonResults, ReusedTrials, SpentTrials};
@@ -140,15 +142,21 @@ pub fn compared(
         reused.partition(|(id, _)| run.trial(id).meta().is_ok_and(|meta| meta.continues));
     let days = |trials: Vec<(&TrialId, &str)>| ReusedTrials::of(trials.into_iter().map(|(_, started)| started));
     let labels = (sides.baseline.label.clone(), sides.candidate.label.clone());
+    let (comparison, rule) = (course.comparison(), rule(sides));
+    let power = comparison.results.contains(&CompareResult::NoHarmSeen).then(|| {
+        let expected = ExpectedCases::by(comparison.cases.iter().map(|case| case.baseline.rate));
+        Power::of(sides.plan, &expected, sides.max_trials / 2, &rule)
+    });
     Ok(ComparisonResults {
         trials: Some(spent),
+        power,
         kept: days(of_base),
         earlier: days(of_earlier),
         measurement: sides.measurement.filter(|measurement| *measurement > 1),
         with_without: sides.baseline.without && !sides.candidate.without,
         aa: sides.baseline.again || sides.candidate.again,
         left_out: sides.left_out.clone(),
-        ..compared::of(labels, course.comparison(), &a, &b, rule(sides))
+        ..compared::of(labels, comparison, &a, &b, rule)
     })
 }
 

@@ -267,7 +267,7 @@ impl CaseCounts {
     }
 
     pub fn case_share(&self) -> CaseShare {
-        CaseShare { rate: self.counts.rate(), until_decided: self.max_trials.is_some() }
+        CaseShare { rate: self.counts.rate(), until_decided: self.max_trials.and(self.threshold) }
     }
 }
 
@@ -432,7 +432,7 @@ struct CaseSummary<'a> {
 
 impl<'a> CaseSummary<'a> {
     fn new((key, counts): (&'a CaseInMode, &'a CaseCounts)) -> Self {
-        let (share, interval) = (counts.counts.rate().share(), counts.case_share().interval());
+        let (share, interval) = (counts.case_share().share(), counts.case_share().interval());
         Self { key, verdict: counts.verdict(), counts, share, interval, threshold_side: counts.side() }
     }
 }

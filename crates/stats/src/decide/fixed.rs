@@ -1,8 +1,12 @@
 //! Compares stored trials: one look, exact tests.
 
-use super::{CaseChange, Comparison, JoinedCases, ResultBasis, Rule, SideCounts, plan, result::CompareResult};
-use crate::stats::difference;
-use crate::stats::stratified;
+use super::{
+    CaseChange, Comparison, JoinedCases, MeanDifference, MeanFigures, ResultBasis, Rule, SideCounts, plan,
+    result::CompareResult,
+};
+use crate::stats::proportion::Rate;
+use crate::stats::stratified::{self, Stratum};
+use crate::stats::{difference, mean};
 
 /// Compares `candidate` with `baseline`.
 ///
@@ -29,13 +33,14 @@ fn as_measured(baseline: &SideCounts, candidate: &SideCounts, rule: &Rule) -> Co
     let tails = stratified::exact(&strata);
     let difference = difference::of(&strata, rule.level);
     let p: Vec<f64> = strata.iter().map(|stratum| stratified::exact(&[*stratum]).two_sided()).collect();
-    let basis = ResultBasis::Fixed {
-        p: tails.two_sided(),
-        p_shown: tails.mid_two_sided(),
-        p_worse: tails.less,
-        p_better: tails.greater,
-    };
-    let mut comparison = joined.comparison(Vec::new(), basis, difference, &p, rule);
+    let basis = ResultBasis::Fixed { p: tails.two_sided(), p_worse: tails.less, p_better: tails.greater };
+    let side = |of: fn(&Stratum) -> Rate| mean::of(&strata.iter().map(of).collect::<Vec<_>>(), rule.level);
+    let figures = difference.map(|found| MeanFigures {
+        difference: MeanDifference { difference: Some(found.difference), interval: found.interval, cases: found.cases },
+        baseline: side(|stratum| stratum.baseline),
+        candidate: side(|stratum| stratum.candidate),
+    });
+    let mut comparison = joined.comparison(Vec::new(), basis, figures, &p, rule);
     let Some(difference) = difference else {
         comparison.results.push(CompareResult::NothingMeasured);
         return comparison;
@@ -68,8 +73,6 @@ fn as_measured(baseline: &SideCounts, candidate: &SideCounts, rule: &Rule) -> Co
 mod tests {
     use super::*;
     use crate::decide::CaseCount;
-    use crate::stats::proportion::Rate;
-    use crate::stats::stratified::Stratum;
 
     fn side(cases: &[(&str, u64, u64)]) -> SideCounts {
         let of = |&(name, passed, trials): &(&str, u64, u64)| {

@@ -5,9 +5,11 @@
 //! measured (errors, unscored) are only counted; they enter no rate.
 
 pub mod best;
+mod first_round;
 pub mod fixed;
 pub mod pair_choice;
 pub mod plan;
+pub mod promise;
 pub mod result;
 pub mod sequential;
 pub mod threshold;
@@ -16,10 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::stats::difference::{self, Difference};
+use crate::stats::difference;
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
-use crate::stats::{Interval, LEVEL, holm, mean};
+use crate::stats::{Interval, LEVEL, holm};
 use result::CompareResult;
 use sequential::SequentialEvidence;
 
@@ -87,15 +89,12 @@ pub struct Comparison {
     /// If it is undecided: how many more trials of both sides would find a difference of the size seen with a probability of
     /// 80 %. None if no difference was seen, or more than a million would be needed.
     pub trials_needed: Option<u64>,
-    /// If no harm was seen: the drop of all cases that this number of trials finds with a probability of 80 %. None if
-    /// they find none.
-    pub detectable_drop: Option<f64>,
     /// The baseline.
     pub baseline: SideSummary,
     /// The candidate.
     pub candidate: SideSummary,
     /// The candidate's mean pass rate minus the baseline's; none if no case was measured on both sides.
-    pub difference: Option<Difference>,
+    pub difference: Option<MeanDifference>,
     /// What the results rest on.
     pub evidence: ResultBasis,
     /// Every case that was measured on both sides.
@@ -126,10 +125,31 @@ impl Comparison {
         if is_open { self.baseline.not_measured + self.candidate.not_measured } else { 0 }
     }
 
+    /// The same without estimates, as of trials whose number depended on their results.
+    #[must_use]
+    pub fn without_estimates(mut self) -> Self {
+        (self.baseline, self.candidate) = (self.baseline.with(None), self.candidate.with(None));
+        self.difference.iter_mut().for_each(|found| found.difference = None);
+        self
+    }
+
     /// The cases that were not tried on both sides.
     pub fn untried(&self) -> impl Iterator<Item = &String> {
         self.neither.iter().chain(&self.only_baseline).chain(&self.only_candidate)
     }
+}
+
+/// The mean over the cases of the candidate's rate minus the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MeanDifference {
+    /// What it is estimated to be: over all comparisons, whatever they answer, the estimates have the true mean. None if the number
+    /// of trials depends on their results: then any such number would be too high or too low on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<f64>,
+    /// Where the true mean is.
+    pub interval: Interval,
+    /// The cases that the mean is of.
+    pub cases: usize,
 }
 
 /// A side over all cases that were measured on both.
@@ -139,22 +159,28 @@ pub struct SideSummary {
     pub rate: Rate,
     /// Trials of all its cases that were not measured, also of cases that are not compared.
     pub not_measured: u64,
-    /// The mean of the cases' rates, cases weighted equally.
+    /// The mean of the cases' rates, cases weighted equally; true on average. None as with [`MeanDifference::difference`].
     pub share: Option<f64>,
     /// Where the true mean may be.
     pub interval: Option<Interval>,
 }
 
 impl SideSummary {
-    fn of(rates: Vec<Rate>, not_measured: u64, level: f64) -> Self {
-        let mean = mean::of(&rates, level);
-        Self {
-            rate: rates.into_iter().fold(Rate::default(), Rate::plus),
-            not_measured,
-            share: mean.map(|(mean, _)| mean),
-            interval: mean.map(|(_, interval)| interval),
-        }
+    fn of(rates: impl Iterator<Item = Rate>, not_measured: u64) -> Self {
+        Self { rate: rates.fold(Rate::default(), Rate::plus), not_measured, share: None, interval: None }
     }
+
+    fn with(self, mean: Option<(f64, Interval)>) -> Self {
+        let (share, interval) = mean.unzip();
+        Self { share, interval, ..self }
+    }
+}
+
+/// What is known of the means of all cases.
+struct MeanFigures {
+    difference: MeanDifference,
+    baseline: Option<(f64, Interval)>,
+    candidate: Option<(f64, Interval)>,
 }
 
 /// One case on both sides.
@@ -187,10 +213,8 @@ impl CaseChange {
 pub enum ResultBasis {
     /// Stored trials.
     Fixed {
-        /// Exact and two-sided: what results and gates use.
+        /// Exact and two-sided: what results rest on, and what is shown.
         p: f64,
-        /// Mid-p, two-sided: what to show.
-        p_shown: f64,
         /// Exact, one-sided: that the candidate passes as little, or less, if nothing changed.
         p_worse: f64,
         /// Exact, one-sided: that the candidate passes as much, or more.
@@ -242,15 +266,17 @@ impl JoinedCases {
         self,
         results: Vec<CompareResult>,
         evidence: ResultBasis,
-        difference: Option<Difference>,
+        mean: Option<MeanFigures>,
         p: &[f64],
         rule: &Rule,
     ) -> Comparison {
         let side = |not_measured, counts: fn(&(String, CaseCount, CaseCount)) -> CaseCount| {
-            SideSummary::of(self.both.iter().map(|case| counts(case).rate).collect(), not_measured, rule.level)
+            SideSummary::of(self.both.iter().map(|case| counts(case).rate), not_measured)
         };
-        let (baseline, candidate) =
-            (side(self.not_measured.0, |case| case.1), side(self.not_measured.1, |case| case.2));
+        let mean = mean.filter(|_| !self.both.is_empty());
+        let shares = mean.as_ref().map_or((None, None), |mean| (mean.baseline, mean.candidate));
+        let baseline = side(self.not_measured.0, |case| case.1).with(shares.0);
+        let candidate = side(self.not_measured.1, |case| case.2).with(shares.1);
         let trials: BTreeSet<u64> = self.both.iter().flat_map(|(_, a, b)| [a.rate.trials, b.rate.trials]).collect();
         let cases = self.both.into_iter().zip(p.iter().zip(holm::adjusted(p)));
         let cases = cases.map(|((case, baseline, candidate), (p, adjusted))| CaseChange {
@@ -266,10 +292,9 @@ impl JoinedCases {
             at_worst: Vec::new(),
             broken: Vec::new(),
             trials_needed: None,
-            detectable_drop: None,
             baseline,
             candidate,
-            difference,
+            difference: mean.map(|mean| mean.difference),
             evidence,
             cases: cases.collect(),
             lost: self.lost,

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::{Rule, result::CompareResult};
-use crate::stats::discordance::{TOGETHER, e_broke, e_worse};
+use crate::stats::discordance::e_broke;
 use crate::stats::power::{self, Discordance};
 use crate::stats::proportion::Rate;
 use crate::stats::rounds::RoundPairs;
-use crate::stats::special::{count_up, len};
+use crate::stats::special::len;
 use crate::stats::stratified::{self, Stratum};
 word_enum! {
     /// When a comparison that runs stops.
@@ -37,17 +37,6 @@ impl ComparePlan {
     }
 }
 
-/// How many pairs a comparison has at most.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct PairDesign {
-    /// The cases.
-    pub cases: usize,
-    /// Pairs at most: half of the trials.
-    pub pairs: u64,
-    /// The baseline's pass rate.
-    pub before: f64,
-}
-
 /// The pass rate to plan with if none is known.
 pub const USUAL_RATE: f64 = 0.9;
 
@@ -57,19 +46,8 @@ pub const USUAL_POWER: f64 = 0.8;
 /// Pairs beyond which power is not computed: its cost grows with their square.
 const MOST_PLANNED: u64 = 4_000;
 
-/// The smallest drop in pass rate, the same in all cases, that `design` shows as `broke` with the probability `power`; none
-/// if it finds none. Exact, over every course that the pairs can take. A drop of few cases is found sooner, since trials go
-/// there. Not smaller than the margin, since `no worse` may come first then. For more than 4,000 pairs, what 4,000 find.
-pub fn detectable(plan: &PairDesign, rule: &Rule, power: f64) -> Option<f64> {
-    // More pairs find smaller drops, of a point or two; to say how much smaller would take minutes.
-    let pairs = plan.pairs.min(MOST_PLANNED);
-    let found = |drop: f64| {
-        power::sequential(pairs, Discordance::of(plan.before, plan.before - drop), rule.alpha * TOGETHER) >= power
-    };
-    smallest(plan.before, found).map(|drop| drop.max(rule.margin.unwrap_or_default().min(plan.before)))
-}
-
-/// The same for stored runs of `pairs` trials on each side: by the exact test, which looks once.
+/// The smallest drop in pass rate, the same in all cases, that stored runs of `pairs` trials on each side show with the
+/// probability `power`, by the exact test, which looks once; none if they show none. For more than 4,000 pairs, what 4,000 find.
 pub fn detectable_fixed(pairs: u64, before: f64, rule: &Rule, power: f64) -> Option<f64> {
     let pairs = pairs.min(MOST_PLANNED);
     let found = |drop: f64| power::fixed(pairs, Discordance::of(before, before - drop), rule.alpha / 2.0) >= power;
@@ -89,47 +67,6 @@ fn smallest(most: f64, found: impl Fn(f64) -> bool) -> Option<f64> {
     Some(high)
 }
 
-/// What a plan finds and costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct PlanPromise {
-    /// The plan.
-    pub plan: ComparePlan,
-    /// Its limit: trials of both sides together.
-    pub max_trials: u64,
-    /// How many trials it takes if nothing changed and cases pass at the usual rate; none if that is not known in advance.
-    pub usual_trials: Option<u64>,
-    /// Whether it finds a case that went from always to never with a probability of 95 %: see `tests/library/statistics.rs`.
-    pub finds_dead_case: bool,
-    /// The drop of all cases, from the usual rate, that it shows with the usual power; none if it shows none.
-    pub detectable_drop: Option<f64>,
-}
-
-impl PlanPromise {
-    /// What `plan` finds for this number of cases, with at most `max_trials` trials.
-    pub fn of(plan: ComparePlan, cases: usize, max_trials: u64, rule: &Rule) -> Self {
-        let quick = plan == ComparePlan::Quick;
-        // A case that failed is tried until the candidate passes half of its trials: nearly always once more.
-        let once_and_again = count_up(2.0 * len(cases) / USUAL_RATE).min(max_trials);
-        // The quick plan ends after its first look if no case broke.
-        let pairs = if quick { (cases as u64).min(max_trials / 2) } else { max_trials / 2 };
-        let design = PairDesign { cases, pairs, before: USUAL_RATE };
-        Self {
-            plan,
-            max_trials,
-            usual_trials: quick.then_some(once_and_again),
-            finds_dead_case: max_trials / 2 >= Self::pairs_for_dead_case(cases, rule),
-            detectable_drop: detectable(&design, rule, USUAL_POWER),
-        }
-    }
-
-    /// One pair of every case, the losses of the dead one that show it, and some for the cases that fail now and then.
-    pub fn pairs_for_dead_case(cases: usize, rule: &Rule) -> u64 {
-        let shows = |losses: &u64| TOGETHER * e_worse(*losses, 0) >= 1.0 / rule.alpha;
-        let losses = (1..MOST).find(shows).unwrap_or(MOST);
-        cases as u64 + cases as u64 / 3 + 2 * losses
-    }
-}
-
 /// A result that cannot be reached, whatever the trials yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnreachableResult {
@@ -139,7 +76,7 @@ pub struct UnreachableResult {
     pub needed: Option<u64>,
 }
 
-/// Whether a comparison that runs can reach `result`: at best one side always passes and the other never, or for `no worse`
+/// Whether a comparison of `cases` that runs at most `pairs` can reach `result`: at best one side always passes and the other never, or for `no worse`
 /// both always pass.
 ///
 /// # Errors
@@ -147,12 +84,12 @@ pub struct UnreachableResult {
 /// With the pairs that it takes.
 pub fn reach(
     plan: ComparePlan,
-    design: &PairDesign,
+    (cases, pairs): (usize, u64),
     rule: &Rule,
     result: CompareResult,
 ) -> Result<(), UnreachableResult> {
     let enough = |evidence: f64| evidence >= 1.0 / rule.alpha;
-    let cases = design.cases.max(1) as u64;
+    let cases = cases.max(1) as u64;
     let rounds = |pairs: u64| pairs / cases * cases;
     let reached_by = |pairs: u64| match result {
         CompareResult::Broke => enough(e_broke(&[(pairs, 0)])),
@@ -165,7 +102,7 @@ pub fn reach(
         CompareResult::NoHarmSeen => plan != ComparePlan::UntilDecided && pairs >= cases,
         CompareResult::Undecided | CompareResult::NothingMeasured => true,
     };
-    reached(design.pairs, reached_by)
+    reached(pairs, reached_by)
 }
 
 /// Whether stored trials can show `result`; `design` are the trials of the baseline and the candidate in each case.
@@ -243,25 +180,17 @@ mod tests {
     const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(0.05) };
 
     #[test]
-    fn a_drop_that_can_be_found_is_smaller_the_more_pairs_there_are() {
-        let found = |pairs| detectable(&PairDesign { cases: 10, pairs, before: 0.9 }, &RULE, 0.8);
-        assert_eq!(found(5), None, "five losses in a row are not enough");
-        let (few, many) = (found(20).expect("a drop"), found(200).expect("a drop"));
-        assert!(few > 0.3 && many < 0.25, "{few} {many}");
-        let truth = Discordance::of(0.9, 0.9 - many);
-        assert!(power::sequential(200, truth, 0.05) >= 0.8);
-        let tolerant = Rule { margin: Some(0.4), ..RULE };
-        let found = detectable(&PairDesign { cases: 10, pairs: 200, before: 0.9 }, &tolerant, 0.8).expect("a drop");
-        assert!((found - 0.4).abs() < 1e-12, "a smaller one may be no worse by the margin: {found}");
-        assert!(detectable_fixed(200, 0.9, &RULE, 0.8).is_some_and(|drop| drop < 0.2));
-    }
-
-    #[test]
     fn stored_runs_find_a_drop_just_as_large_as_is_said() {
         let rule = Rule { margin: None, ..RULE };
         let drop = detectable_fixed(200, 0.9, &rule, 0.8).expect("a drop");
         let found = |drop| power::fixed(200, Discordance::of(0.9, 0.9 - drop), 0.025);
         assert!(found(drop) >= 0.8 && found(drop - 0.002) < 0.8, "{drop}");
+        let tolerant = Rule { margin: Some(0.4), ..RULE };
+        assert_eq!(
+            detectable_fixed(200, 0.9, &tolerant, 0.8),
+            Some(0.4),
+            "a smaller one may be no worse by the margin"
+        );
     }
 
     #[test]
@@ -272,24 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_is_of_the_pairs_that_the_plan_has() {
-        let drop = |pairs| detectable(&PairDesign { cases: 9, pairs, before: 0.9 }, &RULE, 0.8);
-        let standard = PlanPromise::of(ComparePlan::Standard, 9, 48, &RULE);
-        assert_eq!((standard.usual_trials, standard.detectable_drop), (None, drop(24)));
-        // 9 pairs, 3 for those that fail now and then, and 12.
-        assert!(standard.finds_dead_case && !PlanPromise::of(ComparePlan::Standard, 9, 46, &RULE).finds_dead_case);
-        // One pair of each case; one time in ten one more.
-        let quick = PlanPromise::of(ComparePlan::Quick, 9, 48, &RULE);
-        assert_eq!((quick.usual_trials, quick.detectable_drop), (Some(20), drop(9)));
-        let short = PlanPromise::of(ComparePlan::Quick, 9, 14, &RULE);
-        assert_eq!((short.usual_trials, short.detectable_drop), (Some(14), drop(7)));
-        assert_ne!(drop(7), drop(9));
-    }
-
-    #[test]
     fn a_result_out_of_reach_comes_with_the_numbers_that_would_do() {
-        let design = |pairs| PairDesign { cases: 5, pairs, before: 0.9 };
-        let reach = |pairs, result| reach(ComparePlan::Standard, &design(pairs), &RULE, result);
+        let reach = |pairs, result| reach(ComparePlan::Standard, (5, pairs), &RULE, result);
         assert_eq!(reach(5, CompareResult::Broke), Err(UnreachableResult { have: 5, needed: Some(6) }));
         assert_eq!(reach(6, CompareResult::Broke), Ok(()));
         // The mean takes complete rounds.
@@ -301,7 +214,7 @@ mod tests {
         assert_eq!(reach(4, CompareResult::NoHarmSeen), Err(UnreachableResult { have: 4, needed: Some(5) }));
         let none = Rule { margin: None, ..RULE };
         assert_eq!(
-            super::reach(ComparePlan::Standard, &design(500), &none, CompareResult::NoWorse),
+            super::reach(ComparePlan::Standard, (5, 500), &none, CompareResult::NoWorse),
             Err(UnreachableResult { have: 500, needed: None })
         );
     }

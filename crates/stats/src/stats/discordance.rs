@@ -36,6 +36,11 @@ pub const TOGETHER: f64 = 0.95;
 pub fn e_broke(cases: &[(u64, u64)]) -> f64 {
     let (losses, wins) = cases.iter().fold((0, 0), |sum, case| (sum.0 + case.0, sum.1 + case.1));
     let own = cases.iter().map(|(losses, wins)| e_worse(*losses, *wins) / len(cases.len())).sum::<f64>();
+    e_together(losses, wins, own)
+}
+
+/// The same by all losses and wins, and the mean of what each case shows by itself.
+pub fn e_together(losses: u64, wins: u64, own: f64) -> f64 {
     TOGETHER * e_worse(losses, wins) + (1.0 - TOGETHER) * own.min(f64::MAX)
 }
 

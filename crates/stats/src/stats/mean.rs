@@ -7,6 +7,17 @@ use super::Interval;
 use super::proportion::{Rate, score_high, score_low, wilson};
 use super::special::{len, real, two_sided_z};
 
+/// The mean of these estimates of rates, each of which varies at most as much as the share of so many trials; and its interval, which
+/// is that of as many trials. `None` without estimates.
+pub fn of_estimates(estimates: &[(f64, u64)], level: f64) -> Option<(f64, Interval)> {
+    let count = len(estimates.len());
+    let share = estimates.iter().map(|(share, _)| share).sum::<f64>() / count;
+    let trials = count * count / estimates.iter().map(|(_, trials)| 1.0 / real(*trials)).sum::<f64>();
+    let (all, z) = ([TrialGroup { weight: 1.0, share, trials }], two_sided_z(level));
+    let interval = Interval { low: (share - all[0].down(z)).max(0.0), high: (share + all[0].up(z)).min(1.0) };
+    (!estimates.is_empty()).then_some((share, interval))
+}
+
 /// A case: its result on one side, and its result on all sides together.
 #[derive(Clone, Copy)]
 pub(super) struct CaseMean {
@@ -137,6 +148,16 @@ mod tests {
         let (few, many) = (of_few(z), of_many(z));
         let root = few.hypot(many);
         close(found.high, 0.55 + of_few(z * few / root) + of_many(z * many / root), &"high");
+    }
+
+    #[test]
+    fn estimates_have_the_interval_of_as_many_trials() {
+        let (share, found) = of_estimates(&[(0.5, 3), (0.9, 6)], 0.95).expect("estimates");
+        close(share, 0.7, &"mean");
+        let (trials, z) = (4.0 / (1.0 / 3.0 + 1.0 / 6.0), two_sided_z(0.95));
+        close(found.low, score_low(0.7 - 0.5 / trials, trials, z), &"low");
+        close(found.high, score_high(0.7 + 0.5 / trials, trials, z), &"high");
+        assert_eq!(of_estimates(&[], 0.95), None);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Interval {
 }
 
 #[cfg(test)]
-mod reference {
+pub(crate) mod reference {
     //! Values of scipy 1.17.1 and statsmodels 0.15.0, ten digits each.
 
     /// The section `name` of `tests/fixtures/statistics.json`.

@@ -4,7 +4,6 @@
 //! A plan is a number of pairs of trials of the same case, one on each side. A pair is a loss (only the baseline
 //! passes) with probability `loss` and a win (only the candidate passes) with probability `win`.
 
-use super::discordance::e_worse;
 use super::special::{beta_share, binomial_mass, count_up, normal_quantile, real};
 
 /// How often a pair is discordant, and in which direction.
@@ -38,14 +37,6 @@ pub fn fixed(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
     over_discordant(pairs, truth.any(), |discordant| {
         losses_needed(discordant, alpha).map_or(0.0, |needed| at_least(discordant, needed, truth.direction()))
     })
-}
-
-/// The probability that evidence for `worse` reaches `1/alpha` at one of the looks after each of `pairs`.
-pub fn sequential(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
-    let (_, most) = likely(pairs, truth.any());
-    let crossed = crossings(most, truth.direction(), alpha);
-    let by = |discordant: u64| usize::try_from(discordant).ok().and_then(|at| crossed.get(at)).copied();
-    over_discordant(pairs, truth.any(), |discordant| by(discordant).unwrap_or(1.0))
 }
 
 /// The number of pairs with which [`fixed`] finds the candidate worse with probability `power`. `None` if it is above
@@ -113,31 +104,6 @@ fn at_least(n: u64, k: u64, p: f64) -> f64 {
     if k == 0 { 1.0 } else { beta_share(real(k), real(n - k) + 1.0, p) }
 }
 
-/// The probabilities that the evidence was enough at or before the discordant pair 0, 1, … `most`.
-fn crossings(most: u64, direction: f64, alpha: f64) -> Vec<f64> {
-    let mut crossed = vec![0.0];
-    // The probability of every number of losses on paths that have not reached the limit.
-    let mut alive = vec![1.0];
-    let mut gone = 0.0;
-    let mut needed: u64 = 1;
-    for discordant in 1..=most {
-        let mut next = vec![0.0; alive.len() + 1];
-        for (losses, mass) in alive.iter().enumerate() {
-            next[losses] += mass * (1.0 - direction);
-            next[losses + 1] += mass * direction;
-        }
-        // More pairs take more losses.
-        while needed <= discordant && e_worse(needed, discordant - needed) < 1.0 / alpha {
-            needed += 1;
-        }
-        let from = usize::try_from(needed).unwrap_or(usize::MAX).min(next.len());
-        gone += next.drain(from..).sum::<f64>();
-        alive = next;
-        crossed.push(gone);
-    }
-    crossed
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,16 +139,6 @@ mod tests {
     }
 
     #[test]
-    fn looking_after_every_pair_alarms_seldom_where_nothing_changed() {
-        for p in [0.5, 0.9, 1.0] {
-            let alarm = sequential(400, Discordance::of(p, p), 0.05);
-            assert!(alarm <= 0.05, "{p}: {alarm}");
-        }
-        assert!(sequential(60, Discordance::of(0.95, 0.7), 0.05) > 0.8);
-        close(sequential(6, Discordance::of(1.0, 0.0), 0.05), 1.0, &"six losses");
-    }
-
-    #[test]
     fn many_pairs_needed_are_those_of_the_normal_formula() {
         // ((z_α √ψ + z_β √(ψ − δ²)) / δ)² + 1/δ: 11721.1 and 12759.8.
         assert_eq!(pairs_needed(Discordance::of(0.9, 0.89), 0.05, 0.8, 20_000), Some(11_722));
@@ -193,12 +149,11 @@ mod tests {
 
     #[test]
     fn where_one_loss_is_enough_the_power_is_that_of_any_loss() {
-        // The exact p of one loss is a half, its evidence 14/9.
+        // The exact p of one loss is a half.
         for (loss, pairs) in [(0.001, 100), (0.1, 3), (0.3, 400)] {
             let (truth, expected) = (Discordance { loss, win: 0.0 }, 1.0 - (1.0 - loss).powi(pairs));
             let pairs = u64::from(pairs.unsigned_abs());
             close(fixed(pairs, truth, 0.5), expected, &"one look");
-            close(sequential(pairs, truth, 9.1 / 14.0), expected, &"many looks");
         }
     }
 }

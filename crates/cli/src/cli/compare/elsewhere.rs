@@ -77,7 +77,8 @@ fn headline(a: &ResultSide, b: &ResultSide) -> Option<Headline> {
     let (baseline, candidate) = a.score().zip(b.score()).filter(|_| shows)?;
     let errors = a.errors + b.errors;
     let measured = a.difference(b);
-    let (by_case, p) = (measured.map(|found| found.mean), measured.map(|found| found.tails.two_sided()));
+    let by_case = measured.map(|found| found.mean);
+    let p = measured.filter(|_| a.has_finer_scores() || b.has_finer_scores()).map(|found| found.tails.two_sided());
     Some(Headline { tool: tool.to_owned(), baseline, candidate, errors, by_case, p })
 }
 

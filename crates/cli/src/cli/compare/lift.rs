@@ -36,7 +36,6 @@ pub fn lift(start: &StartArgs, chosen: RunChoices, mode: &str, pairs: BTreeMap<S
         max_cost_usd: None,
         stop: Stop::End,
         remedy: "raise --trials",
-        takes_plan: false,
         json: false,
         within: None,
     })?;

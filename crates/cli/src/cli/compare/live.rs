@@ -14,9 +14,11 @@ use crate::cli::shard::{name_shard, shard_is_empty};
 use crate::cli::start::StartArgs;
 use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, CliResultOf, LoadedRepository, default_agent, print_json, select, start};
-use crate::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
+use crate::decide::plan::{USUAL_RATE, reach};
+use crate::decide::promise::{ExpectedCases, PlanPromise};
 use crate::report::paint::Paint;
-use crate::report::{diagnostics, estimate as words};
+use crate::report::table::dollars;
+use crate::report::{diagnostics, estimate as words, rate};
 use crate::results::compared::{self, ComparisonResults};
 use crate::results::estimate::{self, Estimate};
 use crate::results::gate::ComparedRun;
@@ -118,15 +120,15 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     // Pairs that started count, whatever the limit is now.
     sides.max_trials = most_trials(request.max_trials, &mut sides, all).max(2 * begun.len() as u64);
     let rule = stored_comparison::rule(&sides);
-    let numbers = PairDesign { cases: pairing.cases.len(), pairs: sides.max_trials / 2, before: power::USUAL_RATE };
     if request.must_decide {
+        let numbers = (pairing.cases.len(), sides.max_trials / 2);
         gate::check(request.fails, &rule, "pairs of trials", request.remedy, |result| {
-            power::reach(sides.plan, &numbers, &rule, result)
+            reach(sides.plan, numbers, &rule, result)
         })?;
     }
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.sides = Some(sides.clone());
-    let check_dry_run = |run: &RunContext| dry_run(&request, run, &pairing, &sides, &numbers);
+    let check_dry_run = |run: &RunContext| dry_run(&request, run, &pairing, &sides);
     match start.begin(&mut run, true, check_dry_run)? {
         Some(exit) => Ok(Err(exit)),
         None => execute(&request, &run, &sides, &pairing).map(Ok),
@@ -386,35 +388,31 @@ fn of_case(pair: &PairRecord) -> String {
     format!("{}/{}", pair.candidate.skill, pair.candidate.case)
 }
 
-fn dry_run(
-    request: &LiveRequest<'_>,
-    run: &RunContext,
-    pairing: &Pairing,
-    sides: &ComparedSides,
-    design: &PairDesign,
-) -> CliResult {
+fn dry_run(request: &LiveRequest<'_>, run: &RunContext, pairing: &Pairing, sides: &ComparedSides) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let estimate = history::estimate(run, &ids);
     let store = run.kept.as_ref();
     let kept = store.map_or(0, |store| pairing.baselines().filter(|case| !store.unused(case).is_empty()).count());
     let contents = store.and_then(|_| same_contents::of_comparison(run, pairing, sides).ok());
     let measured = store.zip(contents).map_or(0, |(store, contents)| store.measured(&contents));
+    let expected = Expectation::of(run, pairing, sides, &estimate);
     if request.json {
-        return print_plan(request, pairing, sides, Some(design), &estimate, (kept, measured));
+        return print_plan(request, pairing, sides, Some(&expected), &estimate, (kept, measured));
     }
-    let plan = sides.plan;
     let mut out = text_stdout();
     writeln!(
         out,
         "{}, at most {} trials in pairs, {} of them for a first look at every case",
         diagnostics::counted(pairing.cases.len(), "case"),
-        design.pairs * 2,
+        sides.max_trials,
         ids.len()
     )?;
-    for promise in promises(sides, design).into_iter().filter(|of| request.takes_plan || of.plan == plan) {
-        let instead = if promise.plan == plan { "plan" } else { "instead, --plan" };
-        writeln!(out, "{instead} {}", words::promise(&promise))?;
+    writeln!(out, "plan {}", words::promise(&expected.promise))?;
+    if let Some((limit, promise)) = run.settings.max_cost_usd.zip(expected.within_cost.as_ref()) {
+        let (limit, trials) = (dollars(limit), promise.max_trials);
+        writeln!(out, "for {limit}, about {trials} trials: it finds {}", words::finds(&promise.power))?;
     }
+    writeln!(out, "{}", expected.basis())?;
     for (case, why) in &pairing.left_out {
         writeln!(out, "{case} is left out: {why}")?;
     }
@@ -427,33 +425,65 @@ fn dry_run(
     }
     writeln!(out, "the first look:")?;
     out.write_all(words::render(&estimate).as_bytes())?;
-    out.write_all(words::of_trials(&estimate, design.pairs * 2).as_bytes())?;
+    out.write_all(words::of_trials(&estimate, sides.max_trials).as_bytes())?;
     Ok(Exit::Clean)
 }
 
-/// What each plan finds and costs, the chosen one first with its own limit.
-fn promises(sides: &ComparedSides, design: &PairDesign) -> Vec<PlanPromise> {
-    let rule = stored_comparison::rule(sides);
-    let others = ComparePlan::ALL.into_iter().filter(|plan| *plan != sides.plan);
-    let others = others.map(|plan| PlanPromise::of(plan, design.cases, plan.default_limit(design.cases), &rule));
-    std::iter::once(PlanPromise::of(sides.plan, design.cases, design.pairs * 2, &rule)).chain(others).collect()
+/// What the comparison is expected to find.
+struct Expectation {
+    promise: PlanPromise,
+    /// With as many trials as the limit of cost pays, if that is fewer.
+    within_cost: Option<PlanPromise>,
+    /// The earlier trials that say how often the cases pass, and the cases that have none.
+    earlier: u64,
+    unknown: usize,
 }
 
-/// Prints what would run as one document. `design` is `None` if both sides are the same, so that nothing runs.
+impl Expectation {
+    fn of(run: &RunContext, pairing: &Pairing, sides: &ComparedSides, estimate: &Estimate) -> Self {
+        let rates = history::rates(run, pairing.cases.iter().map(|case| &case.baseline));
+        let cases = ExpectedCases::by(rates.iter().copied());
+        let rule = stored_comparison::rule(sides);
+        let promise = |max_trials| PlanPromise::of(sides.plan, &cases, max_trials, &rule);
+        let paid = run.settings.max_cost_usd.and_then(|limit| estimate.trials_for(limit));
+        Self {
+            promise: promise(sides.max_trials),
+            within_cost: paid.filter(|paid| *paid < sides.max_trials).map(promise),
+            earlier: rates.iter().map(|rate| rate.trials).sum(),
+            unknown: rates.iter().filter(|rate| rate.trials == 0).count(),
+        }
+    }
+
+    /// What the promise rests on, in words.
+    fn basis(&self) -> String {
+        let usual = rate::points(USUAL_RATE);
+        let unknown = diagnostics::counted(self.unknown, "case");
+        match (self.earlier, self.unknown) {
+            (0, _) => format!("this takes the cases to pass {usual} % now, since no earlier trial of them is here"),
+            (earlier, 0) => format!("this is by {earlier} earlier trials of these cases"),
+            (earlier, _) => {
+                format!("this is by {earlier} earlier trials; {unknown} without any is taken to pass {usual} %")
+            }
+        }
+    }
+}
+
+/// Prints what would run as one document. `expected` is `None` if both sides are the same, so that nothing runs.
 fn print_plan(
     request: &LiveRequest<'_>,
     pairing: &Pairing,
     sides: &ComparedSides,
-    design: Option<&PairDesign>,
+    expected: Option<&Expectation>,
     first_pass: &Estimate,
     (kept, measured): (usize, usize),
 ) -> CliResult {
-    let most = design.map_or(0, |design| design.pairs * 2);
-    let plans = design.map(|design| promises(sides, design)).unwrap_or_default();
-    let plan = serde_json::json!({"unchanged": design.is_none(), "cases": pairing.cases.len(), "plan": sides.plan,
+    let most = expected.map_or(0, |_| sides.max_trials);
+    let plan = serde_json::json!({"unchanged": expected.is_none(), "cases": pairing.cases.len(), "plan": sides.plan,
         "max_trials": most, "rule": stored_comparison::rule(sides),
-        "detectable_drop": plans.first().and_then(|promise| promise.detectable_drop),
-        "power": power::USUAL_POWER, "plans": plans, "first_pass": first_pass,
+        "promise": expected.map(|expected| expected.promise),
+        "promise_within_cost": expected.and_then(|expected| expected.within_cost),
+        "earlier_trials": expected.map_or(0, |expected| expected.earlier),
+        "first_pass": first_pass,
         "all_trials": first_pass.of_trials(most), "left_out": pairing.left_out,
         "kept_trials": kept, "measured_trials": measured});
     let document = request.within.clone().map(|mut within| {

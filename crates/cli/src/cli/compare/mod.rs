@@ -161,7 +161,6 @@ pub struct LiveRequest<'a> {
     /// What to do about results that cannot be reached.
     pub remedy: &'static str,
     /// Whether its command has `--plan`, so that other plans can be named.
-    pub takes_plan: bool,
     pub json: bool,
     /// The document of a dry run in which the plan is a part.
     pub within: Option<Value>,
@@ -219,7 +218,6 @@ impl CompareArgs {
             max_cost_usd: None,
             stop: Stop::End,
             remedy: "raise --max-trials, which counts both trials of a pair, or choose other results",
-            takes_plan: true,
             json: self.json,
             within: None,
         }

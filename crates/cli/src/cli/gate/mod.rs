@@ -305,7 +305,6 @@ impl GateArgs {
             max_cost_usd: None,
             stop: Stop::Settled,
             remedy: if asked.promised_for > 1 { REMEDY_OF_YEAR } else { REMEDY },
-            takes_plan: true,
             json: within.is_some(),
             within,
         })

@@ -47,6 +47,11 @@ impl ResultSide {
         permutation::difference(&cases)
     }
 
+    /// Whether scores tell more than that a trial passed or failed. Otherwise the answer of the comparison is all they say.
+    pub fn has_finer_scores(&self) -> bool {
+        self.measured.values().flatten().any(|score| *score != 0.0 && (*score - 1.0).abs() > f64::EPSILON)
+    }
+
     fn add(&mut self, file: &ResultFile, is_of: impl Fn(&str) -> bool, naming: CaseNaming) {
         for row in file.rows.iter().filter(|row| is_of(&row.side)) {
             let case = naming.name(row);

@@ -351,6 +351,8 @@ fn two_public_headlines_are_noise_and_a_larger_one_holds() {
         let headline = a.score().zip(b.score()).map(|(a, b)| ((b - a) * 100.0).round());
         assert_eq!(headline, Some(points));
         let measured = a.difference(&b).expect("cases of both sides");
+        // The first has passes and failures only, whose p is that of the answer.
+        assert_eq!(a.has_finer_scores() || b.has_finer_scores(), points > -11.0);
         assert_eq!(measured.tails.two_sided() <= rule.alpha, holds, "{measured:?}");
         // Whole passes say less than scores.
         assert_eq!(fixed::compare(&a.counts, &b.counts, &rule).results, [CompareResult::Undecided]);

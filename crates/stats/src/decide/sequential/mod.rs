@@ -5,15 +5,18 @@
 //! the pairs of complete rounds ([`rounds`](crate::stats::rounds)). Whenever and why ever it stops, each true statement is
 //! ruled out with probability `alpha` at most.
 
+mod mean;
+
 use serde::{Deserialize, Serialize};
 
+use super::first_round::FirstRound;
 use super::pair_choice::{self, CaseTally, PairPurpose};
-use super::plan::{self, ComparePlan, PairDesign, USUAL_POWER};
+use super::plan::{self, ComparePlan};
 use super::result::CompareResult;
 use super::{CaseCount, Comparison, JoinedCases, ResultBasis, Rule, SideCounts};
-use crate::stats::difference;
-use crate::stats::discordance::{e_broke, e_two_sided, e_worse};
+use crate::stats::discordance::{e_together, e_two_sided, e_worse};
 use crate::stats::rounds::{RoundPairs, Rounds};
+use crate::stats::special::{len, real};
 use crate::stats::stratified::Stratum;
 
 /// After this many pairs that were not measured, a case is left out of the rounds.
@@ -53,10 +56,14 @@ pub struct SequentialTest {
     rounds: Rounds,
     /// The evidence that some case broke, as of now.
     harm: f64,
+    /// The evidence for `better` and for `no worse`, as of now.
+    now: (f64, Option<f64>),
     /// The most that the evidence has been: what was once shown stays shown.
     evidence: SequentialEvidence,
     /// The same comparison if every trial that was not measured had spoken against the candidate; none if all were.
     at_worst: Option<Box<Self>>,
+    /// The first rounds of its shards, if it is of shards.
+    of_shards: Vec<FirstRound>,
 }
 
 /// E-values: a result is shown from `1/alpha` on.
@@ -83,13 +90,22 @@ pub struct UnknownCase {
 }
 
 /// The results of one case.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Tally {
     baseline: CaseCount,
     candidate: CaseCount,
     seen: CaseTally,
     /// Pairs that were not measured.
     lost: u64,
+    /// The evidence of its own pairs that it got worse.
+    own: f64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        let (baseline, candidate) = (CaseCount::default(), CaseCount::default());
+        Self { baseline, candidate, seen: CaseTally::default(), lost: 0, own: 1.0 }
+    }
 }
 
 impl Tally {
@@ -123,8 +139,10 @@ impl SequentialTest {
             cases: tallies,
             rounds,
             harm: 1.0,
+            now: (1.0, evidence.no_worse),
             evidence,
             at_worst: None,
+            of_shards: Vec::new(),
         }
     }
 
@@ -160,6 +178,7 @@ impl SequentialTest {
         }
         whole.harm = shards.iter().map(|shard| shard.evidence.broke * shard.rule.alpha / rule.alpha).sum();
         whole.evidence.broke = whole.harm;
+        whole.of_shards = shards.iter().map(Self::first_round).collect();
         whole
     }
 
@@ -198,9 +217,10 @@ impl SequentialTest {
         tally.seen.losses += u64::from(a && !b);
         tally.seen.wins += u64::from(b && !a);
         if a != b {
-            let discordant: Vec<(u64, u64)> =
-                self.cases.iter().map(|tally| (tally.seen.losses, tally.seen.wins)).collect();
-            self.harm = e_broke(&discordant);
+            tally.own = e_worse(tally.seen.losses, tally.seen.wins);
+            let all = |of: fn(&CaseTally) -> u64| self.cases.iter().map(|tally| of(&tally.seen)).sum::<u64>();
+            let own = self.cases.iter().map(|tally| tally.own / len(cases)).sum::<f64>();
+            self.harm = e_together(all(|seen| seen.losses), all(|seen| seen.wins), own);
             self.evidence.broke = self.evidence.broke.max(self.harm);
         }
         if self.rounds.feed(pair.case, i8::from(b) - i8::from(a)) {
@@ -210,10 +230,11 @@ impl SequentialTest {
     }
 
     fn look_at_rounds(&mut self) {
-        let (now, most) = (self.rounds.complete(), &mut self.evidence);
-        most.worse = most.worse.max(now.below(0.0));
-        most.better = most.better.max(now.above(0.0));
-        most.no_worse = most.no_worse.zip(self.rule.margin).map(|(most, margin)| most.max(now.above(-margin)));
+        let (rounds, most) = (self.rounds.complete(), &mut self.evidence);
+        self.now = (rounds.above(0.0), self.rule.margin.map(|margin| rounds.above(-margin)));
+        most.worse = most.worse.max(rounds.below(0.0));
+        most.better = most.better.max(self.now.0);
+        most.no_worse = most.no_worse.zip(self.now.1).map(|(most, now)| most.max(now));
     }
 
     /// The pairs fed so far, in their order.
@@ -262,8 +283,7 @@ impl SequentialTest {
 
     /// Works towards the result that is nearest.
     fn purpose(&self) -> PairPurpose {
-        let rounds = self.rounds.complete();
-        let mean = self.rule.margin.map_or(0.0, |margin| rounds.above(-margin)).max(rounds.above(0.0));
+        let mean = self.now.1.unwrap_or(0.0).max(self.now.0);
         let for_mean = self.plan != ComparePlan::Quick && (self.shows(self.evidence.broke) || mean > self.harm);
         if for_mean { PairPurpose::Mean } else { PairPurpose::Harm }
     }
@@ -284,8 +304,7 @@ impl SequentialTest {
     fn is_answered(&self) -> bool {
         let SequentialEvidence { broke, worse, better, no_worse } = self.evidence;
         // Halfway to `better`, it continues until that is decided.
-        let no_worse = no_worse.is_some_and(|no_worse| self.shows(no_worse))
-            && !self.shows(self.rounds.complete().above(0.0).powi(2));
+        let no_worse = no_worse.is_some_and(|no_worse| self.shows(no_worse)) && !self.shows(self.now.0.powi(2));
         let none_suspect = self.suspects(&self.cases).is_empty();
         // Good news waits for the cases that may have broken.
         let mean = self.shows(worse) || (self.shows(better) || no_worse) && none_suspect;
@@ -352,13 +371,6 @@ impl SequentialTest {
             .map(|tally| Stratum { baseline: tally.baseline.rate, candidate: tally.candidate.rate })
             .collect();
         let results = self.results();
-        let difference = difference::of(&strata, self.rule.level).map(|mut difference| {
-            let interval = self.rounds.complete().interval(self.rule.level);
-            // Pairs that wait for their round may have moved the difference out of it.
-            difference.interval.low = interval.low.min(difference.difference);
-            difference.interval.high = interval.high.max(difference.difference);
-            difference
-        });
         let side = |counts: fn(&Tally) -> CaseCount| -> SideCounts {
             self.names.iter().cloned().zip(self.cases.iter().map(counts)).collect()
         };
@@ -379,23 +391,15 @@ impl SequentialTest {
                 evidence(y).total_cmp(&evidence(x))
             });
         }
-        let trials_needed = difference
-            .filter(|_| results.contains(&CompareResult::Undecided))
-            .and_then(|difference| plan::more_trials(&strata, difference.difference, self.rule.alpha));
-        let measured: u64 = strata.iter().map(|stratum| stratum.baseline.trials).sum();
-        let detectable_drop =
-            difference.filter(|_| results.contains(&CompareResult::NoHarmSeen)).and_then(|difference| {
-                let design = PairDesign { cases: strata.len(), pairs: measured, before: difference.baseline };
-                plan::detectable(&design, &self.rule, USUAL_POWER)
-            });
+        let rounds = self.rounds.complete();
+        let apart = real(rounds.wins) - real(rounds.losses);
+        let trials_needed = Some(apart)
+            .filter(|apart| *apart != 0.0 && results.contains(&CompareResult::Undecided))
+            .and_then(|apart| plan::more_trials(&strata, apart, self.rule.alpha));
         let basis = ResultBasis::Sequential(self.evidence);
-        Comparison {
-            broken,
-            trials_needed,
-            detectable_drop,
-            at_worst: self.at_worst.as_ref().map_or_else(|| self.results(), |worst| worst.results()),
-            ..joined.comparison(results, basis, difference, &p, &self.rule)
-        }
+        let at_worst = self.at_worst.as_ref().map_or_else(|| self.results(), |worst| worst.results());
+        let comparison = joined.comparison(results, basis, Some(self.mean()), &p, &self.rule);
+        Comparison { broken, trials_needed, at_worst, ..comparison }
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::stats::discordance::e_broke;
 use crate::stats::proportion::Rate;
 
 const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(0.1) };
@@ -357,7 +358,7 @@ fn the_mean_is_decided_by_worse_or_better_without_a_margin_and_by_no_worse_unles
 }
 
 #[test]
-fn an_undecided_comparison_says_what_it_takes_and_one_without_harm_what_it_would_have_found() {
+fn an_undecided_comparison_says_what_it_takes() {
     let mut state = test(1, ComparePlan::UntilDecided);
     feed(&mut state, 0, true, true, 8);
     feed(&mut state, 0, true, false, 2);
@@ -365,13 +366,7 @@ fn an_undecided_comparison_says_what_it_takes_and_one_without_harm_what_it_would
     let stratum = Stratum { baseline: Rate::new(10, 10), candidate: Rate::new(8, 10) };
     let needed = plan::more_trials(&[stratum], -0.2, RULE.alpha);
     assert_eq!((found.results.as_slice(), found.trials_needed), (&[CompareResult::Undecided][..], needed));
-    assert!(needed.is_some() && found.detectable_drop.is_none());
-    let mut state = test(9, ComparePlan::Quick);
-    (0..9).for_each(|case| feed(&mut state, case, true, true, 1));
-    let found = state.comparison();
-    let drop = plan::detectable(&PairDesign { cases: 9, pairs: 9, before: 1.0 }, &RULE, USUAL_POWER);
-    assert_eq!((found.results.as_slice(), found.detectable_drop), (&[CompareResult::NoHarmSeen][..], drop));
-    assert!(drop.is_some() && found.trials_needed.is_none());
+    assert!(needed.is_some());
 }
 
 #[test]
