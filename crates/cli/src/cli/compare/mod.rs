@@ -160,7 +160,6 @@ pub struct LiveRequest<'a> {
     pub stop: Stop,
     /// What to do about results that cannot be reached.
     pub remedy: &'static str,
-    /// Whether its command has `--plan`, so that other plans can be named.
     pub json: bool,
     /// The document of a dry run in which the plan is a part.
     pub within: Option<Value>,
