@@ -242,9 +242,10 @@ pub fn side_line(shown: &SideSummary, comparison: &Comparison) -> String {
         None => passed(shown),
         Some((share, interval)) => {
             let of_cases = rate::share_to(share, interval, decimals(comparison));
-            match (share - of_trials).abs() < 1e-9 {
-                true => format!("{}, {of_cases}", fraction(shown.rate)),
-                false => format!("mean of the cases {of_cases}; {}", passed(shown)),
+            if (share - of_trials).abs() < 1e-9 {
+                format!("{}, {of_cases}", fraction(shown.rate))
+            } else {
+                format!("mean of the cases {of_cases}; {}", passed(shown))
             }
         }
     };

@@ -32,10 +32,12 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
     {
         let (of_cases, of_trials) = (rate::share(share, interval), rate::fraction(done.rate()));
         let is_rate = done.rate().share().is_some_and(|of_trials| (of_trials - share).abs() < 1e-9);
-        let _ = match is_rate {
-            true => writeln!(text, "  passed   {of_trials}, {of_cases}"),
-            false => writeln!(text, "  passed   mean of the cases {of_cases}; {of_trials} trials"),
+        let passed = if is_rate {
+            format!("{of_trials}, {of_cases}")
+        } else {
+            format!("mean of the cases {of_cases}; {of_trials} trials")
         };
+        let _ = writeln!(text, "  passed   {passed}");
     }
     let label = if run.state == RunState::Running { "running" } else { "was at" };
     for running in &run.running {

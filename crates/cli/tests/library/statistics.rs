@@ -298,6 +298,8 @@ fn a_plan_finds_the_drop_that_it_promised_to_as_often_as_it_said() {
     }
 }
 
+const TIMES: u32 = 4_000;
+
 /// Each estimate that is printed: of the difference and of both sides.
 #[test]
 fn what_a_quick_comparison_estimates_is_true_on_average_over_all_comparisons_whatever_they_answer() {
@@ -311,7 +313,6 @@ fn what_a_quick_comparison_estimates_is_true_on_average_over_all_comparisons_wha
         ("many lose", rates(&[(40, 0.9, 0.7)])),
         ("one case", rates(&[(1, 0.9, 0.6)])),
     ];
-    const TIMES: u32 = 4_000;
     for (name, rates) in suites {
         let mut sums = [[0.0; 2]; 3];
         for seed in 0..TIMES {
@@ -325,7 +326,9 @@ fn what_a_quick_comparison_estimates_is_true_on_average_over_all_comparisons_wha
                 *sum = [sum[0] + found, sum[1] + found * found];
             }
         }
-        let mean = |of: fn(&(f64, f64)) -> f64| rates.iter().map(of).sum::<f64>() / rates.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| {
+            rates.iter().map(of).sum::<f64>() / f64::from(u32::try_from(rates.len()).expect("few"))
+        };
         let truths = [worlds::difference(&rates), mean(|case| case.0), mean(|case| case.1)];
         for (sum, truth) in sums.into_iter().zip(truths) {
             let found = sum[0] / f64::from(TIMES);

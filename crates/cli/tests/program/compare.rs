@@ -114,7 +114,7 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
     assert!(quick.code == 0 && stub.starts().len() == 8, "{}{}", quick.stdout, quick.stderr);
     for words in [
         "\nno harm seen: 4/4 → 4/4 passed, after 8 of at most 400 trials\n  mean of 4 cases: ±0 points (95 %: ",
-        ")\n  such a comparison finds one case from always to never in 100 %, all cases from 97 to ",
+        ")\n  such a comparison finds one case from always to never in 100 %, all cases from 93 to ",
     ] {
         assert!(quick.stdout.contains(words), "{}", quick.stdout);
     }
@@ -464,7 +464,7 @@ fn one_version_against_itself_shows_how_often_verdicts_flip() {
     let ran = stub.run(&["compare", "--aa", "--max-trials", "24", "--jobs", "1", "--run-id", "r"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(
-        ran.stdout.contains("  noise: the verdict flipped in 8/12 pairs of equal trials, 67 % ("),
+        ran.stdout.contains("  noise: the verdict flipped in 8/12 pairs of equal trials; each false"),
         "{}",
         ran.stdout
     );
@@ -540,7 +540,7 @@ exit 0
     let stub = repository(3, body);
     let ran = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r"]);
     assert!(ran.stdout.contains(": 0/6 → 6/6 passed"), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("\n  mean of 3 cases: gains at least "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\n  mean of 3 cases: ") && ran.stdout.contains("+100 points (95 %)"), "{}", ran.stdout);
     let quiet = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--quiet"]);
     assert!(quiet.stdout.lines().next().is_some_and(|line| line.contains("0/6 → 6/6 passed")), "{}", quiet.stdout);
     let several = stub.run(&["run", "--lift", "--mode", "codex", "--mode", "mcp"]);
@@ -636,9 +636,9 @@ case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate o
         ["compare", "--baseline", "offer=alone", "--candidate", "offer=all", "--skill", "tidy", "--suite", "positive"];
     let more = ["--max-trials", "12", "--run-id", "r", "--jobs", "2"];
     let ran = stub.run(&[&args[..], &more].concat());
-    let line = "  `tidy` activated in 6/6 → 4/6 of its trials, −33 points (−";
+    let line = "  `tidy` activated in 6/6 → 4/6 of its trials; ";
     assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("); in its place `other` 0 → 1, none 0 → 1\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("; in its place `other` 0 → 1, none 0 → 1\n"), "{}", ran.stdout);
     // The same from the stored run, with both matrices.
     let found = json_of(&stub.run(&["compare", "r", "--json"]).stdout)["triggering"].clone();
     let tidy = &found["skills"][0];
@@ -646,7 +646,7 @@ case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate o
         (&tidy["skill"], &tidy["baseline"], &tidy["candidate"]["passed"]),
         (&json!("tidy"), &json!({"passed": 6, "trials": 6}), &json!(4))
     );
-    assert!((tidy["difference"]["difference"].as_f64().expect("a number") + 1.0 / 3.0).abs() < 1e-9, "{found:#}");
+    assert_eq!(tidy["difference"], Value::Null, "how many trials ran depends on their results");
     assert!(
         tidy["replaced_by"]
             .as_array()

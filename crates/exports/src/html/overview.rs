@@ -233,9 +233,10 @@ fn cell(html: &mut String, cell: &SkillCell, link: &str) {
         None => ("none".to_owned(), "–".to_owned(), String::new(), true),
     };
     // A share of cases is no share of the trials beside it.
-    let counts = match is_of_trials {
-        true => format!("{passed}/{trials}"),
-        false => format!("mean of {}; {passed} of {trials} trials", counted(cell.cases.len(), "case")),
+    let counts = if is_of_trials {
+        format!("{passed}/{trials}")
+    } else {
+        format!("mean of {}; {passed} of {trials} trials", counted(cell.cases.len(), "case"))
     };
     let _ = write!(html, "<td class=\"{class}\"><a href=\"#{link}\"><b>{share}</b> <small>{counts}</small>{drawn}");
     for (class, count, label) in

@@ -364,10 +364,11 @@ impl Summary {
         share::together(&cases).filter(|_| self.comparisons.is_empty())
     }
 
-    /// The pass rate of each group of cases, by the name of the group. Groups without measured trials are absent.
-    pub fn shares(&self, group: fn(&CaseInMode) -> &String) -> BTreeMap<&String, (f64, Interval)> {
+    /// The pass rate of each group of cases, by the name of the group. Groups without measured trials are absent. A comparison has none,
+    /// since it tries cases again by their results.
+    fn shares(&self, group: fn(&CaseInMode) -> &String) -> BTreeMap<&String, (f64, Interval)> {
         let mut groups: BTreeMap<&String, Vec<CaseShare>> = BTreeMap::new();
-        for (key, counts) in &self.cases {
+        for (key, counts) in self.cases.iter().filter(|_| self.comparisons.is_empty()) {
             groups.entry(group(key)).or_default().push(counts.case_share());
         }
         groups.into_iter().filter_map(|(name, cases)| Some((name, share::together(&cases)?))).collect()

@@ -206,7 +206,7 @@ impl Worlds<'_> {
     fn compare(&self, rates: &[(f64, f64)], seed: u64) -> Ended {
         let names = vec![String::new(); rates.len()];
         let mut state = SequentialTest::new(names, *self.rule, self.plan, self.pairs, seed);
-        let mut world = fastrand::Rng::with_seed(seed ^ 0x5EED_0F_A_57A7E);
+        let mut world = fastrand::Rng::with_seed(seed ^ 0x5EED);
         let mut pairs = 0;
         let finds_harm = |state: &SequentialTest| state.results().iter().any(|of| CompareResult::HARM.contains(of));
         while pairs < self.pairs && !state.is_decided() {
