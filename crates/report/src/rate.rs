@@ -37,7 +37,7 @@ pub fn whole(rate: Rate) -> String {
 /// `80 % (38–96)` of a case; `about 80 % (38–96)` if that is not the share of its trials. `None` with fewer than two trials.
 pub fn of_case(case: CaseShare) -> Option<String> {
     let passed = case.share().filter(|_| case.rate.trials > 1)?;
-    let is_of_trials = case.rate.share().is_some_and(|of_trials| (of_trials - passed).abs() < 1e-9);
+    let is_of_trials = case.rate.share().is_some_and(|of_trials| points(of_trials) == points(passed));
     Some(format!("{}{}", if is_of_trials { "" } else { "about " }, share(passed, case.interval())))
 }
 
