@@ -540,7 +540,11 @@ exit 0
     let stub = repository(3, body);
     let ran = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r"]);
     assert!(ran.stdout.contains(": 0/6 → 6/6 passed"), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("\n  mean of 3 cases: ") && ran.stdout.contains("+100 points (95 %)"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("\n  mean of 3 cases: ") && ran.stdout.contains("+100 points (95 %)"),
+        "{}",
+        ran.stdout
+    );
     let quiet = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--quiet"]);
     assert!(quiet.stdout.lines().next().is_some_and(|line| line.contains("0/6 → 6/6 passed")), "{}", quiet.stdout);
     let several = stub.run(&["run", "--lift", "--mode", "codex", "--mode", "mcp"]);

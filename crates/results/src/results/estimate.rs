@@ -117,3 +117,23 @@ pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, KnownCost>, max_co
     }
     estimate
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_pays_as_many_trials_as_they_took_before_or_are_estimated_to_take() {
+        let trials = vec![String::new(); 4];
+        let known = Estimate { trials: trials.clone(), known_cost_usd: 2.0, ..Estimate::default() };
+        assert_eq!(
+            (known.trials_for(5.0), known.trials_for(5.4), known.trials_for(0.4)),
+            (Some(10), Some(10), Some(0))
+        );
+        let cost_usd = Some(AmountRange { low: 0.4, high: 1.2 });
+        let expected = Some(ExpectedCost { trials: 4, cost_usd, ..ExpectedCost::default() });
+        let unknown = Estimate { trials, unknown_cost: 4, expected, ..Estimate::default() };
+        assert_eq!(unknown.trials_for(5.0), Some(25));
+        assert_eq!(Estimate { expected: None, ..unknown }.trials_for(5.0), None);
+    }
+}
