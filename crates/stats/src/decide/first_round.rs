@@ -80,7 +80,9 @@ impl FirstRound {
                 }
             }
             let most = orders.iter().map(|(all, _)| *all).fold(f64::MIN_POSITIVE, f64::max);
-            orders.iter_mut().for_each(|(all, begun)| (*all, *begun) = (*all / most, *begun / most));
+            for (all, begun) in &mut orders {
+                (*all, *begun) = (*all / most, *begun / most);
+            }
         }
         let (all, begun) = orders[losses];
         // No order is possible only if the trials ran in another way; then all orders count.

@@ -129,7 +129,9 @@ impl Comparison {
     #[must_use]
     pub fn without_estimates(mut self) -> Self {
         (self.baseline, self.candidate) = (self.baseline.with(None), self.candidate.with(None));
-        self.difference.iter_mut().for_each(|found| found.difference = None);
+        if let Some(found) = &mut self.difference {
+            found.difference = None;
+        }
         self
     }
 

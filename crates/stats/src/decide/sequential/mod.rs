@@ -399,7 +399,7 @@ impl SequentialTest {
         let basis = ResultBasis::Sequential(self.evidence);
         let at_worst = self.at_worst.as_ref().map_or_else(|| self.results(), |worst| worst.results());
         let comparison = joined.comparison(results, basis, Some(self.mean()), &p, &self.rule);
-        Comparison { broken, trials_needed, at_worst, ..comparison }
+        Comparison { at_worst, broken, trials_needed, ..comparison }
     }
 }
 
