@@ -194,9 +194,16 @@ impl Worlds<'_> {
                 numbers.map(|number| self.compare(&rates(number), number)).fold(Ended::default(), Ended::and)
             };
             all = thread::scope(|scope| {
-                let others: Vec<_> = (1..workers).map(|worker| scope.spawn(move || some(worker))).collect();
+                let spawn =
+                    |worker| thread::Builder::new().spawn_scoped(scope, move || some(worker)).map_err(|_| worker);
+                let others: Vec<_> = (1..workers).map(spawn).collect();
                 let own = some(0);
-                others.into_iter().filter_map(|other| other.join().ok()).fold(all.and(own), Ended::and)
+                // What no thread could be had for is done here.
+                let join = |other: Result<thread::ScopedJoinHandle<'_, Ended>, u64>| match other {
+                    Ok(thread) => thread.join().unwrap_or_default(),
+                    Err(worker) => some(worker),
+                };
+                others.into_iter().map(join).fold(all.and(own), Ended::and)
             });
         }
         all
