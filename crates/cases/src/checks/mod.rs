@@ -191,7 +191,7 @@ pub trait Condition: fmt::Debug + AsJson + Send + Sync {
         Named::default()
     }
 
-    /// Why its answer tells nothing about a trial, if that is sure without one.
+    /// Why its answer tells nothing about a trial, if that is sure without one. Then it is unknown.
     fn without_effect(&self) -> Option<String> {
         None
     }
@@ -300,8 +300,12 @@ impl Check {
             return Vec::new();
         }
         let program = self.program().and_then(|program| Some(subject.programs.get(program)?.digest.clone()));
+        let without_effect = self.ask.without_effect();
         let results = self.ask.answers(subject).into_iter().map(|answer| {
             let CheckAnswer { id, mut status, expected, mut found, score, spans } = answer;
+            if let Some(why) = &without_effect {
+                (status, found) = (Status::Unknown, why.clone());
+            }
             if subject.evidence.meta.ending.settled && !self.is_settled_by(status) {
                 (status, found) = (Status::Unknown, format!("{found}; {OPEN}"));
             }

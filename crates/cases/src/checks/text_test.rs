@@ -110,13 +110,10 @@ impl TextTest {
     /// Why its result is that of every text, if it is.
     pub fn without_effect(&self) -> Option<String> {
         let pattern = self.plain_pattern()?;
-        let has_match = pattern.same_for_all()?;
         if pattern.text.is_empty() {
             return Some("the text to look for is empty: every text has it".to_owned());
         }
-        let texts = if has_match { "every text" } else { "no text" };
-        let end = if has_match == self.negated { "pass" } else { "fail" };
-        Some(format!("this check can never {end}: {texts} matches \"{}\"", shorten(&pattern.text)))
+        Some(same_answer(&pattern.text, pattern.same_for_all()?, self.negated))
     }
 
     /// The same where a text has to be there at all, which a pattern of any text asks for.
@@ -263,6 +260,13 @@ impl TextTest {
             }
         }
     }
+}
+
+/// That a check gives every text the same answer, in words.
+pub(super) fn same_answer(pattern: &str, has_match: bool, negated: bool) -> String {
+    let texts = if has_match { "every text" } else { "no text" };
+    let end = if has_match == negated { "pass" } else { "fail" };
+    format!("this check can never {end}: {texts} matches \"{}\"", shorten(pattern))
 }
 
 /// A text without the byte order mark that some programs write before it.

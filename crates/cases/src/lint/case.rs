@@ -34,7 +34,6 @@ pub(super) fn check(
     problems.extend(checker.start_files());
     problems.extend(checker.output_schema(schemas));
     problems.extend(checker.scripts());
-    problems.extend(checker.without_effect());
     problems.extend(checker.dialects());
     problems.extend(checker.snapshots());
     problems.extend(mocks::problems(tree, case, &catalog.mock_servers));
@@ -64,6 +63,11 @@ pub fn unusable_files(found: &FoundCase, case: &Case, tree: &dyn RepoFiles) -> V
         .chain(checker.solution().map(|problem| ("solution", problem)))
         .chain(checker.answer().map(|problem| ("answer", problem)))
         .collect()
+}
+
+/// The checks that say the same of every trial. The others decide.
+pub(super) fn without_effect(found: &FoundCase, case: &Case, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
+    CaseChecker::of(found, case, tree).without_effect()
 }
 
 pub fn place_of(found: &FoundCase, case: &Case, check: &Check, tree: &dyn RepoFiles) -> SourceLocation {

@@ -110,6 +110,7 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
         match found.case() {
             Ok(case) => {
                 problems.extend(case::check(found, case, catalog, tree, &mut schemas));
+                problems.extend(case::without_effect(found, case, tree));
                 // A missing solution keeps no trial from running. What is found twice is reported once.
                 problems.extend(unusable_files(found, case, tree).into_iter().map(|(_, problem)| problem));
             }

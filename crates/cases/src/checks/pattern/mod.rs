@@ -2,9 +2,10 @@
 
 mod dialect;
 mod javascript;
+mod language;
 mod search;
+mod translate;
 
-use regex_syntax::hir::{Class, HirKind, Look};
 use serde::Serialize;
 
 use crate::text::diagnostic::shorten;
@@ -95,18 +96,13 @@ impl Pattern {
         if self.text == "(?!)" {
             return Some(false);
         }
-        let hir = regex_syntax::parse(&self.text).ok()?;
-        match hir.kind() {
-            HirKind::Class(Class::Unicode(class)) if class.ranges().is_empty() => return Some(false),
-            HirKind::Class(Class::Bytes(class)) if class.ranges().is_empty() => return Some(false),
-            _ => {}
-        }
-        // An empty match is at the start of every text, or at its end, unless the pattern looks at more than that.
-        let looks = || hir.properties().look_set().iter();
-        let start = [Look::Start, Look::StartLF, Look::StartCRLF];
-        let end = [Look::End, Look::EndLF, Look::EndCRLF];
-        let is_anywhere = looks().all(|look| start.contains(&look)) || looks().all(|look| end.contains(&look));
-        (hir.properties().minimum_len() == Some(0) && is_anywhere).then_some(true)
+        let is_loose = match self.style {
+            Style::JavaScript => return javascript_same_for_all(&self.text, ""),
+            style => style == Style::Loose,
+        };
+        let mut parser = regex_syntax::ParserBuilder::new();
+        parser.case_insensitive(is_loose).multi_line(is_loose).crlf(is_loose);
+        language::same_for_all(&parser.build().parse(&self.text).ok()?)
     }
 
     /// Splits at bars except `\|`, trims the parts and drops empty ones.
@@ -146,7 +142,105 @@ impl Pattern {
     }
 }
 
+/// The same of a pattern of JavaScript with these flags.
+pub fn javascript_same_for_all(pattern: &str, flags: &str) -> Option<bool> {
+    // One that does not compile matches nothing, and is reported as such.
+    javascript::compile(pattern, flags).ok()?;
+    let same = language::same_for_all(&translate::javascript(pattern, flags)?)?;
+    // With `y` a match is at the start of the text.
+    (!same || !flags.contains('y')).then_some(same)
+}
+
 /// Characters with a meaning of their own in a regular expression.
 fn regex_syntax_char(c: char) -> bool {
     r"\.+*?()|[]{}^$".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pattern, PatternSearch, Style, javascript_same_for_all};
+
+    fn all(style: Style, texts: &[&str]) -> Vec<Option<bool>> {
+        texts.iter().map(|text| Pattern { text: (*text).to_owned(), style }.same_for_all()).collect()
+    }
+
+    const DEAD: [&str; 8] =
+        ["$5.00", "$HOME", "C^2", "foo$bar", r"\bfoo$ bar\b", r"(?:a|b)$[cd]", r"x+^\d", r"[^\s\S]foo|a$b"];
+
+    #[test]
+    fn a_pattern_that_looks_past_an_end_or_before_a_start_matches_no_text() {
+        assert_eq!(all(Style::Exact, &DEAD), [Some(false); 8]);
+        assert_eq!(all(Style::Loose, &DEAD), [Some(false); 8]);
+        assert_eq!(all(Style::Exact, &[r"\Afoo^bar", r"\zfoo", r"é$é", r"(?-u:\b\B)"]), [Some(false); 4]);
+        for pattern in DEAD {
+            for flags in ["", "i", "s", "u", "g", "y"] {
+                assert_eq!(javascript_same_for_all(pattern, flags), Some(false), "{pattern} {flags}");
+            }
+        }
+        assert_eq!(javascript_same_for_all("$5.00", "im"), Some(false));
+    }
+
+    #[test]
+    fn the_flags_of_a_pattern_decide() {
+        assert_eq!(all(Style::Exact, &["a$\nb", "(?m)a$\nb", "a$\r\nb"]), [Some(false), None, Some(false)]);
+        assert_eq!(all(Style::Loose, &["a$\nb", "a$\r\nb", "a\r^\nb"]), [None, None, Some(false)]);
+        assert_eq!(["", "m"].map(|flags| javascript_same_for_all("a$\nb", flags)), [Some(false), None]);
+        assert_eq!(["", "m"].map(|flags| javascript_same_for_all("^", flags)), [Some(true); 2]);
+    }
+
+    #[test]
+    fn a_pattern_that_matches_nothing_but_places_of_every_text_matches_every_text() {
+        assert_eq!(all(Style::Exact, &["^", "$", "x*", "^x*", "(?:^|x)y?", "^.*|$"]), [Some(true); 6]);
+        assert_eq!(["", "x*", "^", "(?:$|a)b?"].map(|text| javascript_same_for_all(text, "g")), [Some(true); 4]);
+        assert_eq!(javascript_same_for_all("$", "y"), None);
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_pattern_that_depends_on_the_text_or_that_the_automaton_cannot_decide() {
+        let depends = ["^$", "x+", "^.*$", r"\b", r"\B", r"^\w+$", r"\bé", "(?i)foo$", r"(?m)^a$\n^b$", "^\u{feff}?#"];
+        assert_eq!(all(Style::Exact, &depends), [None; 10]);
+        assert_eq!(all(Style::Exact, &["(?=x)", r"(a)\1$b", r"foo\b\Bbar"]), [None; 3]);
+        let depends = [r"(?R)", r"(?=x)", "[]", "[^]", r"a\b", r"\cJ", r"^[^\n]$", "{,3}", r"\Afoo^bar", r"\p{L}$x"];
+        for pattern in depends {
+            assert_eq!(javascript_same_for_all(pattern, ""), None, "{pattern}");
+        }
+    }
+
+    /// All strings of at most so many of these parts.
+    fn strings(parts: &[&str], most: usize) -> Vec<String> {
+        let mut strings = vec![String::new()];
+        let mut last = strings.clone();
+        for _ in 0..most {
+            last = last.iter().flat_map(|start| parts.iter().map(move |part| format!("{start}{part}"))).collect();
+            strings.extend(last.iter().cloned());
+        }
+        strings
+    }
+
+    #[test]
+    fn what_is_said_of_a_pattern_holds_in_the_engine_that_searches_for_it() {
+        let texts = strings(&["a", "\n", "\r", "é", " "], 3);
+        let parts = ["a", "^", "$", r"\b", r"\B", r"\n", "a*", "[^a]?", "|"];
+        for pattern in strings(&parts, 3) {
+            let searches = [
+                (
+                    Pattern { text: pattern.clone(), style: Style::Exact }.same_for_all(),
+                    PatternSearch::new(&pattern, false),
+                ),
+                (
+                    Pattern { text: pattern.clone(), style: Style::Loose }.same_for_all(),
+                    PatternSearch::new(&pattern, true),
+                ),
+                (javascript_same_for_all(&pattern, ""), PatternSearch::javascript(&pattern, "")),
+                (javascript_same_for_all(&pattern, "m"), PatternSearch::javascript(&pattern, "m")),
+            ];
+            for (said, search) in searches {
+                let (Some(said), Ok(search)) = (said, search) else { continue };
+                for text in &texts {
+                    let found = !search.matches(text, 1).unwrap().is_empty();
+                    assert_eq!(found, said, "{pattern:?} in {text:?}");
+                }
+            }
+        }
+    }
 }

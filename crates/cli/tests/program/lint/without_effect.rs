@@ -53,6 +53,14 @@ fn a_pattern_that_decides_nothing_is_an_error_in_every_format() {
         (list(r#"{ "text": "final", "matches": "x*" }"#), r#"this check can never fail: every text matches "x*""#),
         (list(r#"{ "text": "all", "matches": "x*", "not": true }"#), "this check can never pass: every text matches"),
         (list(r#"{ "text": "final", "matches": "(?!)", "not": true }"#), "this check can never fail: no text matches"),
+        (
+            list(r#"{ "text": "final", "matches": "$5.00", "not": true }"#),
+            r#"this check can never fail: no text matches "$5.00""#,
+        ),
+        (
+            vally("type: output-not-matches, config: { pattern: 'foo$bar' }"),
+            "this check can never fail: no text matches",
+        ),
         (list(r#"{ "file": "a", "matches": "[^\\s\\S]" }"#), r#"this check can never pass: no text matches "[^\s\S]""#),
         (evals(r#""assertions": [ { "type": "command_succeeds", "command": "" } ]"#), "the command is empty"),
         (evals(r#""expectations": ["x"], "expected_script": """#), "the command to look for is empty"),
@@ -77,6 +85,45 @@ fn a_pattern_that_decides_nothing_is_an_error_in_every_format() {
             "{text}\n{lines}"
         );
     }
+}
+
+#[test]
+fn a_column_whose_pattern_looks_past_the_end_of_a_line_is_an_error_and_its_case_runs() {
+    let fixture = with_row(",must_not_include", "mid,true,Do it,$5.00|C^2");
+    let lines = fixture.lines();
+    for pattern in ["$5.00", "C^2"] {
+        let wanted = format!("[invalid-check] this check can never fail: no text matches \"{pattern}\"");
+        assert!(lines.contains(&wanted), "{lines}");
+    }
+    assert_eq!(fixture.broken_cases(), [""; 0]);
+}
+
+#[test]
+fn a_grader_of_a_plugin_is_checked_by_its_own_flags_and_match() {
+    let grader = |text: &str| {
+        let head = "schema_version: \"1.1\"\nname: one\nexecution: { prompt: Do it }\nruns: 1\n";
+        let case = format!("{head}graders:\n  - {{ name: a, type: regex, {text} }}\n");
+        let fixture = Fixture::new().file(".claude-plugin/plugin.json", r#"{ "name": "tidy" }"#).skill("tidy");
+        fixture.file("evals/one/case.yaml", &case).lines()
+    };
+    for (text, wanted) in [
+        ("pattern: '$5.00', match: not_contains", Some("can never fail: no text matches")),
+        ("pattern: '$5.00', match: not_contains, flags: im", Some("can never fail: no text matches")),
+        ("pattern: '$5.00', match: 'count:2'", Some("can never pass: no text matches")),
+        ("pattern: '$5.00', match: 'count:0'", Some("can never fail: no text matches")),
+        ("pattern: '', match: 'count:2'", None),
+        ("pattern: 'x*', match: 'count:2'", None),
+        ("pattern: 'x*', match: not_contains", Some("can never pass: every text matches")),
+        ("pattern: \"a$\\nb\", match: not_contains, flags: m", None),
+        ("pattern: \"a$\\nb\", match: not_contains", Some("can never fail: no text matches")),
+        ("pattern: '(?R)'", None),
+    ] {
+        let lines = grader(text);
+        assert!(lines.contains("[invalid-check]") == wanted.is_some(), "{text}: {lines}");
+        assert!(lines.contains(wanted.unwrap_or_default()), "{text}: {lines}");
+    }
+    let lines = grader("pattern: '(?R)'");
+    assert!(lines.contains("does not compile, so the grader never passes"), "{lines}");
 }
 
 #[test]
