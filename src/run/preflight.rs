@@ -60,10 +60,21 @@ pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase
     Ok(ReadyCase { planned, case, skill })
 }
 
-/// What a case asks for and this program does not do, unless the rest of it runs.
+/// What a case asks for and this program does not do, unless the rest of it runs. Of a case without a rest every trial would pass.
 pub fn unsupported(run: &RunContext, found: &FoundCase) -> Vec<Diagnostic> {
-    let case = found.case().ok().filter(|_| !run.settings.partial);
-    case.into_iter().flat_map(|case| &case.unsupported).map(Unsupported::diagnostic).collect()
+    let Ok(case) = found.case() else { return Vec::new() };
+    let of_case = case.unsupported.iter().map(Unsupported::diagnostic);
+    if !run.settings.partial {
+        return of_case.collect();
+    }
+    if case.unsupported.is_empty() || case.expects_something() {
+        return Vec::new();
+    }
+    let message = "nothing is left of what this case expects, so it does not run";
+    let left = Diagnostic::new(Code::Unsupported, case.origin.clone(), message);
+    let help =
+        "add an expectation that this program checks; `partial = true` runs only a case that still expects something";
+    of_case.map(|problem| Diagnostic { help: None, ..problem }).chain([left.help(help)]).collect()
 }
 
 /// What keeps a case from being graded, whatever its trial left.

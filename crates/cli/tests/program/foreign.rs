@@ -436,6 +436,20 @@ fn a_run_counts_unsupported_cases_and_partial_runs_the_rest_and_says_so() {
 }
 
 #[test]
+fn a_case_of_which_no_expectation_is_left_never_runs() {
+    let stub = Stub::new(1, "");
+    stub.settings("partial = true");
+    let evals = r#"{ "skill_name": "tidy", "evals": [{ "id": 1, "prompt": "Do it", "must_say": ["KETTLE"] }] }"#;
+    stub.write("skills/tidy/evals/evals.json", evals);
+    let ran = stub.run(&["run", "--case", "evals-1", "--run-id", "r"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 0), "{} {}", ran.stdout, ran.stderr);
+    let said = "nothing is left of what this case expects, so it does not run";
+    assert!(ran.stdout.contains(said) && ran.stdout.contains("must_say"), "{}", ran.stdout);
+    let listed = stub.run(&["list", "--case", "evals-1"]).stdout;
+    assert!(listed.contains(said), "{listed}");
+}
+
+#[test]
 fn agents_do_not_get_the_cases_in_the_directory_of_a_skill() {
     let stub = Stub::new(1, "find -L .agents/skills/tidy -type f > \"$folder/seen\"");
     let spec = "stimuli:\n  - name: one\n    prompt: Do it\n";

@@ -285,6 +285,6 @@ impl Unsupported {
     /// It as `lint` reports it.
     pub fn diagnostic(&self) -> Diagnostic {
         let problem = Diagnostic::new(Code::Unsupported, self.place.clone(), format!("unsupported: {}", self.what));
-        problem.help("the case does not run; `partial = true` in evals/evals.toml runs what is left of it, and says so")
+        problem.help("the case does not run; `partial = true` in evals/evals.toml runs the rest of it, if that expects something, and says so")
     }
 }
