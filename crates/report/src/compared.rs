@@ -309,7 +309,7 @@ pub fn the_same(count: usize) -> String {
 fn cases(text: &mut String, comparison: &Comparison) {
     let cases = moved_cases(comparison);
     let same = comparison.cases.len() - cases.len();
-    let width = cases.iter().take(MOST_CASES).map(|case| case.case.chars().count()).max().unwrap_or_default();
+    let width = cut::column(cases.iter().take(MOST_CASES).map(|case| case.case.chars().count()));
     for case in cases.iter().take(MOST_CASES) {
         let changed = changed(case).map(|changed| format!("  {changed}")).unwrap_or_default();
         let (a, b) = (fraction(case.baseline.rate), fraction(case.candidate.rate));

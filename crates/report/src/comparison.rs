@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::paint::{Paint, Tone};
 use crate::settings::mode::{Mode, label};
 use crate::table::dollars;
+use crate::text::cut;
 use crate::trace::Mechanism;
 use crate::trial::outcome::{Metrics, Outcome};
 
@@ -29,7 +30,7 @@ pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String
     let mut lines = vec![TITLES.map(str::to_owned)];
     lines.extend(rows.iter().map(|outcome| cells(outcome)));
     let widths: Vec<usize> =
-        (0..TITLES.len()).map(|at| lines.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
+        (0..TITLES.len()).map(|at| cut::column(lines.iter().map(|row| row[at].chars().count()))).collect();
     let mut text = line(&lines[0], &widths, None, paint);
     for (at, outcome) in rows.iter().enumerate() {
         if at == 0 || !same_case(rows[at - 1], outcome) {

@@ -12,6 +12,7 @@ use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
 use crate::lint;
 use crate::settings::LintSettings;
+use crate::text::cut;
 use crate::text::diagnostic::Code;
 use crate::text::escape;
 
@@ -87,7 +88,7 @@ pub fn render(files: &[FileCoverage]) -> String {
         file.unsupported.iter().for_each(|(what, count)| *total.unsupported.entry(what.clone()).or_default() += count);
     }
     rows.push(row("all", &total));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| cut::column(rows.iter().map(|row| row[column].chars().count()));
     let [file, format] = [0, 1].map(width);
     let mut text = String::new();
     for [path, kind, numbers @ ..] in &rows {

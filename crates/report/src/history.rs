@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::rate::{self, fraction};
 use crate::results::history::{HistoryPoint, trends};
+use crate::text::cut;
 use crate::text::escape;
 
 /// Columns of the chart. With the figures before it, a line fits into 80 columns.
@@ -19,9 +20,9 @@ pub fn chart(points: &[HistoryPoint]) -> String {
             rows.push((mark, fraction(point.rate), rate::share(point.share, point.interval), point));
         }
     }
-    let run = points.iter().map(|point| point.run.chars().count()).max().unwrap_or_default();
-    let count = rows.iter().map(|(_, count, ..)| count.chars().count()).max().unwrap_or_default();
-    let share = rows.iter().map(|(_, _, share, _)| share.chars().count()).max().unwrap_or_default();
+    let run = cut::column(points.iter().map(|point| point.run.chars().count()));
+    let count = cut::column(rows.iter().map(|(_, count, ..)| count.chars().count()));
+    let share = cut::column(rows.iter().map(|(_, _, share, _)| share.chars().count()));
     let half = WIDTH / 2;
     let mut text = format!("  {:run$}  {:>count$}  {:share$}  0{:>half$}{:>half$}\n", "", "", "", "50", "100");
     for (mark, passed, percent, point) in &rows {

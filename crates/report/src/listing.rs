@@ -12,6 +12,7 @@ use crate::cases::repo_files::RepoFiles;
 use crate::cases::test_case::TestCase;
 use crate::lint;
 use crate::settings::Settings;
+use crate::text::cut;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
 
@@ -88,7 +89,7 @@ pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
     let rows: Vec<[String; 3]> = trials.iter().map(cells).collect();
     let (mut first, mut second, mut gap) = (0, 0, "\t");
     if aligned {
-        [first, second] = [0, 1].map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+        [first, second] = [0, 1].map(|column| cut::column(rows.iter().map(|row| row[column].chars().count())));
         gap = "  ";
     }
     let mut text = String::new();

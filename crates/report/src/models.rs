@@ -7,6 +7,7 @@ use crate::paint::{Paint, Tone};
 use crate::rate::{fraction, points, share, signed};
 use crate::results::models::{BestResult, ComparedModel, ModelComparison, ModelRank};
 use crate::table::dollars;
+use crate::text::cut;
 use crate::text::escape;
 use crate::trial_text::scripted;
 
@@ -42,7 +43,7 @@ fn result(model: &ComparedModel) -> Option<BestResult> {
 pub fn render(compared: &ModelComparison, paint: Paint) -> String {
     let mut text = format!("{}\n\n", sentence(compared, paint));
     let names: Vec<String> = compared.models.iter().map(|model| short(&escape::line(&model.model))).collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default().max(5);
+    let width = cut::column(names.iter().map(|name| name.chars().count())).max(5);
     let _ = writeln!(text, "  {:width$}  {:>7}  {:14}  {:>9}  answer", "model", "passed", "rate", "a trial");
     for (model, name) in compared.models.iter().zip(names) {
         let (passed, rate) = model

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::text::cut;
 use crate::text::escape;
 use crate::trial::event::RunEvent;
 use crate::trial::id::TrialId;
@@ -145,7 +146,7 @@ impl ProgressBoard {
     pub fn lines(&self, now: Duration) -> Vec<String> {
         let mut running: Vec<&ActiveTrial> = self.running.iter().collect();
         running.sort_by_key(|running| running.since);
-        let width = running.iter().take(MAX_LINES).map(|running| running.id.to_string().len()).max().unwrap_or(0);
+        let width = cut::column(running.iter().take(MAX_LINES).map(|running| running.id.to_string().len()));
         let mut lines = Vec::new();
         for running in running.iter().take(MAX_LINES) {
             let last = running.last.as_deref().unwrap_or("starts");

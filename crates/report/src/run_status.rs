@@ -10,6 +10,7 @@ use crate::rate;
 use crate::results::ended::ProgressDifferences;
 use crate::results::run_status::{RunState, RunStatus, UndecidedCase};
 use crate::table::{clock, cost, decided, endings, tokens};
+use crate::text::cut;
 use crate::text::escape;
 use crate::trial::outcome::Verdict;
 
@@ -130,7 +131,7 @@ fn undecided(text: &mut String, run: &RunStatus) {
 }
 
 pub fn runs(runs: &[RunStatus], paint: Paint) -> String {
-    let width = runs.iter().map(|run| run.id.len()).max().unwrap_or(0);
+    let width = cut::column(runs.iter().map(|run| run.id.len()));
     let mut text = String::new();
     for run in runs {
         let RunStatus { id, planned, done, .. } = run;

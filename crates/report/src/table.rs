@@ -16,6 +16,7 @@ use crate::settings::{CostSource, Isolation};
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::stats::repeats;
+use crate::text::cut;
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
 use crate::trial::not_run::NotRun;
@@ -37,7 +38,7 @@ pub fn table(summary: &Summary, verbose: bool, paint: Paint) -> String {
             [format!("{}/{}/{}", key.skill, key.case, key.mode), passed(counts), share]
         })
         .collect();
-    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| cut::column(cells.iter().map(|row| row[column].chars().count()));
     let (name_width, passed_width, share_width) = (width(0), width(1), width(2));
     let verdict_width = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
     let mut text = String::new();

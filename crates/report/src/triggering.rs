@@ -6,6 +6,7 @@ use crate::rate::fraction;
 use crate::results::summary::Summary;
 use crate::results::triggering::{ActivatedSkill, ExpectedSkill};
 use crate::stats::proportion::Rate;
+use crate::text::cut;
 use crate::text::escape;
 
 /// The most kinds of mistakes that are listed; others are counted.
@@ -22,7 +23,7 @@ pub fn triggering(summary: &Summary) -> String {
             continue;
         }
         let _ = writeln!(text, "activation in mode {mode}:");
-        let width = skills.iter().map(|skill| skill.skill.chars().count()).max().unwrap_or_default();
+        let width = cut::column(skills.iter().map(|skill| skill.skill.chars().count()));
         for skill in &skills {
             let (wanted, activated) = (skill.recall.rate, skill.precision.rate);
             let not_wanted = Rate::new(activated.trials - activated.passed, confusion.trials_without(&skill.skill));

@@ -19,6 +19,7 @@ use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, load};
 use crate::setup::calibrate;
 use crate::setup::doctor::{self, DoctorReport, Health};
+use crate::text::cut;
 use crate::text::diagnostic::suggest;
 use crate::text::escape;
 
@@ -113,7 +114,7 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
 fn print(report: &DoctorReport) -> io::Result<()> {
     let paint = paint(Stream::Output);
     let mut out = text_stdout();
-    let width = report.findings.iter().map(|finding| finding.id.len()).max().unwrap_or_default();
+    let width = cut::column(report.findings.iter().map(|finding| finding.id.len()));
     for finding in &report.findings {
         let (state, tone) = match finding.state {
             Health::Ok => ("ok", Tone::Good),

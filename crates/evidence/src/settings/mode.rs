@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::profile;
 use crate::settings::{ActivationRule, Settings};
+use crate::text::cut;
 use crate::text::diagnostic::nearest;
 
 pub use crate::profile::{AgentKind, Delivery};
@@ -152,7 +153,7 @@ impl Settings {
             [] => String::new(),
             names => format!("; did you mean `{}`?", names.join("` or `")),
         };
-        let width = self.modes.iter().map(|mode| mode.name.len()).max().unwrap_or_default();
+        let width = cut::column(self.modes.iter().map(|mode| mode.name.len()));
         let mut lines = vec![format!("unknown mode `{name}`{suggestion}"), "modes:".to_owned()];
         for Mode { name, agent, delivery, .. } in self.modes.iter().map(Arc::as_ref) {
             let (agent, kind) = (agent.profile().name, agent.as_str());

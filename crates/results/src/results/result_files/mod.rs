@@ -29,6 +29,7 @@ use serde_json::Value;
 use crate::decide::CaseCount;
 use crate::stats::proportion::Rate;
 use crate::stats::special::real;
+use crate::text::cut;
 use shape::Shape;
 pub use sides::{ResultSide, of_two_arms, of_two_files};
 
@@ -75,6 +76,9 @@ pub const FORMATS: [&ResultFormat; 14] = [
     &junit::FORMAT,
     &table::FORMAT,
 ];
+
+/// The most characters of a name: some tools name a case by its whole prompt.
+const LONGEST_NAME: usize = 200;
 
 /// Trials of a case on a side: of one trial, in most formats.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,7 +151,10 @@ pub fn read(bytes: &[u8]) -> Result<ResultFile, String> {
     let bytes = without_mark(bytes);
     let shape = shape::of(bytes)?;
     let format = format_of(&shape).ok_or_else(|| unknown(&shape))?;
-    let rows = (format.read)(bytes).map_err(|problem| format!("{}: {problem}", format.name))?;
+    let mut rows = (format.read)(bytes).map_err(|problem| format!("{}: {problem}", format.name))?;
+    for ResultRow { case, side, .. } in &mut rows {
+        (*case, *side) = (cut::name(case, LONGEST_NAME), cut::name(side, LONGEST_NAME));
+    }
     if rows.is_empty() {
         return Err(format!("{}: the file has no trials", format.name));
     }

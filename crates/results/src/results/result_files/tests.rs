@@ -358,3 +358,12 @@ fn two_public_headlines_are_noise_and_a_larger_one_holds() {
         assert_eq!(fixed::compare(&a.counts, &b.counts, &rule).results, [CompareResult::Undecided]);
     }
 }
+
+#[test]
+fn a_name_of_any_length_is_cut_and_still_another_than_one_that_begins_so() {
+    let long = "x".repeat(65_536);
+    let text = |end: &str| PLUGIN.replace("greets", &format!("{long}{end}"));
+    let [a, b] = ["a", "b"].map(|end| one(&text(end)).remove(0));
+    assert!(a.len() < 250 && a != b && a.starts_with("xxx") && a.ends_with(" without 1/2+0"), "{a} {b}");
+    assert_eq!(one(&text("a")).remove(0), a, "on both sides");
+}
