@@ -1,5 +1,6 @@
-//! Stub tests for IDEs, which find `#[test]` functions, but not the trials of a harness. The stubs are modules of empty tests
-//! whose paths are the trials' names. The harness is compiled without `--test`, so it does not contain them.
+//! Stub tests for IDEs, which find `#[test]` functions, but not the trials of a harness. The stubs are modules of tests whose paths
+//! are the trials' names. The harness is compiled without `--test`, so it does not contain them. A test that cargo compiles with it
+//! has only them, and would pass without a trial: each of them fails.
 
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
@@ -51,11 +52,22 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
     names
 }
 
+/// How the stubs begin.
+const START: &str = r#"// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint`.
+// The harness does not contain them: it runs the trials of the same names. In a test without `harness = false` each of them fails.
+
+#[cfg(test)]
+#[allow(clippy::panic, reason = "a stub must not pass")]
+fn no_trial() -> ! {
+    panic!(
+        "no trial ran: the test `{0}` needs `harness = false`. Add to Cargo.toml:\n\n[[test]]\nname = \"{0}\"\nharness = false\n",
+        module_path!()
+    )
+}
+"#;
+
 pub fn render(names: &BTreeSet<String>) -> String {
-    let mut text = String::from(
-        "// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint`.\n\
-         // They are empty, and gone when this is compiled for the harness, which runs the trials of the same names.\n",
-    );
+    let mut text = String::from(START);
     let mut skills: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for name in names {
         let parts: Vec<&str> = name.split("::").collect();
@@ -72,13 +84,13 @@ pub fn render(names: &BTreeSet<String>) -> String {
             "\n#[allow(non_snake_case, clippy::module_inception, reason = \"the names are the trials'\")]\nmod {skill} {{\n"
         );
         for (case, functions) in cases {
-            let (indent, open, close) = match case {
-                "" => ("    ", String::new(), ""),
-                case => ("        ", format!("    mod {case} {{\n"), "    }\n"),
+            let (indent, above, open, close) = match case {
+                "" => ("    ", "super", String::new(), ""),
+                case => ("        ", "super::super", format!("    mod {case} {{\n"), "    }\n"),
             };
             text.push_str(&open);
             for name in functions {
-                let _ = write!(text, "{indent}#[test]\n{indent}fn {name}() {{}}\n");
+                let _ = write!(text, "{indent}#[test]\n{indent}fn {name}() {{ {above}::no_trial() }}\n");
             }
             text.push_str(close);
         }

@@ -97,12 +97,17 @@ fn a_second_time_does_nothing_and_a_first_nothing_to_what_is_there() {
 #[test]
 fn a_test_target_without_our_harness_is_left_alone_and_told_of() {
     let target = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\n\n[[test]]\nname = \"skill_evals\"\n";
-    let fixture = Fixture::new().skill("tidy").file("Cargo.toml", target);
+    let own = "#[test]\nfn own() {}\n";
+    let fixture = Fixture::new().skill("tidy").file("Cargo.toml", target).file("tests/skill_evals.rs", own);
     let ran = fixture.run(&["init"]);
     assert!(ran.stdout.starts_with(
         "Cargo.toml: is there already and was left alone; its [[test]] `skill_evals` needs `harness = false`"
     ));
     assert_eq!(read(&fixture, "Cargo.toml"), target);
+    let fixture = Fixture::new().skill("tidy").file("Cargo.toml", target);
+    let ran = fixture.run(&["init"]);
+    assert!(ran.stdout.contains("`harness = false` of the [[test]] skill_evals"), "{}", ran.stdout);
+    assert!(read(&fixture, "Cargo.toml").starts_with(&format!("{target}harness = false\n")));
     let ran = Fixture::new().file("Cargo.toml", "[package\n").run(&["init"]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.starts_with("error: Cargo.toml: TOML parse error at line 1"), "{}", ran.stderr);
@@ -262,7 +267,7 @@ fn checkouts_that_share_a_target_directory_each_test_their_own_skills() {
         let mut program = Command::new(program.split_once(')').expect("its path").0);
         let alone = program.arg("--list").env_remove("CARGO_MANIFEST_DIR").current_dir(fixture.root()).output();
         let said = text(&alone.expect("it starts"));
-        assert!(said.contains("error: the harness's root `..` is relative to its crate"), "{said}");
+        assert!(said.contains("error: the crate of this harness is not known"), "{said}");
     }
 }
 

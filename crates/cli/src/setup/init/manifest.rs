@@ -135,8 +135,12 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
 }
 
-/// The manifest with the dev-dependency and the test target. The rest is unchanged.
-pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, ManifestChange), String> {
+/// The manifest with the dev-dependency and the test target, whose file `is_harness`. The rest is unchanged.
+pub(super) fn with_harness(
+    text: &str,
+    source: &InlineTable,
+    is_harness: bool,
+) -> Result<(String, ManifestChange), String> {
     let mut manifest = parse(text)?;
     let mut added = Vec::new();
     let depends = ["dev-dependencies", "dependencies"]
@@ -150,13 +154,19 @@ pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, 
     }
     let tests = manifest.entry("test").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
     let tests = tests.as_array_of_tables_mut().ok_or("`test` is not a list of tables, as [[test]] makes it")?;
-    let target = tests.iter().find(|test| test.get("name").and_then(Item::as_str) == Some(TARGET));
-    match target.map(|test| test.get("harness").and_then(Item::as_bool)) {
-        Some(Some(false)) => {}
-        Some(_) => {
-            let why = format!("its [[test]] `{TARGET}` needs `harness = false`");
-            return Ok((text.to_owned(), ManifestChange::Impossible(why)));
-        }
+    let place = tests.iter().position(|test| test.get("name").and_then(Item::as_str) == Some(TARGET));
+    match place.and_then(|place| tests.get_mut(place)) {
+        Some(target) => match target.get("harness").and_then(Item::as_bool) {
+            Some(false) => {}
+            None if is_harness => {
+                target.insert("harness", value(false));
+                added.push("`harness = false` of the [[test]] skill_evals");
+            }
+            _ => {
+                let why = format!("its [[test]] `{TARGET}` needs `harness = false`");
+                return Ok((text.to_owned(), ManifestChange::Impossible(why)));
+            }
+        },
         None => {
             let mut entry = Table::new();
             entry.insert("name", value(TARGET));

@@ -34,6 +34,9 @@ use relative::relative;
 const IGNORED: &str = "/artifacts/skill-evals/";
 const TARGET: &str = "/evals/target";
 
+/// The file of the harness, in its crate.
+const MAIN: &str = "tests/skill_evals.rs";
+
 /// The nextest settings of this repository.
 const NEXTEST: &str = include_str!("nextest.toml");
 
@@ -162,7 +165,10 @@ impl Init<'_> {
         let source = source.from(&self.layout.package, if needs_schemas { &["schemas"] } else { &[] });
         let existing = self.files.read(&path)?;
         if existing.is_some() {
-            self.edit(&path, |text| manifest::with_harness(text, &source))?;
+            // Ordinary tests in that file would no longer run.
+            let test = self.files.read(&self.layout.package.join(MAIN))?;
+            let is_harness = test.is_none_or(|text| text.contains("skill_evals::harness"));
+            self.edit(&path, |text| manifest::with_harness(text, &source, is_harness))?;
         } else {
             let alone = self.layout.kind == HarnessCrate::Alone;
             self.files.new_file(&path, &manifest::small_crate(&source, alone), "")?;
@@ -221,7 +227,7 @@ impl Init<'_> {
         let main = if self.layout.kind == HarnessCrate::Own { HARNESS } else { HARNESS_OF_SMALL_CRATE };
         let package = self.layout.package.clone();
         let by_hand = "its main has to return skill_evals::harness::main()";
-        self.files.new_file(&package.join("tests/skill_evals.rs"), main, by_hand)?;
+        self.files.new_file(&package.join(MAIN), main, by_hand)?;
         let text = stubs::current(&self.layout.root, &self.catalog()?)?;
         self.files.new_file(&package.join(stubs::FILE), &text, "`skill-evals stubs` rewrites it")
     }
@@ -278,13 +284,13 @@ const FIRST_SKILL: &str = "---\n\
     Say \"Welcome aboard, NAME!\" and nothing else.\n";
 
 const HARNESS: &str = "//! The evals of this repository's skills, as tests: `cargo test --test skill_evals`.\n\n\
-    // Shows the trials to IDEs; empty here. `skill-evals stubs` rewrites it.\n\
+    // Shows the trials to IDEs; the harness does not contain it. `skill-evals stubs` rewrites it.\n\
     include!(\"skill_evals/stubs.rs\");\n\n\
     fn main() -> ::std::process::ExitCode {\n    ::skill_evals::harness::main()\n}\n";
 
 const HARNESS_OF_SMALL_CRATE: &str = "//! The evals of this repository's skills, as tests: `cargo test --test \
     skill_evals`.\n\n\
-    // Shows the trials to IDEs; empty here. `skill-evals stubs` rewrites it.\n\
+    // Shows the trials to IDEs; the harness does not contain it. `skill-evals stubs` rewrites it.\n\
     include!(\"skill_evals/stubs.rs\");\n\n\
     fn main() -> ::std::process::ExitCode {\n    \
         ::skill_evals::harness::Harness::new().root(\"..\").main()\n}\n";

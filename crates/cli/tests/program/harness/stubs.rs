@@ -1,8 +1,11 @@
 //! The stubs by which IDEs show trials.
 
+use std::process::Command;
+
 use super::fixture;
 use crate::support::fixture::Fixture;
 use crate::support::harness::{harness, listed};
+use crate::support::stub::ran;
 
 const FILE: &str = "tests/skill_evals/stubs.rs";
 
@@ -22,7 +25,9 @@ fn paths(stubs: &str) -> Vec<String> {
         if let Some(name) = line.strip_prefix("mod ") {
             modules.push(name.trim_end_matches(" {"));
         } else if let Some(name) = line.strip_prefix("fn ") {
-            found.push(format!("{}::{}", modules.join("::"), name.trim_end_matches("() {}")));
+            if let Some((name, _)) = name.split_once("() { super::") {
+                found.push(format!("{}::{name}", modules.join("::")));
+            }
         } else if line == "}" {
             modules.pop();
         }
@@ -81,4 +86,28 @@ fn without_a_crate_there_is_no_place_for_stubs() {
     assert!(ran.stderr.contains("no crate for the stubs"), "{}", ran.stderr);
     let ran = fixture().run(&["stubs", "--file", "elsewhere.rs"]);
     assert_eq!(ran.stdout, "elsewhere.rs: written, 8 trials\n");
+}
+
+#[test]
+fn in_a_test_without_the_harness_every_stub_fails_with_the_missing_lines() {
+    let main = "include!(\"skill_evals/stubs.rs\");\n\nfn main() {}\n";
+    let fixture = crate_of(fixture()).file("tests/skill_evals.rs", main);
+    assert_eq!(fixture.run(&["stubs"]).code, 0);
+    let compiled = |args: &[&str]| {
+        let mut rustc = Command::new("rustc");
+        rustc
+            .args(["--edition", "2024", "--crate-name", "skill_evals", "-Dwarnings", "-Adead-code", "-o", "program"])
+            .args(args);
+        rustc.arg("tests/skill_evals.rs").current_dir(fixture.root());
+        let built = ran(&mut rustc);
+        assert_eq!(built.code, 0, "{}", built.stderr);
+        ran(&mut Command::new(fixture.root().join("program")))
+    };
+    let stubs = compiled(&["--test"]);
+    assert_eq!(stubs.code, 101, "{}", stubs.stdout);
+    assert!(stubs.stdout.contains("test result: FAILED. 0 passed; 8 failed"), "{}", stubs.stdout);
+    let missing = "Add to Cargo.toml:\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n";
+    assert!(stubs.stdout.contains(missing), "{}", stubs.stdout);
+    // The harness has none of them.
+    assert_eq!(compiled(&[]).code, 0);
 }
