@@ -23,7 +23,7 @@ pub(super) struct TestContext {
     pub parsed: ParsedArgs,
     /// A problem of the setup; it fails every trial.
     pub setup_problem: Option<String>,
-    /// The line for evals.toml that would name this harness, if it adds checks and is not named.
+    /// The problem that other programs would grade without the checks of this harness.
     pub unnamed: Option<String>,
     /// Whether nextest runs this process for one trial.
     pub nextest: bool,
@@ -54,15 +54,6 @@ impl TestContext {
     /// The colors of failures. libtest-mimic removes them if no colors are wanted.
     pub fn paint(&self) -> Paint {
         if self.silent() { Paint::Plain } else { Paint::Color }
-    }
-
-    /// The problem that other programs would grade without the checks of this harness.
-    pub fn unnamed_harness(&self) -> Option<String> {
-        let line = self.unnamed.as_ref()?;
-        Some(format!(
-            "this harness adds checks, and evals/evals.toml does not name it: `skill-evals run`, `grade` and `compare` would reach \
-             other verdicts\nadd to evals/evals.toml: {line}"
-        ))
     }
 
     pub fn watch(&self, watch: Watch) {

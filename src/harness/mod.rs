@@ -17,6 +17,8 @@ mod case;
 mod context;
 mod output;
 mod results;
+mod root;
+mod setup;
 #[doc(hidden)]
 pub mod stubs;
 mod trials;
@@ -24,7 +26,7 @@ mod watch;
 
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -45,7 +47,7 @@ use crate::run::custom_check::{CustomChecks, client, host};
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::settings::TestSelection;
 use crate::settings::load::{self, ConfigError};
-use crate::settings::{BuiltIn, PREFIX, Settings, Trust};
+use crate::settings::{BuiltIn, Settings, Trust};
 use crate::text::name::Filters;
 use crate::text::relative_path::RelativePath;
 
@@ -65,10 +67,12 @@ pub use results::{HarnessError, TrialResult};
 use args::{HarnessRequest, ParsedArgs};
 use context::{ProcessTally, TestContext};
 use output::PrintError;
+use root::HarnessRoot;
 use watch::{Audience, Watch, say};
 
 /// Runs the evals of the repository that contains this crate, with the arguments of this process.
 #[must_use]
+#[track_caller]
 pub fn main() -> ExitCode {
     Harness::new().main()
 }
@@ -96,13 +100,14 @@ pub fn main() -> ExitCode {
 /// ```
 #[derive(Debug, Default)]
 pub struct Harness {
-    root: Option<PathBuf>,
-    root_is_final: bool,
+    root: HarnessRoot,
     skill_roots: Vec<String>,
     cases: Vec<CaseBuilder>,
     /// The names of the agents whose lines it reads.
     agents: Vec<String>,
     custom_checks: CustomChecks,
+    /// Whether this process can be started once more to run its checks.
+    is_main: bool,
     rerun_command: RerunCommand,
     trust: Option<Trust>,
 }
@@ -110,8 +115,9 @@ pub struct Harness {
 impl Harness {
     /// The harness that [`main`] runs.
     #[must_use]
+    #[track_caller]
     pub fn new() -> Self {
-        Self::default()
+        Self { root: HarnessRoot { source: Location::caller().file(), ..HarnessRoot::default() }, ..Self::default() }
     }
 
     /// Sets the repository's root, from the crate's directory. The default is the nearest directory around the crate that has
@@ -121,7 +127,7 @@ impl Harness {
     /// would test the skills of the checkout that built it.
     #[must_use]
     pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
-        self.root = Some(root.into());
+        self.root.path = Some(root.into());
         self
     }
 
@@ -129,7 +135,7 @@ impl Harness {
     #[doc(hidden)]
     #[must_use]
     pub fn chosen_root(mut self, root: impl Into<PathBuf>) -> Self {
-        self.root_is_final = true;
+        self.root.is_final = true;
         let root = root.into();
         self.root(std::path::absolute(&root).unwrap_or(root))
     }
@@ -215,15 +221,21 @@ impl Harness {
         if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
             return done(serve(skills));
         }
-        if std::env::args_os().skip(1).eq([client::ARGUMENT]) {
-            return match self.custom_checks.check_names().and_then(|()| self.find_root()) {
-                Ok(root) => done(host::serve(&self.custom_checks, root)),
+        let is_checked = std::env::args_os().skip(1).eq([client::ARGUMENT, client::CHECKED]);
+        if is_checked || std::env::args_os().skip(1).eq([client::ARGUMENT]) {
+            return match self.root.find() {
+                Ok(root) => done(self.answer_about_checks(root, is_checked)),
                 Err(why) => refuse(&why),
             };
         }
         let mut harness = self;
-        harness.rerun_command = own_rerun_command();
+        (harness.is_main, harness.rerun_command) = (true, own_rerun_command());
         harness.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
+    }
+
+    fn answer_about_checks(&self, root: PathBuf, is_checked: bool) -> io::Result<()> {
+        let problems = if is_checked { Vec::new() } else { setup::problems_at(self, &root) };
+        host::serve(&self.custom_checks, root, problems)
     }
 
     /// Adds all of these checks.
@@ -242,7 +254,7 @@ impl Harness {
             self.rerun_command = RerunCommand::Harness("skill-evals harness".to_owned());
         }
         match args::parse(arguments, |name| std::env::var(name).ok()) {
-            Ok(HarnessRequest::Trials(parsed)) => match self.find_root() {
+            Ok(HarnessRequest::Trials(parsed)) => match self.root.find() {
                 Ok(root) => run(self, root, *parsed),
                 Err(why) => refuse(&why),
             },
@@ -256,25 +268,8 @@ impl Harness {
         }
     }
 
-    /// The root, absolute if possible.
-    fn find_root(&self) -> Result<PathBuf, String> {
-        let variable = std::env::var_os(format!("{PREFIX}ROOT")).filter(|root| !root.is_empty() && !self.root_is_final);
-        let package = std::env::var_os("CARGO_MANIFEST_DIR");
-        let is_lost = package.is_none() && variable.is_none();
-        if let Some(root) = self.root.as_ref().filter(|root| is_lost && root.is_relative()) {
-            return Err(format!(
-                "the harness's root `{}` is relative to its crate, and CARGO_MANIFEST_DIR does not say where that is: start it by \
-                 cargo, or set SKILL_EVALS_ROOT to the repository's root",
-                root.display()
-            ));
-        }
-        let start = package.map_or_else(|| PathBuf::from("."), PathBuf::from);
-        if let Some(root) = variable.map(PathBuf::from).or_else(|| Some(start.join(self.root.as_ref()?))) {
-            return Ok(root.canonicalize().unwrap_or(root));
-        }
-        let start = std::path::absolute(&start).unwrap_or(start);
-        let around = Repository::around(&start).map_err(|error| error.to_string())?;
-        Ok(around.map_or(start, |repository| repository.root))
+    fn trust(&self) -> Trust {
+        self.trust.or_else(Trust::of_environment).unwrap_or_default()
     }
 
     /// `None` if no skill root was added.
@@ -319,8 +314,7 @@ struct PlannedRun {
 fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
     // An invalid setup fails every trial: without a list of trials nobody would see it.
     let mut setup_problem = None;
-    let trust = harness.trust.or_else(Trust::of_environment).unwrap_or_default();
-    let mut settings = load::read(&root, trust).unwrap_or_else(|error| {
+    let mut settings = load::read(&root, harness.trust()).unwrap_or_else(|error| {
         setup_problem = Some(match &error {
             ConfigError::File(problems) => diagnostics::render(problems, Paint::Plain),
             other => other.to_string(),
@@ -331,16 +325,12 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
         Ok(roots) => settings.skill_roots = roots.or(settings.skill_roots),
         Err(why) => setup_problem = Some(why),
     }
-    setup_problem = setup_problem.or_else(|| unknown_agent(&harness.agents, &settings));
     // A test runs its trial to the end.
     settings.stop = None;
     let (mut catalog, is_whole) = read_catalog(&root, &settings, parsed);
-    catalog.add_rust_cases(&root, harness.cases.into_iter().map(CaseBuilder::into_case));
-    setup_problem = setup_problem.or(harness.custom_checks.check_names().err());
-    if is_whole {
-        let without_effect = harness.custom_checks.without_effect(&catalog);
-        setup_problem = setup_problem.or(Some(without_effect.join("\n")).filter(|problems| !problems.is_empty()));
-    }
+    catalog.add_rust_cases(&root, harness.cases.iter().cloned().map(CaseBuilder::into_case));
+    let problems = setup::problems(&harness, &settings, is_whole.then_some(&catalog));
+    setup_problem = setup_problem.or(Some(problems.join("\n")).filter(|problems| !problems.is_empty()));
     let no_filters = Filters::default();
     let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problems| {
         setup_problem.get_or_insert_with(|| problems.join("\n"));
@@ -349,7 +339,12 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
     });
     settings.jobs = parsed.threads.unwrap_or(settings.jobs).max(1);
     let mut run = RunContext::new(root, settings, catalog);
-    (run.custom_checks, run.rerun_command) = (harness.custom_checks, harness.rerun_command);
+    run.rerun_command = harness.rerun_command;
+    run.custom_checks = if harness.is_main {
+        setup::in_own_process(harness.custom_checks, &run.root, &mut setup_problem)
+    } else {
+        harness.custom_checks
+    };
     if !parsed.args.list {
         let (selected, names) = select(parsed, &plan);
         run = run.with_plan(selected);
@@ -360,11 +355,12 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
 
 fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
+    let is_main = harness.is_main;
     let PlannedRun { mut run, plan, setup_problem } = planned(harness, root, &parsed);
     let jobs = run.settings.jobs;
     parsed.args.test_threads = Some(jobs);
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
-    let unnamed = unnamed_line(&run);
+    let unnamed = if is_main { setup::unnamed(&run, &own_name()) } else { None };
     let tally = ProcessTally::default();
     let context = Arc::new(TestContext { run, parsed, setup_problem, unnamed, nextest, tally });
     let parsed = &context.parsed;
@@ -417,16 +413,6 @@ fn done(result: Result<(), impl std::fmt::Display>) -> ExitCode {
     }
 }
 
-/// The line for evals.toml that would name this harness, if cargo runs it, it adds checks, and it is not named.
-fn unnamed_line(run: &RunContext) -> Option<String> {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
-    if run.settings.harness.is_some() || run.custom_checks.names().next().is_none() {
-        return None;
-    }
-    let (package, root) = (package.canonicalize().ok()?, run.root.canonicalize().ok()?);
-    Some(stubs::line(package.strip_prefix(root).ok()?, &own_name()))
-}
-
 /// The selected part of the plan, and the names of its trials unless all are selected: a resumed run starts no others.
 fn select(parsed: &ParsedArgs, plan: &RunPlan) -> (RunPlan, Vec<String>) {
     let entries = plan.entries.iter().filter(|entry| parsed.wants(&entry.planned.test_name()));
@@ -464,17 +450,6 @@ fn prepare(parsed: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: 
         fastrand::Rng::with_seed(seed).shuffle(trials);
         say(&format!("skill-evals: shuffle seed: {seed}"));
     }
-}
-
-/// Why one of these agents is none that a harness reads, in words.
-fn unknown_agent(agents: &[String], settings: &Settings) -> Option<String> {
-    let is_read =
-        |name: &String| settings.custom_agents().any(|agent| agent.as_str() == name && agent.is_read_in_rust());
-    let name = agents.iter().find(|name| !is_read(name))?;
-    Some(format!(
-        "the harness reads the agent `{name}`, which evals/evals.toml does not describe; add [agents.{name}] with \
-         `protocol = \"rust\"`: see docs/rust.md"
-    ))
 }
 
 /// The catalog, or only the part that the one selected trial needs; and whether it is whole.

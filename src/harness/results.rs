@@ -81,7 +81,7 @@ impl Harness {
             }
         };
         self.rerun_command = own_rerun_command();
-        let root = self.find_root().map_err(HarnessError)?;
+        let root = self.root.find().map_err(HarnessError)?;
         let PlannedRun { run, setup_problem, .. } = planned(self, root, &parsed);
         if let Some(problem) = setup_problem {
             return Err(HarnessError(problem));

@@ -177,7 +177,7 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
     if run.catalog.cases.is_empty() {
         return Err(format!("no skills and no cases found in {}", run.root.display()).into());
     }
-    if let Some(why) = context.unnamed_harness() {
+    if let Some(why) = &context.unnamed {
         return Err(why.into());
     }
     let mut problems = run.catalog.problems.clone();

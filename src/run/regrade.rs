@@ -13,6 +13,7 @@ use crate::run::judge;
 use crate::run::programs::{self, CaseProgramRuns};
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::store::TrialFolder;
+use crate::trial::event::RunEvent;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::Grade;
 
@@ -57,7 +58,10 @@ pub(super) fn by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result
     let grade = with_subject(run, exhibit, &runs, |subject| grade(case, subject));
     let grade =
         Grade { not_enforced, threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
-    run.custom_checks.applied(grade, evidence, folder)
+    let limit = case.timeout.unwrap_or(run.settings.timeout);
+    let id = evidence.meta.id();
+    let tell = |name: &str| run.emit(&RunEvent::Heard(id.clone(), format!("custom check `{name}`")));
+    run.custom_checks.applied(grade, evidence, folder, limit, &tell)
 }
 
 /// Calls `grade` with a trial as the checks of its case see it.

@@ -8,8 +8,12 @@ use std::sync::Arc;
 
 use super::trial::{ReadError, Trial};
 use crate::cases::catalog::Catalog;
+use crate::text::cut;
 use crate::text::diagnostic::suggest;
 use crate::trial::outcome::{CheckResult, Goal, Status};
+
+/// The most characters of a text of a check that are kept.
+const LONGEST: usize = 10_000;
 
 /// The result of a custom check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,6 +187,7 @@ pub(super) fn own(name: &str) -> String {
 }
 
 pub(super) fn result(name: &str, status: Status, expected: String, found: String) -> CheckResult {
+    let (expected, found) = (cut::text(expected, LONGEST), cut::text(found, LONGEST));
     CheckResult { custom: true, ..CheckResult::new(name, Goal::Outcome, status, expected, found) }
 }
 

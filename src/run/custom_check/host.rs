@@ -1,8 +1,9 @@
 //! The harness of a crate in the repository, if it adds checks of its own: built by cargo, and asked by other programs
 //! about stored trials. [`client`](super::client) has the protocol.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -12,7 +13,6 @@ use super::client::{CheckQuestion, Greeting, HarnessAnswer, HarnessClient, VARIA
 use super::{CustomChecks, Recording};
 use crate::process::{find_program, run_to_end, service};
 use crate::text::relative_path::RelativePath;
-use crate::trial::outcome::CheckResult;
 
 /// The checks that a harness adds to those of the repository at `root`: of the harness in [`VARIABLE`], or of the test
 /// `named` in evals.toml (`<crate directory>/<test>`), which cargo builds; `tell` gets a message about that. Fails if
@@ -49,7 +49,7 @@ pub fn custom_checks(
     };
     let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics", "--test", &test];
     let messages = run_to_end::stdout_of("cargo", &args, &package).map_err(|error| not_built(&error))?;
-    let program = executable(&messages, &test).ok_or_else(|| not_built(&"it built no such test"))?;
+    let program = the_executable(&messages, &package, &test).map_err(|why| not_built(&why))?;
     let program = HarnessClient::start(&program, root, Some(&package)).map_err(|why| format!("{setting}: {why}"))?;
     if let Some(program) = program {
         checks.add_harness(program);
@@ -57,27 +57,52 @@ pub fn custom_checks(
     Ok(checks)
 }
 
-/// The program of a test, according to cargo's messages.
-fn executable(messages: &[u8], test: &str) -> Option<PathBuf> {
+/// The program of the test of this name according to cargo's messages: that of the crate in `package`, or else the only one.
+fn the_executable(messages: &[u8], package: &Path, test: &str) -> Result<PathBuf, String> {
     let messages = messages.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    messages
-        .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == test)
-        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .next_back()
+    let is_test = |message: &Value| {
+        let target = &message["target"];
+        let kinds = target["kind"].as_array();
+        message["reason"] == "compiler-artifact"
+            && target["name"] == test
+            && kinds.is_some_and(|all| all.contains(&"test".into()))
+    };
+    let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    let path = |value: &Value| value.as_str().map(PathBuf::from);
+    // The manifest of each, with its program.
+    let built: BTreeMap<PathBuf, PathBuf> = messages
+        .filter(is_test)
+        .filter_map(|message| Some((real(path(&message["manifest_path"])?), path(&message["executable"])?)))
+        .collect();
+    let own = real(package.join("Cargo.toml"));
+    if let Some(program) = built.iter().find_map(|(manifest, program)| (*manifest == own).then_some(program)) {
+        return Ok(program.clone());
+    }
+    let mut programs = built.values();
+    match (programs.next(), programs.next()) {
+        (None, _) => Err("it built no such test".to_owned()),
+        (Some(program), None) => Ok(program.clone()),
+        _ => {
+            let crates: Vec<String> =
+                built.keys().filter_map(|manifest| Some(manifest.parent()?.display().to_string())).collect();
+            Err(format!("several crates have a test of this name: {}; name one as \"CRATE/{test}\"", crates.join(", ")))
+        }
+    }
 }
 
 /// Answers questions about these checks of the repository at `root`, on standard input and output until the input ends:
-/// what a harness does when it is started with [`ARGUMENT`](super::client::ARGUMENT).
-pub fn serve(checks: &CustomChecks, root: PathBuf) -> io::Result<()> {
+/// what a harness does when it is started with [`ARGUMENT`](super::client::ARGUMENT). `problems` are those of its setup.
+pub fn serve(checks: &CustomChecks, root: PathBuf, problems: Vec<String>) -> io::Result<()> {
     // Takes standard output away from `main` and the checks, which may print.
     let mut out = service::answers()?;
-    write_line(&mut out, &Greeting { own_checks: checks.names().map(str::to_owned).collect(), root })?;
-    for line in io::stdin().lock().lines() {
-        let line = line?;
-        let results = serde_json::from_str(&line)
-            .map_err(|error| format!("{line:?} is not a question: {error}"))
-            .and_then(|CheckQuestion { folder }| results(checks, &folder));
-        write_line(&mut out, &results.map_or_else(HarnessAnswer::Error, HarnessAnswer::Checks))?;
+    let questions = service::questions()?;
+    write_line(&mut out, &Greeting { own_checks: checks.names().map(str::to_owned).collect(), root, problems })?;
+    for line in questions {
+        let answer = match serde_json::from_str(&line) {
+            Ok(CheckQuestion { folder }) => results(checks, &folder, &mut out)?,
+            Err(error) => HarnessAnswer::Error(format!("{line:?} is not a question: {error}")),
+        };
+        write_line(&mut out, &answer)?;
     }
     Ok(())
 }
@@ -87,8 +112,16 @@ fn write_line(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> 
     out.flush()
 }
 
-/// The results of these checks for the stored trial at `path`.
-fn results(checks: &CustomChecks, path: &Path) -> Result<Vec<CheckResult>, String> {
-    let recording = Recording::open(path).map_err(|error| error.to_string())?;
-    Ok(checks.made_here(&recording.trial()))
+/// The results of these checks for the stored trial at `path`. Before each it says which one runs.
+fn results(checks: &CustomChecks, path: &Path, out: &mut impl Write) -> io::Result<HarnessAnswer> {
+    let recording = match Recording::open(path) {
+        Ok(recording) => recording,
+        Err(error) => return Ok(HarnessAnswer::Error(error.to_string())),
+    };
+    let mut results = Vec::new();
+    for check in &checks.checks {
+        write_line(out, &HarnessAnswer::Checking(check.name.clone()))?;
+        results.extend(check.result(&recording.trial()));
+    }
+    Ok(HarnessAnswer::Checks(results))
 }

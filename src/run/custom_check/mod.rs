@@ -10,7 +10,10 @@ mod trial;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::cases::catalog::Catalog;
 use crate::checks::OPEN;
@@ -45,6 +48,16 @@ impl CustomChecks {
 
     pub fn add_harness(&mut self, harness: HarnessClient) {
         self.harnesses.push(Arc::new(harness));
+    }
+
+    /// The same checks, run by a process of their own: this harness, started once more for the repository at `root`.
+    pub fn in_own_process(self, root: &Path) -> io::Result<Self> {
+        let mut isolated = Self { checks: Vec::new(), harnesses: self.harnesses };
+        if !self.checks.is_empty() {
+            let names = self.checks.into_iter().map(|check| check.name).collect();
+            isolated.add_harness(HarnessClient::of_this_process(names, root)?);
+        }
+        Ok(isolated)
     }
 
     pub fn extend(&mut self, others: Self) {
@@ -83,24 +96,27 @@ impl CustomChecks {
         self.checks.iter().filter_map(|check| check.without_effect(catalog)).collect()
     }
 
-    /// `grade` with the results of these checks for the trial in `folder`. They see whole trials only. Fails if another program
-    /// does not answer.
-    pub fn applied(&self, mut grade: Grade, evidence: &Evidence<'_>, folder: &TrialFolder) -> Result<Grade, String> {
+    /// `grade` with the results of these checks for the trial in `folder`. They see whole trials only. Each may take `limit`, and
+    /// `tell` gets its name. Fails if another program does not answer.
+    pub fn applied(
+        &self,
+        mut grade: Grade,
+        evidence: &Evidence<'_>,
+        folder: &TrialFolder,
+        limit: Duration,
+        tell: &dyn Fn(&str),
+    ) -> Result<Grade, String> {
         let before = grade.checks.len();
         if evidence.meta.ending.settled {
             grade.checks.extend(self.names().map(open));
             return Ok(settle(grade));
         }
-        grade.checks.extend(self.made_here(&Trial::stored(*evidence, folder)));
+        let trial = Trial::stored(*evidence, folder);
+        grade.checks.extend(self.checks.iter().filter_map(|check| check.result(&trial)));
         for harness in &self.harnesses {
-            grade.checks.extend(harness.ask(folder.path())?);
+            grade.checks.extend(harness.ask(folder.path(), limit, tell)?);
         }
         Ok(if grade.checks.len() > before { settle(grade) } else { grade })
-    }
-
-    /// The results of the checks of this process.
-    fn made_here(&self, trial: &Trial<'_>) -> Vec<CheckResult> {
-        self.checks.iter().filter_map(|check| check.result(trial)).collect()
     }
 }
 

@@ -199,7 +199,7 @@ fn a_check_program_at_work_may_answer_after_ctrl_c_and_what_it_leaves_open_is_no
         printf '{"own_checks":["mine"],"root":"%s"}\n' "$PWD"
         while read -r question; do
           echo x >> questions
-          if [ ! -e quick ]; then [ "$(wc -l < questions)" = 1 ] && sleep 0.5 || sleep 60; fi
+          if [ ! -e quick ]; then mkdir first 2>/dev/null && sleep 0.5 || sleep 60; fi
           echo '{"checks":[{"id":"mine","goal":"outcome","status":"pass","expected":"it","found":"it"}]}'
         done
         "#;

@@ -52,6 +52,7 @@ mod one_road;
 mod one_source;
 mod outcome_table;
 mod outputs;
+mod own_checks;
 mod pages;
 mod passed_over;
 mod recordings;

@@ -2,7 +2,6 @@
 //! what is replayed afterwards.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::support::examples::example;
@@ -125,35 +124,6 @@ fn without_cargo_a_repository_is_replayed_and_one_with_checks_in_rust_says_what_
     }
     // What grades nothing does not need it.
     assert_eq!((without_cargo(&["lint"]).code, without_cargo(&["list"]).code), (0, 0));
-}
-
-#[test]
-fn a_harness_without_checks_is_fine_and_that_of_another_repository_is_an_error() {
-    let stub = Stub::new(1, "");
-    stub.settings("harness = \"skill_evals\"");
-    let programs = stub.root().join("programs");
-    fs::create_dir_all(&programs).expect("a directory");
-    let script = |name: &str, text: String| {
-        fs::write(programs.join(name), format!("#!/bin/sh\n{text}\n")).expect("a script");
-        fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).expect("permissions");
-    };
-    let built = json!({
-        "reason": "compiler-artifact", "target": { "name": "skill_evals" }, "executable": programs.join("harness")
-    });
-    script("cargo", format!("echo '{built}'"));
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
-    let listed = |root: &std::path::Path, checks: &[&str]| {
-        let greeting = json!({ "own_checks": checks, "root": root });
-        script("harness", format!("echo '{greeting}'; cat > /dev/null"));
-        ran(stub.command(&["run", "--replay"]).env("PATH", &path))
-    };
-    let without = listed(stub.root(), &[]);
-    assert_eq!(without.code, 3, "only a recording is missing: {}{}", without.stdout, without.stderr);
-    for checks in [&[][..], &["one"]] {
-        let other = listed(std::path::Path::new("/usr"), checks);
-        assert_eq!(other.code, 2, "{}{}", other.stdout, other.stderr);
-        assert!(other.stderr.contains("is that of another repository, /usr"), "{}", other.stderr);
-    }
 }
 
 #[test]

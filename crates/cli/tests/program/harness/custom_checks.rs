@@ -1,5 +1,7 @@
 //! Checks of a repository's own.
 
+use std::time::Duration;
+
 use skill_evals::harness::{Check, CheckError, Finding, ReadError, Recording, Trial, TrialSample};
 use skill_evals::run::context::RunContext;
 use skill_evals::run::custom_check::CustomChecks;
@@ -74,7 +76,7 @@ fn a_failure_speaks_louder_than_what_cannot_be_seen() {
     );
     let (meta, trace) = (folder.meta().expect("facts"), Trace::default());
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: None };
-    let grade = checks.applied(grade, &evidence, &folder).expect("custom checks");
+    let grade = checks.applied(grade, &evidence, &folder, Duration::MAX, &|_| ()).expect("custom checks");
     assert_eq!((grade.verdict, grade.trouble), (Verdict::Fail, None));
     drop(fixture);
 }
