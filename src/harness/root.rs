@@ -28,7 +28,8 @@ impl HarnessRoot {
             Some(path) => directory(self.package()?.join(path), "the harness's root is"),
             None => {
                 let package = self.package()?;
-                let around = std::path::absolute(&package).ok().and_then(|start| Repository::around(&start));
+                let start = std::path::absolute(&package).unwrap_or_else(|_| package.clone());
+                let around = Repository::around(&start).map_err(|error| error.to_string())?;
                 Ok(around.map_or(package, |repository| repository.root))
             }
         }

@@ -23,7 +23,7 @@ pub(super) fn problems_at(harness: &Harness, root: &Path) -> Vec<String> {
     if let Ok(Some(roots)) = harness.skill_roots() {
         settings.skill_roots = Some(roots);
     }
-    let repository = Repository { root: root.to_path_buf() };
+    let repository = Repository::new(root);
     let mut catalog = repository.catalog(Layout::of(&settings), Scope::All);
     catalog.add_rust_cases(root, harness.cases.iter().cloned().map(CaseBuilder::into_case));
     problems(harness, &settings, Some(&catalog))
