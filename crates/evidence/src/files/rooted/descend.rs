@@ -223,13 +223,12 @@ mod tests {
             std::fs::write(directory.path().join(name).join("file"), name).expect("a file");
         }
         let root = super::super::RootedPath::open(directory.path()).expect("a directory");
-        match root.join("new").exchange(&root.join("old")) {
-            Err(error) => assert!(super::super::cannot_exchange(&error), "{error}"),
-            Ok(()) => {
-                let content = |name: &str| std::fs::read_to_string(directory.path().join(name).join("file"));
-                assert_eq!(content("old").expect("a file"), "new");
-                assert_eq!(content("new").expect("a file"), "old");
-            }
+        if let Err(error) = root.join("new").exchange(&root.join("old")) {
+            assert!(super::super::cannot_exchange(&error), "{error}");
+        } else {
+            let content = |name: &str| std::fs::read_to_string(directory.path().join(name).join("file"));
+            assert_eq!(content("old").expect("a file"), "new");
+            assert_eq!(content("new").expect("a file"), "old");
         }
         let none = root.join("new").exchange(&root.join("none")).expect_err("nothing is there");
         assert_eq!(none.kind(), io::ErrorKind::NotFound);
