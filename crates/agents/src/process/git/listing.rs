@@ -111,7 +111,7 @@ mod tests {
         fs::write(directory.path().join(".git/HEAD"), "damaged").expect("a file");
         tracked(directory.path(), part).expect_err("git cannot say what it tracks");
         let repository = repository();
-        assert_eq!(tracked(&repository.path().to_path_buf(), part).expect("an answer"), Some(Vec::new()));
+        assert_eq!(tracked(repository.path(), part).expect("an answer"), Some(Vec::new()));
     }
 
     #[test]
