@@ -318,7 +318,9 @@ fn layout(number: usize) -> (Sample, String) {
     let mut random = fastrand::Rng::with_seed(number as u64);
     let mut is_chosen = |at: usize| if number < FEATURES.len() { at == number } else { random.u8(..5) < 2 };
     let chosen: Vec<usize> = (0..FEATURES.len()).filter(|at| is_chosen(*at)).collect();
-    chosen.iter().for_each(|at| FEATURES[*at](&mut sample));
+    for at in &chosen {
+        FEATURES[*at](&mut sample);
+    }
     let what = format!("layout {number}: {:?} with {chosen:?}", sample.skill);
     (sample, what)
 }

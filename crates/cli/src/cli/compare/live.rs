@@ -205,7 +205,11 @@ fn of_gates(
         let measurement = record.sides.as_ref().and_then(|sides| sides.measurement);
         record.contents == run.contents && measurement == sides.measurement
     };
-    match named.filter(RunFolder::is_run) {
+    let named = match named {
+        Some(folder) if folder.is_run()? => Some(folder),
+        _ => None,
+    };
+    match named {
         Some(folder) if folder.run_record()?.as_ref().is_some_and(is_same) => Ok(Some(folder)),
         Some(folder) => {
             let (id, path) = (folder.id(), folder.path().display());
