@@ -16,9 +16,8 @@ use crate::text::redact::Masked;
 use crate::trace::change::{ChangeKind, ChangeMeta};
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
-use crate::trace::shell;
 use crate::trace::{
-    AgentProgress, ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, WaitingFor, excerpt,
+    AgentProgress, ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, WaitingFor, excerpt, shell,
 };
 
 /// A call of a tool that has ended.

@@ -96,7 +96,8 @@ fn graded(case: &Case, skill: &skill_evals_evidence::skill::Skill) -> Vec<(Strin
         printed: &PrintedOnce::default(),
     };
     let results = case.checks.iter().flat_map(|check| check.evaluate(&subject));
-    let name = |id: &str| id.split_once(": ").map_or_else(String::new, |(_, name)| name.to_owned());
+    let own = |id: &str| id.strip_prefix("names-skill: ").unwrap_or(id).to_owned();
+    let name = |id: &str| own(id).split_once(": ").map_or_else(String::new, |(_, name)| name.to_owned());
     results.map(|result| (name(&result.id), result.status, format!("{} | {}", result.expected, result.found))).collect()
 }
 
@@ -227,7 +228,10 @@ fn a_grader_without_a_name_is_one_problem_and_an_empty_pattern_another() {
         fixture.file("evals/a/case.yaml", with(grader)).lines()
     };
     let empty = lines("type: regex, pattern: ''");
-    assert!(empty.contains("evals/a/case.yaml:5:5: [invalid-check] the text to look for is empty"), "{empty}");
+    assert!(
+        empty.contains("evals/a/case.yaml:5:5: [invalid-check] this check can never fail: every text matches"),
+        "{empty}"
+    );
     for (grader, said) in [
         ("type: regex, pattern: 'x*'", "this check can never fail: every text matches \"x*\""),
         ("type: regex, pattern: 'x*', match: not_contains", "this check can never pass: every text matches"),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::checks;
 use crate::decide;
-use crate::grade::checks::GENERAL;
+use crate::grade::general::GENERAL;
 use crate::grade::verdict::{are_left_without_the_skill, without_the_skill};
 use crate::results::activation_shift::TriggeredTrials;
 use crate::results::ended::{self, ProgressDifferences};

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use super::ReadTree;
-use crate::cases::catalog::Catalog;
-use crate::cases::repository::{Layout, Repository, Scope};
-use crate::process::git as asked;
-use crate::run::changed_skills::changed_skills;
-use crate::run::other_changes::other_changes;
-use crate::run::skill_version::SkillVersion;
-use crate::settings::{Settings, Trust, load};
+use skill_evals::run::changed_skills::changed_skills;
+use skill_evals::run::other_changes::other_changes;
+use skill_evals::run::read_tree::ReadTree;
+use skill_evals::run::skill_version::SkillVersion;
+use skill_evals_agents::process::git as asked;
+use skill_evals_cases::cases::catalog::Catalog;
+use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
+use skill_evals_evidence::settings::{Settings, Trust, load};
 
 /// What has to be so that a file is read.
 #[derive(Clone, Copy)]
