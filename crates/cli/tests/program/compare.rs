@@ -141,7 +141,7 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
     for words in [
         "plan quick: about ",
         " trials if nothing changed, at most 400; it finds one case from always to never in 100 % of comparisons, all cases from ",
-        "\nthis is by ",
+        "\nthis rests on ",
         " earlier trials of these cases\n",
     ] {
         assert!(dry.contains(words), "{dry}");
