@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::text::cut;
 use crate::text::escape;
+use crate::trace::trouble::TroubleKind;
 use crate::trial::event::RunEvent;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, TrialError, Verdict};
@@ -96,11 +97,12 @@ impl ProgressBoard {
     /// The trial waits for its provider. Returns a line with the reason and the pause.
     fn waits(&mut self, wait: &RunEvent) -> Option<String> {
         let RunEvent::Waits { id, why, attempt, of, pause, at_most } = wait else { return None };
-        let why = escape::line(why);
+        let what = if why.kind == TroubleKind::Unreachable { why.kind.as_str() } else { "refused by the provider" };
+        let why = escape::line(&why.detail);
         self.heard(id, &format!("waits for the provider: {why}"));
         let (pause, at_most) = (duration(*pause), duration(*at_most));
         Some(format!(
-            "{id}: refused by the provider (attempt {attempt} of {of}): {why}; trying again in {pause}, \
+            "{id}: {what} (attempt {attempt} of {of}): {why}; trying again in {pause}, \
              waiting at most {at_most} in all"
         ))
     }
