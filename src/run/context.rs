@@ -91,7 +91,7 @@ impl RunContext {
         let progress = Arc::new(Mutex::new(ProgressFiles::new(&settings)));
         Self {
             root,
-            slots: Slots::new(settings.jobs),
+            slots: Slots::new(settings.jobs()),
             listeners: Mutex::new(vec![Box::new(Arc::clone(&progress))]),
             progress,
             settings,

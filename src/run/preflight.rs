@@ -107,7 +107,7 @@ fn check_choices(run: &RunContext) -> Result<(), String> {
     }
     check_home(run)?;
     budget::check(settings, &run.plan)?;
-    open_files::allow(settings.jobs.min(run.plan.most()))?;
+    open_files::allow(settings.jobs().min(run.plan.most()))?;
     RunFolder::check_place(&run.root).map_err(|error| error.to_string())
 }
 

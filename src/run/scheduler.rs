@@ -33,7 +33,7 @@ pub fn run(run: &RunContext) {
             let _ = run_queued(run, queued);
         }
     };
-    workers(run.settings.jobs.min(run.plan.most()), work, || run.emit(&RunEvent::Tick));
+    workers(run.settings.jobs().min(run.plan.most()), work, || run.emit(&RunEvent::Tick));
 }
 
 /// Does `work` on this many threads, and ticks until all are done. Where the system has no more threads, on those that there are.

@@ -68,6 +68,11 @@ impl ProgressBoard {
         Self { may_end_early: true, ..self }
     }
 
+    /// How many trials there are, as far as is known.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
     /// Takes in an event at `now`, which counts from the run's start. Returns a plain line if there is something to report.
     pub fn on_event(&mut self, event: &RunEvent, now: Duration) -> Option<String> {
         match event {

@@ -10,6 +10,7 @@ mod judge;
 pub mod limits;
 mod lint;
 pub mod load;
+pub mod machine;
 mod mocks;
 pub mod mode;
 mod player;
@@ -33,6 +34,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::settings::limits::{DEFAULT_TIMEOUT, MOST_TURNS};
+use crate::settings::machine::Machine;
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::problems::{Problems, filled};
 use crate::settings::repetition::WrittenNumber;
@@ -95,8 +97,8 @@ pub struct Settings {
     pub repetition: RepetitionSettings,
     /// What counts as an activation in the cases of a skill, by its slug.
     pub activation: BTreeMap<String, ActivationRule>,
-    /// Number of trials that run at once.
-    pub jobs: usize,
+    /// Number of trials that run at once, if somebody says so.
+    pub jobs: Option<usize>,
     /// The timeout of cases that set none.
     pub timeout: Duration,
     /// When a live trial ends, if set.
@@ -181,7 +183,7 @@ impl Default for Settings {
             model: None,
             repetition: RepetitionSettings::default(),
             activation: BTreeMap::new(),
-            jobs: 8, // Agents wait more than they work.
+            jobs: None,
             timeout: DEFAULT_TIMEOUT,
             stop: None,
             lift: false,
@@ -297,6 +299,11 @@ struct OwnMode {
 }
 
 impl Settings {
+    /// How many trials run at once.
+    pub fn jobs(&self) -> usize {
+        self.jobs.unwrap_or_else(|| Machine::at_start().jobs())
+    }
+
     /// Applies the text of `evals.toml`. The error has every invalid value, but of syntax errors and unknown keys the first.
     pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
         let mut file: SettingsFile = toml::from_str(text).map_err(|error| vec![problems::of_parser(text, &error)])?;
