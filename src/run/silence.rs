@@ -124,7 +124,9 @@ mod tests {
             let mut silence = SilenceTimer::new(Duration::from_secs(30), Arc::default());
             let began = Instant::now().checked_sub(Duration::from_secs(seconds)).expect("a time");
             silence.started = began;
-            lines.iter().for_each(|by| silence.broken_at(began, *by));
+            for by in lines {
+                silence.broken_at(began, *by);
+            }
             silence.reaches_nobody(Duration::from_secs(wait))
         };
         let nobody = WorkOwner::Unreachable(Duration::ZERO);
