@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use crate::settings::Settings;
+
 /// How many trials share a core. Agents mostly wait for their models: a whole trial of Claude takes about one second of a CPU, one of
 /// codex half of that. With a model that takes three seconds for an answer, twice as many trials on two cores spend more than half of
 /// their time waiting for a CPU.
@@ -41,6 +43,13 @@ impl Machine {
     pub fn jobs(self) -> usize {
         let by_memory = self.free.map_or(MOST, |free| usize::try_from(free / PER_TRIAL).unwrap_or(MOST));
         (self.cores * PER_CORE).min(by_memory).clamp(1, MOST)
+    }
+}
+
+impl Settings {
+    /// How many trials run at once.
+    pub fn jobs(&self) -> usize {
+        self.jobs.unwrap_or_else(|| Machine::at_start().jobs())
     }
 }
 

@@ -34,7 +34,6 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::settings::limits::{DEFAULT_TIMEOUT, MOST_TURNS};
-use crate::settings::machine::Machine;
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::problems::{Problems, filled};
 use crate::settings::repetition::WrittenNumber;
@@ -299,11 +298,6 @@ struct OwnMode {
 }
 
 impl Settings {
-    /// How many trials run at once.
-    pub fn jobs(&self) -> usize {
-        self.jobs.unwrap_or_else(|| Machine::at_start().jobs())
-    }
-
     /// Applies the text of `evals.toml`. The error has every invalid value, but of syntax errors and unknown keys the first.
     pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
         let mut file: SettingsFile = toml::from_str(text).map_err(|error| vec![problems::of_parser(text, &error)])?;
