@@ -30,6 +30,14 @@ struct SessionLine {
     is_meta: bool,
     message: Option<SessionMessage>,
     attachment: Lenient<Attachment>,
+    error: Lenient<ApiError>,
+}
+
+/// What claude met when it asked its provider.
+#[derive(Deserialize)]
+struct ApiError {
+    formatted: Lenient<String>,
+    message: Lenient<String>,
 }
 
 #[derive(Deserialize)]
@@ -66,6 +74,8 @@ pub(super) struct SessionFacts {
     /// run in the background have ended.
     pub turn_ends: HashSet<String>,
     pub attachments: AttachmentFacts,
+    /// What it met last at its provider's address, in its words.
+    pub met: Option<String>,
 }
 
 /// Reads the session file of one run.
@@ -93,6 +103,9 @@ impl<'a, 's> SessionDecoder<'a, 's> {
         }
         if let Some(attachment) = line.attachment.0 {
             self.facts.attachments.add(attachment, self.recorder);
+        }
+        if let Some(ApiError { formatted, message }) = line.error.0 {
+            self.facts.met = formatted.0.or(message.0);
         }
         let Some(message) = message else { return };
         if message.ends_turn() {
