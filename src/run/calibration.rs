@@ -1,5 +1,6 @@
 //! Whether an installed agent is known to be read rightly: its version was measured by our CI, or calibrated on this machine.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use crate::agent;
 use crate::profile::of_all;
 use crate::results::calibration::AgentCalibration;
-use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::settings::{Calibrate, Home, Settings};
 use crate::store::{CalibrationCache, StoreError};
 use crate::text::diagnostic::{Code, Diagnostic, suggest};
@@ -46,7 +47,7 @@ impl InstalledAgent {
 
     /// Whether our CI measured this version.
     pub fn is_measured(&self) -> bool {
-        agent::is_measured(self.kind, self.version.as_deref())
+        self.kind.profile().is_measured(self.version.as_deref())
     }
 
     /// The digest of what of the user's settings and configuration reaches the agent.
@@ -92,7 +93,7 @@ impl InstalledAgent {
 /// Where the settings say where an agent of the user's looks for skills, if its calibration does not show that it does.
 pub fn misplaced(settings: &Settings, calibration: &AgentCalibration) -> Option<Diagnostic> {
     let start = settings.agents.get(&calibration.agent)?.custom.as_ref()?;
-    calibration.doubts().get(&Reading::Delivered)?;
+    calibration.doubts(Delivery::Native).get(&Reading::Delivered)?;
     let skills = start.agent.description.skills.as_str();
     let known: Vec<&str> = of_all(|profile| profile.skill_folders).copied().filter(|known| *known != skills).collect();
     let expected = "expected the directory of its workspace in which it does";
@@ -102,21 +103,53 @@ pub fn misplaced(settings: &Settings, calibration: &AgentCalibration) -> Option<
     Some(Diagnostic::new(Code::Config, start.skills_place.clone(), message))
 }
 
-/// What of this mode's trials cannot be relied on here.
-pub fn doubts(settings: &Settings, mode: &Mode) -> Doubts {
+/// What is known of the trials of a mode before they run.
+#[derive(Clone, Debug, Default)]
+pub struct ModeKnowledge {
+    /// What of them cannot be relied on here.
+    pub doubts: Doubts,
+    /// Whether a calibration in force shows that the agent is read.
+    is_calibrated: bool,
+}
+
+impl ModeKnowledge {
+    /// Why nothing shows that something did not happen in a trial with this version of the agent.
+    pub fn unmeasured(&self, kind: AgentKind, version: Option<&str>) -> Option<String> {
+        if self.is_calibrated { None } else { unmeasured(kind, version) }
+    }
+}
+
+/// Why nothing shows that this version of the agent did not do something. The user describes agents of their own, and what these
+/// show.
+pub fn unmeasured(kind: AgentKind, version: Option<&str>) -> Option<String> {
+    let is_known = matches!(kind, AgentKind::Custom(_)) || kind.profile().is_measured(version);
+    let version = version.unwrap_or("of an unknown version");
+    (!is_known).then(|| {
+        let name = kind.as_str();
+        format!("nobody knows whether all is read that {name} {version} does: run `skill-evals doctor --calibrate --agent {name}`")
+    })
+}
+
+/// What is known of the trials of these modes, by their names.
+pub fn known<'m>(settings: &Settings, modes: impl Iterator<Item = &'m Mode>) -> HashMap<String, ModeKnowledge> {
+    modes.map(|mode| (mode.name.clone(), of_mode(settings, mode))).collect()
+}
+
+fn of_mode(settings: &Settings, mode: &Mode) -> ModeKnowledge {
     if settings.calibrate == Calibrate::Off {
-        return Doubts::new();
+        return ModeKnowledge::default();
     }
     let calibration = InstalledAgent::find(settings, mode.agent).ok().and_then(|agent| agent.calibration(settings));
     let Some(calibration) = calibration.filter(|calibration| calibration.asked) else {
         // That a directory has the skills does not say that the agent looks there.
         let is_open = matches!(mode.agent, AgentKind::Custom(_)) && mode.delivery.native();
-        return is_open.then(|| (Reading::Delivered, NEVER_SEEN.to_owned())).into_iter().collect();
+        let doubts = is_open.then(|| (Reading::Delivered, NEVER_SEEN.to_owned())).into_iter().collect();
+        return ModeKnowledge { doubts, is_calibrated: false };
     };
-    let mut doubts = calibration.doubts();
+    let mut doubts = calibration.doubts(mode.delivery);
     let place = misplaced(settings, &calibration).filter(|_| mode.delivery.native());
     if let Some((why, place)) = doubts.get_mut(&Reading::Delivered).zip(place) {
         *why = format!("{place}; {why}");
     }
-    doubts
+    ModeKnowledge { doubts, is_calibrated: true }
 }

@@ -64,6 +64,8 @@ pub struct RunContext {
     pub inputs: InputReader,
     pub texts: TextReader,
     pub program_runner: ProgramRunner,
+    /// Whether it is a calibration.
+    pub calibrates: bool,
     pub pace: Pace,
     pub leads: Leads,
     pub slots: Slots,
@@ -111,6 +113,7 @@ impl RunContext {
             inputs: InputReader::default(),
             texts: TextReader::default(),
             program_runner: ProgramRunner::default(),
+            calibrates: false,
             pace: Pace::default(),
             leads: Leads::default(),
             rubric: OnceLock::new(),
@@ -128,10 +131,11 @@ impl RunContext {
         self
     }
 
-    /// The same for a scripted model: a trial that it refuses keeps no other from starting.
+    /// The same for a calibration, which finds out what is read of its trials. A trial that its scripted model refuses keeps no
+    /// other from starting.
     #[must_use]
-    pub fn ignoring_refusals(self) -> Self {
-        Self { pace: Pace::ignoring_refusals(), ..self }
+    pub fn calibrating(self) -> Self {
+        Self { pace: Pace::ignoring_refusals(), calibrates: true, ..self }
     }
 
     /// The same with the shard's part of its plan, and of its limits: as much of them as the part has of all trials. Refuses a

@@ -21,6 +21,7 @@ use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
 use crate::run::agent_run::{self, AgentJob, disk, files, unstored};
+use crate::run::calibration::ModeKnowledge;
 use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::judge;
@@ -224,6 +225,7 @@ impl LiveTrial<'_> {
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
         let inputs = self.with_opened(inputs, &ran.trace);
         note_agent(&mut meta, &ran.trace);
+        meta.unmeasured = self.unmeasured(&meta.agent);
         let meta = Meta {
             case: CaseMeta { follow_ups: ran.follow_ups, ..meta.case },
             server: ran.server,
@@ -281,9 +283,19 @@ impl LiveTrial<'_> {
             commit: mode.commit.clone(),
             scripted: settings.scripted.clone(),
             refused_before,
-            doubts: live.doubts.get(&mode.name).cloned().unwrap_or_default(),
+            doubts: self.known().doubts,
             ..Meta::new(skill, case, agent, mode.delivery)
         }
+    }
+
+    /// What is known of the trials of its mode.
+    fn known(&self) -> ModeKnowledge {
+        self.live.known.get(&self.mode.name).cloned().unwrap_or_default()
+    }
+
+    /// Why nothing that its agent does not show is known not to have happened. A calibration finds that out.
+    fn unmeasured(&self, agent: &AgentMeta) -> Option<String> {
+        self.known().unmeasured(agent.kind, agent.version.as_deref()).filter(|_| !self.run.calibrates)
     }
 
     /// Whether nothing that follows can change the verdict of the running trial.
