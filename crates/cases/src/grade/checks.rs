@@ -10,7 +10,7 @@ use crate::grade::verdict::{has_weights, pending, settle};
 use crate::grade::{question, user};
 use crate::skill::{Skill, slug};
 use crate::trace::{AgentProgress, excerpt};
-use crate::trial::evidence::Evidence;
+use crate::trial::evidence::{Evidence, FinalAnswer};
 use crate::trial::outcome::{
     CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Score, Status, Trouble, TroubleKind, Verdict,
 };
@@ -205,9 +205,10 @@ fn general(subject: &GradingInput<'_>) -> Vec<CheckResult> {
         let answer = CheckAnswer::holds(false, "calls as the mocks expect them", format!("{name}: {why}"));
         checks.push(result(MOCK_INPUT, Goal::Process, answer));
     }
-    let (status, found) = match subject.final_text() {
-        Ok(text) => (Status::Pass, excerpt(text)),
-        Err(without) => without,
+    let (status, found) = match evidence.answer() {
+        FinalAnswer::Text(text) => (Status::Pass, excerpt(text)),
+        FinalAnswer::None => (subject.missing(), "none".to_owned()),
+        FinalAnswer::Unread(why) => (Status::Unknown, why),
     };
     let answer = CheckAnswer::new(status, "a final message", found);
     checks.push(result(FINAL_MESSAGE, Goal::Outcome, answer.at(subject.final_event())));
