@@ -8,7 +8,8 @@ use crate::checks::program::{ProgramEnding, ProgramRuns, WorkspaceProgram};
 use crate::settings::{ActivationRule, Prices};
 use crate::skill::Skill;
 use crate::trace::Marked;
-use crate::trial::evidence::{Evidence, FinalAnswer};
+use crate::trial::answer::FinalAnswer;
+use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Status;
 use crate::trial::span::{EventRef, Span};
 

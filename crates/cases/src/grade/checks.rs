@@ -10,7 +10,8 @@ use crate::grade::verdict::{has_weights, pending, settle};
 use crate::grade::{question, user};
 use crate::skill::{Skill, slug};
 use crate::trace::{AgentProgress, excerpt};
-use crate::trial::evidence::{Evidence, FinalAnswer};
+use crate::trial::answer::FinalAnswer;
+use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{
     CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Score, Status, Trouble, TroubleKind, Verdict,
 };

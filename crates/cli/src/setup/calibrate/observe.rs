@@ -13,7 +13,7 @@ use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::Delivery;
 use crate::stand_in::{AnswerUsage, Fault, ScriptedRequest};
 use crate::trace::Mechanism;
-use crate::trial::evidence::FinalAnswer;
+use crate::trial::answer::FinalAnswer;
 use crate::trial::outcome::{Grade, Status, TroubleKind, Verdict};
 use crate::trial::reading::Reading;
 
