@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cases::repository::Repository;
+use crate::files::look;
 use crate::settings::PREFIX;
 
 /// What says where the repository is.
@@ -49,14 +50,15 @@ impl HarnessRoot {
 
     fn package_here(&self) -> Option<PathBuf> {
         let here = std::env::current_dir().ok()?;
-        let source = here.ancestors().map(|folder| folder.join(self.source)).find(|source| source.is_file())?;
-        let package = source.ancestors().find(|folder| folder.join("Cargo.toml").is_file());
+        let source =
+            here.ancestors().map(|folder| folder.join(self.source)).find(|source| look::is_usable_file(source))?;
+        let package = source.ancestors().find(|folder| look::is_usable_file(&folder.join("Cargo.toml")));
         package.map(Path::to_path_buf)
     }
 }
 
 fn directory(path: PathBuf, what: &str) -> Result<PathBuf, String> {
-    if path.is_dir() {
+    if look::is_directory(&path).map_err(|error| error.to_string())? {
         return Ok(path.canonicalize().unwrap_or(path));
     }
     Err(format!("{what} {}, which is not a directory", path.display()))

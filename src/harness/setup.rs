@@ -8,6 +8,7 @@ use crate::cases::repository::{Layout, Repository, Scope};
 use crate::run::context::RunContext;
 use crate::run::custom_check::CustomChecks;
 use crate::settings::{Settings, load};
+use crate::text::relative_path::RelativePath;
 
 /// The problems of a harness, including checks that are about no case, if the whole `catalog` is known.
 pub(super) fn problems(harness: &Harness, settings: &Settings, catalog: Option<&Catalog>) -> Vec<String> {
@@ -56,7 +57,7 @@ pub(super) fn unnamed(run: &RunContext, test: &str) -> Option<String> {
     let package = package.strip_prefix(root).ok()?;
     let line = stubs::line(package, test);
     let others = "`skill-evals run`, `grade` and `compare` would reach other verdicts";
-    let Some(named) = run.settings.harness.as_ref().map(|named| named.as_path()) else {
+    let Some(named) = run.settings.harness.as_ref().map(RelativePath::as_path) else {
         return Some(format!(
             "this harness adds checks, and evals/evals.toml does not name it: {others}\nadd to evals/evals.toml: {line}"
         ));

@@ -6,6 +6,7 @@ use super::calibration::InstalledAgent;
 use super::context::RunContext;
 use crate::agent;
 use crate::cases::test_case::TestCase;
+use crate::results::ended;
 use crate::results::estimate::{self, AmountRange, Estimate, ExpectedCost, KnownCost};
 use crate::settings::mode::{Delivery, Mode};
 use crate::settings::{Price, Settings};
@@ -121,7 +122,7 @@ pub fn rates<'a>(run: &RunContext, cases: impl Iterator<Item = &'a TestCase>) ->
         }
     };
     for earlier in store::runs(&run.root).unwrap_or_default().into_iter().take(RUNS) {
-        let records = earlier.progress().map(|progress| progress.records).unwrap_or_default();
+        let records = ended::all_here(&earlier).map(|(records, _)| records).unwrap_or_default();
         let like = records.into_values().filter(|record| record.scripted == run.settings.scripted);
         like.for_each(|record| add(&CaseInMode::of(&record.id), record.verdict));
     }

@@ -1,10 +1,9 @@
 //! What decides trials, as digests that are known before the first of them starts. A trial may stand for another one with the same
 //! digest, whatever it did. Runs with the same digest put the same question to the same contents.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use crate::agent;
 use crate::agent::isolation::{self, IsolationStatus};
@@ -21,19 +20,11 @@ use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::live::Redactors;
 use crate::run::pairing::Pairing;
+use crate::run::shared_contents::SharedContents;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::store::{self, RunFolder};
 use crate::trial::evidence::digest;
 use crate::trial::run_record::{ComparedSides, RunEndKind, RunRecord};
-
-/// What many trials have in common, each read once.
-#[derive(Debug, Default)]
-pub struct SharedContents {
-    /// The agents of this machine as their trials get them.
-    agents: Mutex<HashMap<AgentKind, Result<String, String>>>,
-    /// The files of skills that agents can execute, by directory.
-    programs: Mutex<HashMap<PathBuf, String>>,
-}
 
 impl SharedContents {
     fn agent(&self, run: &RunContext, kind: AgentKind) -> Result<String, String> {

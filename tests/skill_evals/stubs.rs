@@ -2,7 +2,7 @@
 // The harness does not contain them: it runs the trials of the same names. In a test without `harness = false` each of them fails.
 
 #[cfg(test)]
-#[allow(clippy::panic, reason = "a stub must not pass")]
+#[allow(dead_code, clippy::panic, reason = "only a test that is not the harness calls it, and must not pass")]
 fn no_trial() -> ! {
     panic!(
         "no trial ran: the test `{0}` needs `harness = false`. Add to Cargo.toml:\n\n[[test]]\nname = \"{0}\"\nharness = false\n",

@@ -17,8 +17,7 @@ use crate::skill::{SKILL_FILE, USER_ONLY, of_plugin, slug};
 use crate::text::redact::Masked;
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
-use crate::trace::shell;
-use crate::trace::{AgentProgress, Mechanism, Step, Trace, TraceBuilder, WaitingFor, excerpt};
+use crate::trace::{AgentProgress, Mechanism, Step, Trace, TraceBuilder, WaitingFor, excerpt, shell};
 
 /// A call of a tool that has ended.
 pub(super) struct EndedCall {

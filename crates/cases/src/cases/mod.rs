@@ -29,3 +29,4 @@ pub mod start_files;
 pub mod test_case;
 mod unread;
 mod unread_settings;
+mod work_tree;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::cases::case::Case;
 use crate::checks::{CheckAnswer, GradingInput};
 use crate::grade::delivered::{DELIVERED, as_mode_says, delivered};
+use crate::grade::general::{COMPLETED, EXIT_CODE, FINAL_MESSAGE, IN_TIME, MOCK_INPUT};
 use crate::grade::session::{session_trouble, user_session_trouble};
 use crate::grade::verdict::{has_weights, pending, settle};
 use crate::grade::{question, user};
@@ -17,27 +18,6 @@ use crate::trial::outcome::{
 };
 use crate::trial::reading::Reading;
 use crate::trial::span::EventRef;
-
-/// The agent finished before its timeout.
-const IN_TIME: &str = "in-time";
-
-/// A tool that is answered from files was called with an input that it does not expect.
-const MOCK_INPUT: &str = "mock: input";
-
-/// The agent's program exited with 0.
-const EXIT_CODE: &str = "exit-code";
-
-/// There is a final message.
-const FINAL_MESSAGE: &str = "final-message";
-
-/// The model finished by itself.
-const COMPLETED: &str = "completed";
-
-/// The checks of every trial, whatever its case expects.
-pub const GENERAL: [&str; 5] = [IN_TIME, COMPLETED, EXIT_CODE, DELIVERED, FINAL_MESSAGE];
-
-/// Those of them about the agent's end. A trial that was ended, or whose model stopped, is not asked all of them.
-pub const OF_THE_END: [&str; 3] = [COMPLETED, EXIT_CODE, FINAL_MESSAGE];
 
 /// Whether nothing that may follow can change the verdict of a trial whose agent is still running: a check that cannot pass any
 /// more has failed, or all checks have passed and cannot fail any more. `has_more` says whether the trial is asked more than the

@@ -4,6 +4,7 @@
 
 pub mod checks;
 mod delivered;
+pub mod general;
 mod question;
 pub mod rubric;
 pub mod session;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::cases::case::Assertion;
 use crate::checks;
-use crate::grade::checks::GENERAL;
 use crate::grade::delivered::DELIVERED;
+use crate::grade::general::GENERAL;
 use crate::trial::outcome::{CheckResult, Goal, Grade, Score, Status, Trouble, TroubleKind, Verdict};
 
 /// The check that an assertion of a case holds.

@@ -80,9 +80,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
         select::apply_threshold_of(stored, &mut settings);
     }
     let mut trials = stored.as_ref().map_or_else(|| store::trials_below(Path::new(&name)), RunFolder::trials)?;
-    // A trial that was cut short has no evidence to grade.
-    trials
-        .retain(|trial| trial.has_grade().unwrap_or(true) || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
+    trials.retain(has_evidence);
     if trials.is_empty() {
         return Err(super::no_trials(&name, stored.as_slice()).into());
     }
@@ -133,6 +131,11 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     }
     let exit = Exit::of_summary(&summary);
     Ok(if any_not_graded { exit.worse(Exit::CouldNotRun) } else { exit })
+}
+
+/// Whether it may have something to grade: a trial that was cut short has not.
+fn has_evidence(trial: &TrialFolder) -> bool {
+    trial.has_grade().unwrap_or(true) || trial.meta().map_or(true, |meta| !meta.was_interrupted())
 }
 
 fn print(root: &Path, found: &FoundCase, outcome: &Outcome) -> io::Result<()> {

@@ -27,7 +27,11 @@ fn result(check: &str, change: impl FnOnce(&mut Trial)) -> CheckResult {
     let check = listed(check);
     let id = check.kind.id;
     let grade = trial(vec![check]).with(change).grade();
-    grade.checks.into_iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no check {id}"))
+    grade
+        .checks
+        .into_iter()
+        .find(|check| check.id.strip_prefix("names-skill: ").unwrap_or(&check.id) == id)
+        .unwrap_or_else(|| panic!("no check {id}"))
 }
 
 /// Holds the status of each check in a trial that is changed by `change`.

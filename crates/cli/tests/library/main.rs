@@ -26,6 +26,7 @@ mod process;
 mod programs;
 mod project;
 mod prompt_cache;
+mod read_tree;
 mod redact;
 mod rooted;
 mod score;

@@ -58,7 +58,7 @@ fn a_run_of_an_earlier_build_is_an_error_that_names_the_file_and_what_to_do() {
                  remove it and resume the run, which measures the trial again";
     let commands: [(&[&str], &str); 5] = [
         (&["summary", "earlier"], plan),
-        (&["runs"], plan),
+        (&["runs"], "digests.json: it is missing, and without it nothing shows that the trial is whole"),
         (&["show", "skill-0/c0", "--run", "earlier"], trial),
         (&["record", "earlier"], trial),
         (&["grade", "earlier"], trial),

@@ -144,6 +144,8 @@ fn a_limit_that_lasts_for_hours_ends_the_trials_of_its_login_and_says_when_and_h
 #[test]
 fn a_comparison_that_meets_a_limit_of_hours_ends_with_what_it_measured() {
     let stub = Stub::new(4, &used_up("or try again in 5 hours."));
+    let rows = ["c0", "c1", "c2", "c3"].map(|case| format!("{case},false,Prompt {case},Done\n")).concat();
+    stub.write("evals/skills/tidy/prompts.csv", &format!("id,should_trigger,prompt,must_include\n{rows}"));
     let ran = stub.run(&["compare", "--run-id", "r", "--with", "codex", "--without", "--jobs", "2"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(stub.starts().len() <= 2, "{:?}", stub.starts());
@@ -357,7 +359,11 @@ fn stop_ends_a_run_and_its_agents_and_what_was_measured_stays() {
     wait_until("the first trial", || stub.graded("r") == 1 && stub.starts().len() == 2);
     let stopped = stub.run(&["stop", "r"]);
     assert_eq!(stopped.code, 0, "{}", stopped.stderr);
-    assert!(stopped.stdout.starts_with("r stopped; `skill-evals run --resume --run-id r`"), "{}", stopped.stdout);
+    assert!(
+        stopped.stdout.starts_with("r stopped; to resume: skill-evals run --resume --run-id r"),
+        "{}",
+        stopped.stdout
+    );
     assert_gone(&stub, &sleep);
     stub.body("");
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 0);

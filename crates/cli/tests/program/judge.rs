@@ -83,9 +83,9 @@ fn a_disk_that_is_full_while_a_judge_is_asked_stops_the_run_and_no_agent_is_paid
       *) echo x >> "$folder/agents";; esac"#;
     let stub = Stub::new(3, judge);
     fs::write(stub.root().join("answer"), GOOD).expect("an answer");
-    let script = r#""$0" run --judge --run-id r --jobs 1 > out 2> err; echo $? > code; "$0" status r > status
+    let script = r#""$0" run --judge --run-id r --jobs 1 > out 2> err; echo $? > code; said=$("$0" status r)
         cp agents agents-1; cp judged judged-1
-        rm artifacts/full; touch room; "$0" run --judge --run-id r --jobs 1 --resume > out-2 2>&1; echo $? > code-2"#;
+        rm artifacts/full; touch room; printf '%s\n' "$said" > status; "$0" run --judge --run-id r --jobs 1 --resume > out-2 2>&1; echo $? > code-2"#;
     if !on_a_small_disk(&stub.command(&[]), script) {
         return;
     }

@@ -42,12 +42,14 @@ fn progress(stub: &Stub, run: &str) -> (PathBuf, Vec<String>) {
     (path, text.lines().map(|line| format!("{line}\n")).collect())
 }
 
+/// The new text of a progress file with these lines.
+type Change = fn(&[String]) -> String;
+
 #[test]
 fn no_figure_depends_on_lines_of_the_progress_file_that_were_lost_copied_changed_or_cut() {
     let stub = two_runs();
     let whole = all(&stub);
     let kept = ["before", "after"].map(|run| progress(&stub, run));
-    type Change = fn(&[String]) -> String;
     let changes: [(&str, Change); 7] = [
         ("lost", |lines| lines[3..].concat()),
         ("all lost", |_| String::new()),

@@ -268,7 +268,6 @@ fn an_assertion_with_a_type_is_a_check_a_statement_or_unsupported() {
             "",
             r#"`pattern`: the pattern "(" does not compile: unclosed group"#,
         ),
-        (r#"{ "type": "contains", "text": "" }"#, "text", "the text to look for is empty"),
     ] {
         let text =
             format!("{{ \"evals\": [ {{ \"id\": 1, \"prompt\": \"Brew tea\", \"assertions\": [ {assertion} ] }} ] }}");

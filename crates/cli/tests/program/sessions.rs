@@ -209,7 +209,7 @@ fn a_session_that_stops_before_its_end_or_has_damaged_lines_passes_nothing() {
 
 #[test]
 fn a_case_with_an_unsupported_part_is_refused_or_grades_a_session_in_part() {
-    let cases = r#"{"skill_name":"greeting","evals":[{"id":1,"prompt":"Please welcome Ada.","turns":[1]}]}"#;
+    let cases = r#"{"skill_name":"greeting","evals":[{"id":1,"prompt":"Please welcome Ada.","turns":[1],"should_trigger":true}]}"#;
     let fixture = fixture().file("skills/greeting/evals/evals.json", cases);
     for agent in AGENTS {
         let args = ["--case", "evals-1", "--turn", "1"];

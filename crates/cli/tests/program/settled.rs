@@ -196,7 +196,7 @@ fn a_recording_of_a_trial_that_ended_early_is_not_replayed() {
 
 #[test]
 fn what_needs_whole_trials_refuses_to_end_them() {
-    let world = World::new("should_trigger,prompt", "true,Please greet Ada.", "0.1");
+    let world = World::new("should_trigger,prompt,must_include", "true,Please greet Ada.,Ada", "0.1");
     let recorded = world.program(&["run", "--mode", "codex", "--record", "--trial-end", "settled"]);
     assert_eq!(recorded.code, 2, "{recorded:?}");
     assert!(recorded.stderr.contains("a recording needs whole trials"), "{recorded:?}");

@@ -6,7 +6,7 @@ use crate::checks::asks_for_skill;
 use crate::decide::plan::ComparePlan;
 use crate::decide::promise::Power;
 use crate::decide::{Comparison, ResultBasis, Rule, fixed};
-use crate::grade::checks::GENERAL;
+use crate::grade::general::GENERAL;
 use crate::grade::verdict::NEEDS_SKILL;
 use crate::results::activation_shift::ActivationShift;
 use crate::results::is_default;

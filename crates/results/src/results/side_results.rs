@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::checks;
 use crate::decide;
-use crate::grade::checks::GENERAL;
+use crate::grade::general::GENERAL;
 use crate::grade::verdict::{are_left_without_the_skill, without_the_skill};
 use crate::results::activation_shift::TriggeredTrials;
 use crate::results::ended::{self, ProgressDifferences};
@@ -61,6 +61,21 @@ pub struct CaseUsage {
     pub cost_usd: Vec<f64>,
     pub seconds: Vec<f64>,
     pub commands: Vec<f64>,
+}
+
+impl CaseUsage {
+    /// Adds what a trial took, as far as it is known.
+    fn add(&mut self, trial: &TrialFacts) {
+        let keep = |list: &mut Vec<f64>, amount: f64| {
+            if amount.is_finite() {
+                list.push(amount);
+            }
+        };
+        keep(&mut self.tokens, trial.tokens);
+        keep(&mut self.cost_usd, trial.cost_usd);
+        keep(&mut self.seconds, f64::from(trial.seconds));
+        keep(&mut self.commands, f64::from(trial.commands));
+    }
 }
 
 /// A finished trial in a progress file: the fields of a [`TrialRecord`](crate::trial::run_record::TrialRecord) that are
@@ -255,16 +270,7 @@ impl SideReader {
             side.settled += u64::from(trial.settled);
             side.partial += u64::from(trial.partial);
             *alike.entry((trial.case, trial.checks, trial.activated)).or_default() += 1;
-            let took = side.took.entry(name.clone()).or_default();
-            let mut keep = |list: fn(&mut CaseUsage) -> &mut Vec<f64>, amount: f64| {
-                if amount.is_finite() {
-                    list(took).push(amount);
-                }
-            };
-            keep(|took| &mut took.tokens, trial.tokens);
-            keep(|took| &mut took.cost_usd, trial.cost_usd);
-            keep(|took| &mut took.seconds, f64::from(trial.seconds));
-            keep(|took| &mut took.commands, f64::from(trial.commands));
+            side.took.entry(name.clone()).or_default().add(trial);
             let made = checks.get(&trial.checks).copied().into_iter().flatten();
             if are_left_without_the_skill(made.map(|(check, _)| check.as_str())) {
                 side.answerable.insert(name.clone());

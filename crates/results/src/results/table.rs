@@ -1,6 +1,6 @@
 //! A row for each trial that ended: its verdict, checks, figures and cost. Read from the trial's own files.
 
-use crate::grade::checks;
+use crate::grade::general::OF_THE_END;
 use crate::settings::Prices;
 use crate::store::{LedgerContents, RunFolder, StoreError, TrialFolder};
 use crate::trial::evidence::{Meta, digest};
@@ -29,7 +29,7 @@ pub fn outcome(id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder, pri
 fn inputs(meta: &Meta, grade: &Grade) -> String {
     let mut inputs = meta.inputs.besides_skills();
     // How a trial ended decides which questions about its end apply.
-    for check in grade.checks.iter().filter(|check| !checks::OF_THE_END.contains(&check.id.as_str())) {
+    for check in grade.checks.iter().filter(|check| !OF_THE_END.contains(&check.id.as_str())) {
         let question = check.question();
         // A program is asked once, however many answers it has.
         if check.program.is_none() || !inputs.contains(&question) {

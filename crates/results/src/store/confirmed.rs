@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{LedgerContents, RunFolder, StoreError, TrialFolder, WORK, ledger, read_json, trials_in};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::Verdict;
-use crate::trial::run_record::TrialRecord;
+use crate::trial::run_record::{RunEndKind, TrialRecord};
 
 /// What a run has besides the lines of its progress file that its grades confirm.
 #[derive(Debug, Default)]
@@ -94,7 +94,9 @@ impl RunFolder {
         }
         let SummarizedRun { total } = read_json(&self.path().join(super::run_files::SUMMARY))?;
         let counted = total.passed + total.failed + total.errors + total.unscored;
-        if here >= counted {
+        // A run that could not store a result counted it all the same.
+        let end = || Some(self.run_record().ok()??.ended?.how);
+        if here >= counted || end() == Some(RunEndKind::NotStored) {
             return Ok(());
         }
         Err(self.half(&format!("{} of its {counted} trials are missing, by its summary", counted - here)))

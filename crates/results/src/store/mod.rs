@@ -3,6 +3,7 @@
 mod calibrations;
 mod confirmed;
 mod kept;
+mod kept_age;
 mod ledger;
 mod outputs;
 pub mod pkbllm;

@@ -1,6 +1,6 @@
 //! What git knows of files: which it tracks, and which it ignores.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -55,11 +55,39 @@ pub fn ignored_parts(directory: &Path) -> io::Result<Vec<String>> {
     Ok(paths(&parts).map(|path| path.to_string_lossy().trim_end_matches('/').to_owned()).collect())
 }
 
-/// Those of these files of `directory` that git ignores.
+/// Those of these files of `directory` that git ignores, each by the rules of the repository that it is in: git refuses paths in a
+/// submodule.
 pub fn ignored_of(directory: &Path, files: &BTreeSet<PathBuf>) -> io::Result<BTreeSet<PathBuf>> {
     if files.is_empty() || !has_rules(directory)? {
         return Ok(BTreeSet::new());
     }
+    let mut inner: BTreeMap<&Path, bool> = BTreeMap::new();
+    let mut of_repositories: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
+    for file in files {
+        let mut repository = Path::new("");
+        for above in file.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
+            let is_repository = match inner.get(above) {
+                Some(known) => *known,
+                None => look::exists(&directory.join(above).join(".git"))?,
+            };
+            inner.insert(above, is_repository);
+            if is_repository {
+                repository = above;
+                break;
+            }
+        }
+        of_repositories.entry(repository).or_default().insert(file.strip_prefix(repository).unwrap_or(file));
+    }
+    let mut ignored = BTreeSet::new();
+    for (repository, files) in of_repositories {
+        let found = ignored_in(&directory.join(repository), &files)?;
+        ignored.extend(found.into_iter().map(|file| repository.join(file)));
+    }
+    Ok(ignored)
+}
+
+/// Those of these files of one repository that it ignores.
+fn ignored_in(directory: &Path, files: &BTreeSet<&Path>) -> io::Result<Vec<PathBuf>> {
     let mut names = tempfile::tempfile()?;
     let listed: Vec<u8> = files.iter().flat_map(|file| [file.as_os_str().as_bytes(), b"\0"].concat()).collect();
     names.write_all(&listed)?;
@@ -111,7 +139,7 @@ mod tests {
         fs::write(directory.path().join(".git/HEAD"), "damaged").expect("a file");
         tracked(directory.path(), part).expect_err("git cannot say what it tracks");
         let repository = repository();
-        assert_eq!(tracked(&repository.path().to_path_buf(), part).expect("an answer"), Some(Vec::new()));
+        assert_eq!(tracked(repository.path(), part).expect("an answer"), Some(Vec::new()));
     }
 
     #[test]

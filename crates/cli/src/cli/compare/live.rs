@@ -25,7 +25,8 @@ use crate::results::gate::ComparedRun;
 use crate::results::stored_comparison;
 use crate::run::budget;
 use crate::run::context::RunContext;
-use crate::run::kept::{self, KeptStore};
+use crate::run::kept;
+use crate::run::kept_store::KeptStore;
 use crate::run::pairing::{self, Pairing};
 use crate::run::pairs::{self, PairsStopped};
 use crate::run::skill_version::SkillVersion;
@@ -205,7 +206,11 @@ fn of_gates(
         let measurement = record.sides.as_ref().and_then(|sides| sides.measurement);
         record.contents == run.contents && measurement == sides.measurement
     };
-    match named.filter(RunFolder::is_run) {
+    let named = match named {
+        Some(folder) if folder.is_run()? => Some(folder),
+        _ => None,
+    };
+    match named {
         Some(folder) if folder.run_record()?.as_ref().is_some_and(is_same) => Ok(Some(folder)),
         Some(folder) => {
             let (id, path) = (folder.id(), folder.path().display());

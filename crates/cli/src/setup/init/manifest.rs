@@ -155,8 +155,8 @@ pub(super) fn with_harness(
     let tests = manifest.entry("test").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
     let tests = tests.as_array_of_tables_mut().ok_or("`test` is not a list of tables, as [[test]] makes it")?;
     let place = tests.iter().position(|test| test.get("name").and_then(Item::as_str) == Some(TARGET));
-    match place.and_then(|place| tests.get_mut(place)) {
-        Some(target) => match target.get("harness").and_then(Item::as_bool) {
+    if let Some(target) = place.and_then(|place| tests.get_mut(place)) {
+        match target.get("harness").and_then(Item::as_bool) {
             Some(false) => {}
             None if is_harness => {
                 target.insert("harness", value(false));
@@ -166,14 +166,13 @@ pub(super) fn with_harness(
                 let why = format!("its [[test]] `{TARGET}` needs `harness = false`");
                 return Ok((text.to_owned(), ManifestChange::Impossible(why)));
             }
-        },
-        None => {
-            let mut entry = Table::new();
-            entry.insert("name", value(TARGET));
-            entry.insert("harness", value(false));
-            tests.push(entry);
-            added.push("the [[test]] skill_evals");
         }
+    } else {
+        let mut entry = Table::new();
+        entry.insert("name", value(TARGET));
+        entry.insert("harness", value(false));
+        tests.push(entry);
+        added.push("the [[test]] skill_evals");
     }
     if added.is_empty() {
         return Ok((text.to_owned(), ManifestChange::Nothing));

@@ -99,6 +99,8 @@ fn every_choice_of_the_command_line_has_a_variable() {
         "--color",
         // It names modes.
         "--agent",
+        // For a run of the base: a test never is one.
+        "--keep",
         // It compares, which no test does.
         "--lift[=<true|false>]",
         // Trials of the harness run to their end; nextest and libtest choose tests by themselves.

@@ -20,6 +20,9 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::files::bounded;
 
+/// The most names of one directory that are read.
+pub(super) const MAX_NAMES: usize = 100_000;
+
 /// How a directory is opened.
 pub(super) const DIRECTORY: OFlag =
     OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::O_CLOEXEC).union(OFlag::O_NOFOLLOW);
@@ -148,6 +151,21 @@ pub const NEW: &str = ".skill-evals-new-";
 /// How many names are tried for one.
 const TRIES: usize = 100;
 
+/// The names in a directory, sorted.
+pub(super) fn names(directory: &mut Dir, is_whole: &mut bool) -> Vec<OsString> {
+    let names = directory.iter().map_while(|entry| {
+        *is_whole &= entry.is_ok();
+        Some(OsStr::from_bytes(entry.ok()?.file_name().to_bytes()).to_owned())
+    });
+    let mut names: Vec<OsString> = names.filter(|name| name != "." && name != "..").take(MAX_NAMES + 1).collect();
+    if names.len() > MAX_NAMES {
+        *is_whole = false;
+        names.truncate(MAX_NAMES);
+    }
+    names.sort();
+    names
+}
+
 /// Removes the new files of killed processes from an open directory, once in a process.
 fn remove_left_over(at: BorrowedFd<'_>) {
     static DONE: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
@@ -157,7 +175,7 @@ fn remove_left_over(at: BorrowedFd<'_>) {
         return;
     }
     let Ok(mut listed) = Dir::from_fd(opened.into()) else { return };
-    for name in super::walk::names(&mut listed, &mut true) {
+    for name in names(&mut listed, &mut true) {
         if !name.as_bytes().starts_with(NEW.as_bytes()) {
             continue;
         }
@@ -223,13 +241,12 @@ mod tests {
             std::fs::write(directory.path().join(name).join("file"), name).expect("a file");
         }
         let root = super::super::RootedPath::open(directory.path()).expect("a directory");
-        match root.join("new").exchange(&root.join("old")) {
-            Err(error) => assert!(super::super::cannot_exchange(&error), "{error}"),
-            Ok(()) => {
-                let content = |name: &str| std::fs::read_to_string(directory.path().join(name).join("file"));
-                assert_eq!(content("old").expect("a file"), "new");
-                assert_eq!(content("new").expect("a file"), "old");
-            }
+        if let Err(error) = root.join("new").exchange(&root.join("old")) {
+            assert!(super::super::cannot_exchange(&error), "{error}");
+        } else {
+            let content = |name: &str| std::fs::read_to_string(directory.path().join(name).join("file"));
+            assert_eq!(content("old").expect("a file"), "new");
+            assert_eq!(content("new").expect("a file"), "old");
         }
         let none = root.join("new").exchange(&root.join("none")).expect_err("nothing is there");
         assert_eq!(none.kind(), io::ErrorKind::NotFound);

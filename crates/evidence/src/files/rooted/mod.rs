@@ -239,7 +239,7 @@ impl RootedPath {
 
     /// The names in the directory, sorted.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        Ok(walk::names(&mut Dir::from_fd(self.directory()?)?, &mut true))
+        Ok(descend::names(&mut Dir::from_fd(self.directory()?)?, &mut true))
     }
 
     /// Calls `take` for each regular file in the directory, sorted by name, except in directories that `skip` matches. It may

@@ -6,7 +6,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,15 +19,12 @@ use nix::sys::stat::{FileStat, SFlag, fstat};
 use nix::time::{ClockId, clock_gettime};
 
 use super::Root;
-use super::descend::{directory, directory_in, file_in, kind, status};
+use super::descend::{MAX_NAMES, directory, directory_in, file_in, kind, names, status};
 use crate::files::look;
 use crate::files::stamp::Stamp;
 
 /// The deepest level of a walk. Each level keeps one directory open.
 const MAX_DEPTH: usize = 100;
-
-/// The most names of one directory that are read.
-const MAX_NAMES: usize = 100_000;
 
 /// A regular file that a walk has found.
 #[derive(Debug)]
@@ -155,21 +151,6 @@ fn visit(at: OwnedFd, skip: fn(&OsStr) -> bool, take: &mut dyn FnMut(&Found<'_>)
         path.pop();
     }
     Ok(is_whole)
-}
-
-/// The names in a directory, sorted.
-pub(super) fn names(directory: &mut Dir, is_whole: &mut bool) -> Vec<OsString> {
-    let names = directory.iter().map_while(|entry| {
-        *is_whole &= entry.is_ok();
-        Some(OsStr::from_bytes(entry.ok()?.file_name().to_bytes()).to_owned())
-    });
-    let mut names: Vec<OsString> = names.filter(|name| name != "." && name != "..").take(MAX_NAMES + 1).collect();
-    if names.len() > MAX_NAMES {
-        *is_whole = false;
-        names.truncate(MAX_NAMES);
-    }
-    names.sort();
-    names
 }
 
 /// Tells whether a file has all its names in a closed directory, although others link, rename and remove meanwhile.

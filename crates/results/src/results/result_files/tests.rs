@@ -255,13 +255,6 @@ fn a_try_before_the_last_one_of_a_test_is_no_trial_of_its_own() {
 }
 
 #[test]
-fn a_name_without_end_is_an_error() {
-    let long = format!("<testsuite><testcase name='{}'/></testsuite>", "a".repeat(65_536));
-    let problem = read(long.as_bytes()).expect_err("a long name");
-    assert!(problem.contains("the name of a case has more than 4000 characters"), "{problem}");
-}
-
-#[test]
 fn a_table_is_a_result_file_too() {
     assert_eq!(one("case,side,passed,trials\na,old,3,4\na,new,1,4\n"), ["a old 3/4+0", "a new 1/4+0"]);
     assert_eq!(

@@ -123,6 +123,3 @@ fn content(digest: io::Result<impl Display>, is_executable: bool) -> String {
         Err(error) => error.kind().to_string(),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use super::ReadTree;
-use crate::cases::catalog::Catalog;
-use crate::cases::repository::{Layout, Repository, Scope};
-use crate::process::git as asked;
-use crate::run::changed_skills::changed_skills;
-use crate::run::other_changes::other_changes;
-use crate::run::skill_version::SkillVersion;
-use crate::settings::{Settings, Trust, load};
+use skill_evals::run::changed_skills::changed_skills;
+use skill_evals::run::other_changes::other_changes;
+use skill_evals::run::read_tree::ReadTree;
+use skill_evals::run::skill_version::SkillVersion;
+use skill_evals_agents::process::git as asked;
+use skill_evals_cases::cases::catalog::Catalog;
+use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
+use skill_evals_evidence::settings::{Settings, Trust, load};
 
 /// What has to be so that a file is read.
 #[derive(Clone, Copy)]
@@ -318,7 +318,9 @@ fn layout(number: usize) -> (Sample, String) {
     let mut random = fastrand::Rng::with_seed(number as u64);
     let mut is_chosen = |at: usize| if number < FEATURES.len() { at == number } else { random.u8(..5) < 2 };
     let chosen: Vec<usize> = (0..FEATURES.len()).filter(|at| is_chosen(*at)).collect();
-    chosen.iter().for_each(|at| FEATURES[*at](&mut sample));
+    for at in &chosen {
+        FEATURES[*at](&mut sample);
+    }
     let what = format!("layout {number}: {:?} with {chosen:?}", sample.skill);
     (sample, what)
 }

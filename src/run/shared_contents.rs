@@ -1,0 +1,16 @@
+//! What many trials of a run have in common.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use crate::settings::mode::AgentKind;
+
+/// What many trials have in common, each read once.
+#[derive(Debug, Default)]
+pub struct SharedContents {
+    /// The agents of this machine as their trials get them.
+    pub(super) agents: Mutex<HashMap<AgentKind, Result<String, String>>>,
+    /// The files of skills that agents can execute, by directory.
+    pub(super) programs: Mutex<HashMap<PathBuf, String>>,
+}
