@@ -20,7 +20,7 @@ pub(super) fn problems(harness: &Harness, settings: &Settings, catalog: Option<&
 
 /// The same of the repository at `root`. Its settings have problems of their own, which others report.
 pub(super) fn problems_at(harness: &Harness, root: &Path) -> Vec<String> {
-    let mut settings = load::read(root, harness.trust()).unwrap_or_default();
+    let Ok(mut settings) = load::read(root, harness.trust()) else { return Vec::new() };
     if let Ok(Some(roots)) = harness.skill_roots() {
         settings.skill_roots = Some(roots);
     }

@@ -224,6 +224,18 @@ impl RunContext {
         self.inputs.checks(&self.sources(SkillFolders::Repository, mode), case, mode)
     }
 
+    /// A digest of what decides a trial of `case` in `mode` besides skills, as this reader finds it in the repository.
+    pub fn besides_skills(&self, reader: &InputReader, case: &Case, mode: &Mode) -> std::io::Result<String> {
+        let sources = self.sources(SkillFolders::Repository, mode);
+        let inputs = reader.read(&sources, case, mode, &[])?;
+        Ok(format!("{} {}", inputs.besides_skills(), reader.checks(&sources, case, mode)))
+    }
+
+    /// The same as the run found it first.
+    pub fn besides_skills_at_start(&self, case: &Case, mode: &Mode) -> std::io::Result<String> {
+        self.besides_skills(&self.inputs, case, mode)
+    }
+
     fn sources<'a>(&'a self, skills: SkillFolders<'a>, mode: &Mode) -> DigestInputs<'a> {
         let (skills_root, catalog) = self.skills_at(mode.commit.as_deref());
         DigestInputs { root: &self.root, settings: &self.settings, catalog, skills_root, skills }

@@ -127,7 +127,7 @@ impl InputReader {
             let Some(found) = catalog.skill(slug) else { continue };
             let digest = match skills {
                 SkillFolders::Snapshot(snapshot) => or_problem(snapshot.digest(slug).map(str::to_owned)),
-                SkillFolders::Repository => self.known.skill(&skills_root.join(&found.skill().folder)),
+                SkillFolders::Repository => self.known.skill(&skills_root.join(&found.skill().folder))?,
             };
             inputs.0.insert(format!("{SKILL_PART}{slug}"), digest);
         }
@@ -138,7 +138,7 @@ impl InputReader {
                 }
                 SkillFolders::Repository => self
                     .known
-                    .folder(&skills_root.join(&plugin.folder).join(PLUGINS), |_| plugin_files(skills_root, plugin)),
+                    .folder(&skills_root.join(&plugin.folder).join(PLUGINS), |_| plugin_files(skills_root, plugin))?,
             };
             inputs.0.insert(PLUGIN_PART.to_owned(), digest);
         }

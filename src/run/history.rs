@@ -1,18 +1,17 @@
 //! The cost of a planned run: by earlier runs and recordings, else by the requests that the agents send.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::calibration::InstalledAgent;
 use super::context::RunContext;
 use crate::agent;
 use crate::cases::test_case::TestCase;
-use crate::results::ended;
 use crate::results::estimate::{self, AmountRange, Estimate, ExpectedCost, KnownCost};
 use crate::settings::mode::{Delivery, Mode};
 use crate::settings::{Price, Settings};
 use crate::stats::proportion::Rate;
 use crate::stats::special::real;
-use crate::store;
+use crate::store::{self, TrialFolder, TrialOrigin};
 use crate::trace::exposure::Reference;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::Verdict;
@@ -121,14 +120,25 @@ pub fn rates<'a>(run: &RunContext, cases: impl Iterator<Item = &'a TestCase>) ->
             rate.add(verdict == Verdict::Pass);
         }
     };
+    // Runs that took in kept trials have copies of them.
+    let mut seen = BTreeSet::new();
+    let mut add_trial = |case: &CaseInMode, trial: &TrialFolder| {
+        let (Ok(meta), Ok(grade)) = (trial.meta(), trial.grade()) else { return };
+        if meta.scripted == run.settings.scripted && seen.insert(TrialOrigin::of(&meta)) {
+            add(case, grade.verdict);
+        }
+    };
+    // What is unreadable in earlier runs says nothing of these cases.
     for earlier in store::runs(&run.root).unwrap_or_default().into_iter().take(RUNS) {
-        let records = ended::all_here(&earlier).map(|(records, _)| records).unwrap_or_default();
-        let like = records.into_values().filter(|record| record.scripted == run.settings.scripted);
-        like.for_each(|record| add(&CaseInMode::of(&record.id), record.verdict));
+        for trial in earlier.trials().unwrap_or_default() {
+            if let Some(case) = trial.id().map(|id| CaseInMode::of(&id)).filter(|case| cases.contains(case)) {
+                add_trial(&case, &trial);
+            }
+        }
     }
     for (planned, case) in planned.iter().zip(&cases) {
         let kept = run.kept.iter().flat_map(|store| store.unused(planned));
-        kept.filter_map(|trial| trial.folder.grade().ok()).for_each(|grade| add(case, grade.verdict));
+        kept.for_each(|trial| add_trial(case, &trial.folder));
     }
     cases.iter().map(|case| known.get(case).copied().unwrap_or_default()).collect()
 }

@@ -228,8 +228,17 @@ impl<'a> EndedTrial<'a> {
         let (agent, agrees) = kept.note(run, &planned.mode, &meta);
         let is_measured = matches!(grade.verdict, Verdict::Pass | Verdict::Fail) && grade.trouble.is_none();
         let is_whole = is_measured && meta.ending.trouble.is_none();
+        let is_copy = meta.kept_from.is_some();
         let is_same = || agrees && same_contents::is_setup_unchanged(run, planned.mode.agent);
-        (is_whole && (meta.kept_from.is_some() || is_same())).then_some(Self { folder, planned, meta, grade, agent })
+        if !is_whole || !(is_copy || is_same()) {
+            return None;
+        }
+        if !is_copy && !same_contents::are_files_unchanged(run, planned) {
+            let (skill, case) = (&planned.found.skill, &planned.found.id);
+            kept.trials.warn(format!("files of {skill}/{case} changed while it ran: what it measured is not kept"));
+            return None;
+        }
+        Some(Self { folder, planned, meta, grade, agent })
     }
 
     fn write(&self, to: &TrialFolder) -> Result<(), StoreError> {

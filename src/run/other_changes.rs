@@ -104,10 +104,11 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// A tree with what its settings file says, as far as that can be read. What is wrong with the file, `lint` reports.
+    /// A tree with what its settings file says. If that is not valid, the settings by which the tree was read count.
     fn new(tree: ReadTree<'a>) -> Self {
         let mut settings = Settings::default();
-        let _ = settings.apply_file(&load::text(tree.root).unwrap_or_default());
+        let is_valid = load::text(tree.root).is_none_or(|text| settings.apply_file(&text).is_ok());
+        let settings = if is_valid { settings } else { tree.settings.clone() };
         Self { tree, settings, known: TreeDigests::default() }
     }
 

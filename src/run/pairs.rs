@@ -34,6 +34,8 @@ pub enum PairsStopped {
     NoMore,
     /// What an earlier part of the run measured cannot be read or graded; the events say why.
     Unreadable,
+    /// A case cannot run; the events say why.
+    CannotRun,
 }
 
 /// What the workers share.
@@ -164,7 +166,8 @@ impl PairQueue {
             Err(ref why) => {
                 let stopped = match why {
                     TrialError::NotRun(_) | TrialError::NotOpened(_) => PairsStopped::NoMore,
-                    _ => PairsStopped::Unreadable,
+                    TrialError::Unreadable(_) => PairsStopped::Unreadable,
+                    _ => PairsStopped::CannotRun,
                 };
                 self.stopped.get_or_insert(stopped);
                 return;

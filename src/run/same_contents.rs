@@ -1,9 +1,10 @@
 //! What decides trials, as digests that are known before the first of them starts. A trial may stand for another one with the same
 //! digest, whatever it did. Runs with the same digest put the same question to the same contents.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use crate::agent;
 use crate::agent::isolation::{self, IsolationStatus};
@@ -17,16 +18,21 @@ use crate::report::paint::Paint;
 use crate::results::run_status::is_live;
 use crate::run::case_digests;
 use crate::run::context::RunContext;
-use crate::run::digests::SkillFolders;
+use crate::run::digests::{InputReader, SkillFolders};
 use crate::run::live::Redactors;
 use crate::run::pairing::Pairing;
 use crate::run::shared_contents::SharedContents;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::store::{self, RunFolder};
 use crate::trial::evidence::digest;
+use crate::trial::id::CaseInMode;
 use crate::trial::run_record::{ComparedSides, RunEndKind, RunRecord};
 
 impl SharedContents {
+    fn cases(&self) -> MutexGuard<'_, HashMap<CaseInMode, String>> {
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn agent(&self, run: &RunContext, kind: AgentKind) -> Result<String, String> {
         let mut known = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(kind).or_insert_with(|| agent_setup(run, kind)).clone()
@@ -58,11 +64,27 @@ pub fn of_case(run: &RunContext, planned: &TestCase) -> Result<String, String> {
         let programs = run.shared_contents.programs(root.join(&skill.folder));
         let _ = writeln!(text, "programs of {}\n{programs}", skill.slug);
     }
-    let programs = start_files(&run.root, case).map(|files| files.programs()).unwrap_or_default();
+    let programs = start_programs(run, case);
+    let besides = run.besides_skills_at_start(case, mode).map_err(|error| error.to_string())? + &programs;
+    run.shared_contents.cases().entry(planned.case_in_mode()).or_insert(besides);
     let checks = case_digests::checks(run, planned, case);
     let _ = writeln!(text, "programs\n{programs}\nchecks\n{checks}\n{}", limits(run, case, mode));
     text += &run.shared_contents.agent(run, mode.agent)?;
     Ok(digest(text.as_bytes()))
+}
+
+/// The files that a case starts with and agents can execute.
+fn start_programs(run: &RunContext, case: &Case) -> String {
+    start_files(&run.root, case).map(|files| files.programs()).unwrap_or_default()
+}
+
+/// Whether the files of a case are what they were when the run first read them. Its trials and checks read them while it runs.
+pub fn are_files_unchanged(run: &RunContext, planned: &TestCase) -> bool {
+    let Ok(case) = planned.found.case() else { return false };
+    let now = run.besides_skills(&InputReader::default(), case, &planned.mode);
+    let now = now.map(|now| now + &start_programs(run, case));
+    let before = run.shared_contents.cases().get(&planned.case_in_mode()).cloned();
+    now.is_ok_and(|now| before.is_some_and(|before| before == now))
 }
 
 /// When a trial ends at the latest, and who answers instead of the model.

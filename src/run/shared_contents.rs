@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crate::settings::mode::AgentKind;
+use crate::trial::id::CaseInMode;
 
 /// What many trials have in common, each read once.
 #[derive(Debug, Default)]
@@ -13,4 +14,6 @@ pub struct SharedContents {
     pub(super) agents: Mutex<HashMap<AgentKind, Result<String, String>>>,
     /// The files of skills that agents can execute, by directory.
     pub(super) programs: Mutex<HashMap<PathBuf, String>>,
+    /// What decides the trials of each case besides skills, as it was at the start: skills are taken from a snapshot of then.
+    pub(super) cases: Mutex<HashMap<CaseInMode, String>>,
 }

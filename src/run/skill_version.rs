@@ -61,7 +61,9 @@ impl SkillVersion {
             Ok(own) => (own, None),
             Err(why) => {
                 let today = Settings { root: Some(exported.folder.clone()), ..today.clone() };
-                (today, Some(not_counted(commit, &why)))
+                let why = not_counted(commit, &why);
+                // Where the commit is exported to says nothing to anybody.
+                (today, Some(why.replace(&format!("{}/", exported.folder.display()), "")))
             }
         };
         let repository = Repository::new(exported.folder.clone());

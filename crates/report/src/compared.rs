@@ -8,7 +8,7 @@ use crate::diagnostics::counted;
 use crate::estimate::finds;
 use crate::headline;
 use crate::paint::{Paint, Tone};
-use crate::rate::{self, fraction, points, probability, signed, signed_to, up, with_sign};
+use crate::rate::{self, fraction, points, points_to, probability, signed, signed_to, up, with_sign};
 use crate::results::activation_shift::{ReplacementSkill, SkillShift};
 use crate::results::compared::{ComparisonResults, ReusedTrials, SpentTrials};
 use crate::stats::amounts::Ratio;
@@ -96,10 +96,12 @@ fn mean(compared: &ComparisonResults) -> Option<String> {
     let has = |result| comparison.results.contains(&result);
     let sure = [(has(CompareResult::Better), "gains", low, high), (has(CompareResult::Worse), "loses", -high, -low)];
     if let Some((_, verb, least, most)) = sure.into_iter().find(|(has, _, least, _)| *has && *least > 0.0) {
-        let measured = measured.map(|points| format!("; measured: {points}")).unwrap_or_default();
+        let measured = measured.map(|points| format!("; measured: {points} points")).unwrap_or_default();
+        // Less than a point is not nothing.
+        let least = points_to(least, usize::from(least < 0.01));
+        let unit = if least == "1" { "point" } else { "points" };
         return Some(format!(
-            "{what}: {verb} at least {} points, at most {} ({level:.0} %){measured}",
-            points(least),
+            "{what}: {verb} at least {least} {unit}, at most {} ({level:.0} %){measured}",
             points(most)
         ));
     }
@@ -171,7 +173,11 @@ fn broken(comparison: &Comparison) -> String {
     };
     let cases: Vec<String> = broken.iter().map(rates).collect();
     let p = match comparison.evidence {
-        ResultBasis::Fixed { .. } => broken.first().map(|surest| format!(", p = {}", probability(surest.adjusted))),
+        // The surest is first, and the last one has the largest p.
+        ResultBasis::Fixed { .. } => broken.last().map(|least| {
+            let each = if broken.len() > 1 { "each p ≤" } else { "p =" };
+            format!(", {each} {}", probability(least.adjusted))
+        }),
         ResultBasis::Sequential(evidence) => Some(at_most(1.0 / evidence.broke)),
     };
     cut::names(&cases, MOST_NAMED) + &p.unwrap_or_default()

@@ -38,7 +38,7 @@ pub fn promise(promise: &PlanPromise) -> String {
 
 /// What a comparison finds, and in which share of comparisons.
 pub fn finds(power: &Power) -> String {
-    let dead = format!("one case from always to never in {} %", points(power.finds_dead_case));
+    let dead = format!("one case from always to never in {} % of comparisons", points(power.finds_dead_case));
     match power.after().zip(power.finds_drop) {
         Some((after, share)) => {
             format!("{dead}, all cases from {} to {} % in {} %", points(power.before), points(after), points(share))

@@ -209,7 +209,8 @@ fn took(results: &GateResults) -> String {
     let Some(run) = &results.run else { return format!("commit {commit}, cost: nothing, no agent was started") };
     let agents: Vec<String> = run.agents.iter().map(|agent| escape::line(agent)).collect();
     if run.trials == 0 {
-        return format!("commit {commit}, {}, cost: nothing, no agent was started", agents.join(", "));
+        let known = [format!("commit {commit}")].into_iter().chain(agents).collect::<Vec<_>>().join(", ");
+        return format!("{known}, cost: nothing, no agent was started");
     }
     let limit = run.max_cost_usd.map(|limit| format!(" of at most {}", table::dollars(limit))).unwrap_or_default();
     format!(

@@ -17,7 +17,10 @@ pub fn chart(points: &[HistoryPoint]) -> String {
     for (number, trend) in trends(points).enumerate() {
         for (at, point) in trend.iter().enumerate() {
             let mark = if number > 0 && at == 0 { '≠' } else { ' ' };
-            rows.push((mark, fraction(point.rate), rate::share(point.share, point.interval), point));
+            // Counts stand only next to the share that is theirs.
+            let is_theirs = point.rate.share().is_some_and(|share| rate::points(share) == rate::points(point.share));
+            let count = if is_theirs { fraction(point.rate) } else { format!("{} trials", point.rate.trials) };
+            rows.push((mark, count, rate::share(point.share, point.interval), point));
         }
     }
     let run = cut::column(points.iter().map(|point| point.run.chars().count()));

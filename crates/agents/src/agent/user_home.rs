@@ -134,11 +134,15 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<Str
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             // Other files are mostly prose, where the word after `password` is not one.
             if SETTINGS.iter().any(|end| name.ends_with(end)) && look::is_file(&file).map_err(unreadable)? {
-                let text = read_if_exists(&file).ok().flatten().unwrap_or_default();
+                // Secrets in a file that cannot be read would not be masked.
+                let text = read_if_exists(&file)?.unwrap_or_default();
                 secrets.extend(secrets_in_file(&name, &text));
             }
             let is_link = look::own_kind(&file).map_err(unreadable)?.is_some_and(|kind| kind.is_symlink());
-            reads.extend(is_link.then(|| file.canonicalize().ok()).flatten());
+            if is_link {
+                let target = look::unless_absent(file.canonicalize()).map_err(|error| file_trouble(&file, &error))?;
+                reads.extend(target);
+            }
         }
         reads.push(source);
     }
@@ -150,7 +154,7 @@ fn check_own_skill(in_home: &Path, source: &Path, tested: &str) -> Result<(), Tr
     if !in_home.parent().is_some_and(|folder| folder.ends_with("skills")) {
         return Ok(());
     }
-    let text = read_if_exists(&source.join("SKILL.md")).ok().flatten().unwrap_or_default();
+    let text = read_if_exists(&source.join("SKILL.md"))?.unwrap_or_default();
     let own = SkillFile::parse(source, text.as_bytes()).skill.slug;
     let folder = slug(&source.file_name().unwrap_or_default().to_string_lossy());
     if own == tested || folder == tested {

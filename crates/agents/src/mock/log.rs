@@ -1,8 +1,8 @@
 //! The record of calls: a pipe that the runner reads while they are made.
 //!
 //! A call is written in chunks, a line each: the id of the call, the number of the chunk, the number of chunks, and a part of the
-//! call as JSON in base64. Nothing is cut here: the part of a secret would not be found by the runner, which masks. The kernel writes a chunk whole, whoever writes at the same time. A chunk begins with a line break, so that
-//! nothing that is there before it can spoil it.
+//! call as JSON in base64. Nothing is cut here: the runner, which masks, would not find a part of a secret. The kernel writes a chunk
+//! whole, whoever writes at the same time. A chunk begins with a line break, so that nothing that is there before it can spoil it.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};

@@ -218,7 +218,7 @@ impl<'a> CasePart<'a> {
             PartContent::Change(change) => {
                 let folder =
                     change.folder.as_ref().map(|folder| inside::real(tree.root, folder.as_path())).transpose()?;
-                let content = folder.map(|folder| tree.known.skill(&folder)).unwrap_or_default();
+                let content = folder.map(|folder| tree.known.skill(&folder)).transpose()?.unwrap_or_default();
                 Some(digest(format!("{}\0{content}", change_text(change)).as_bytes()))
             }
             PartContent::Mocks(case) => tree.mocks(case),

@@ -14,8 +14,8 @@ use crate::cases::repository::Repository;
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
 use crate::checks::Check;
-use crate::files::inside;
-use crate::files::material::Material;
+use crate::files::material::{Material, MaterialProblem, UnusableFile};
+use crate::files::{inside, look};
 use crate::settings::Settings;
 use crate::settings::mode::Delivery;
 use crate::trial::evidence::digest;
@@ -44,19 +44,30 @@ pub struct TreeDigests {
 
 impl TreeDigests {
     /// The digest of the files of the skill in this directory, with their paths.
-    pub fn skill(&self, folder: &Path) -> String {
+    pub fn skill(&self, folder: &Path) -> io::Result<String> {
         self.folder(folder, skill_material)
     }
 
     /// The digest of what `list` finds in a directory.
-    pub fn folder(&self, folder: &Path, list: impl FnOnce(&Path) -> Material) -> String {
+    pub fn folder(&self, folder: &Path, list: impl FnOnce(&Path) -> Material) -> io::Result<String> {
         let digests = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(digest) = digests().get(folder) {
-            return digest.clone();
+            return Ok(digest.clone());
         }
-        let digest = or_problem(list(folder).whole().and_then(|material| material.digest()));
+        let digest = of_material(list(folder))?;
         digests().insert(folder.to_path_buf(), digest.clone());
-        digest
+        Ok(digest)
+    }
+}
+
+/// The digest of these files, or of the reason why agents cannot get them. What cannot be read has none: nobody knows whether it
+/// changed.
+fn of_material(material: Material) -> io::Result<String> {
+    match material.whole().and_then(|material| material.digest()) {
+        Err(MaterialProblem { path, why: UnusableFile::Unreadable(error) }) if !look::is_absent(&error) => {
+            Err(io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+        }
+        digest => Ok(or_problem(digest)),
     }
 }
 
@@ -71,10 +82,9 @@ impl CaseTree<'_> {
     pub(in crate::cases) fn start_files(&self, case: &Case) -> io::Result<String> {
         if let (Some(path), []) = (&case.fixture, &*case.files) {
             let folder = inside::real(self.root, path.as_path())?;
-            return Ok(self.known.folder(&folder, Material::list));
+            return self.known.folder(&folder, Material::list);
         }
-        let files = start_files(self.root, case).unwrap_or_default();
-        Ok(or_problem(files.whole().and_then(|files| files.digest())))
+        of_material(start_files(self.root, case).unwrap_or_default())
     }
 
     /// What is answered from files; `None` if nothing is.

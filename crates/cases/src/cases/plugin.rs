@@ -50,6 +50,9 @@ const INERT_PARTS: [&str; 21] = [
 /// The most files and directories of a part that are examined.
 const MAX_EXAMINED: usize = 20_000;
 
+/// What agents load by its name, whatever else a manifest says that it is.
+const LOADED: [&str; 3] = ["hooks", "bin", "monitors"];
+
 /// The keys of a manifest that start nothing. Any other key may.
 const INERT: [&str; 15] = [
     "$schema",
@@ -206,20 +209,23 @@ fn code(tree: &dyn RepoFiles, root: &Path, manifest: &Value) -> Vec<String> {
     let read: Vec<PathBuf> = ["skills", "agents", "outputStyles"].into_iter().flat_map(paths_at).collect();
     let commands: Vec<PathBuf> = paths_at(COMMANDS).into_iter().chain([PathBuf::from(COMMANDS)]).collect();
     let Ok(names) = tree.names(root) else { return vec!["its directory, which cannot be read".to_owned()] };
-    let parts = names.iter().map(Path::new).filter(|name| {
-        let is_known = |list: &[PathBuf]| list.iter().any(|path| path.starts_with(name));
-        !is_harmless(name) && !is_known(&read) && !is_known(&commands)
-    });
+    // Of a directory of these, not of what is around it.
+    let is_known = |path: &Path| {
+        let is_in = |known: &PathBuf| !known.as_os_str().is_empty() && path.starts_with(known);
+        let is_directory = || tree.kind(&root.join(path)) == FileKind::Folder;
+        !LOADED.iter().any(|name| path.starts_with(name)) && read.iter().chain(&commands).any(is_in) && is_directory()
+    };
+    let parts = names.iter().map(Path::new).filter(|name| !is_harmless(name));
     let mut code: Vec<String> = parts
-        .filter(|name| first_code(tree, root, name, &|path| is_code(tree, &root.join(path), path)).is_some())
+        .filter(|name| first_code(tree, root, name, &is_known, &|path| is_code(tree, &root.join(path), path)).is_some())
         .map(|name| name.display().to_string())
         .collect();
     code.extend(keys(manifest, &INERT));
     code.extend(keys(&manifest["experimental"], &INERT_EXPERIMENTS));
     // A command in the manifest itself is an object.
     code.extend(manifest[COMMANDS].is_object().then(|| format!("`{COMMANDS}` of its manifest")));
-    let shell =
-        commands.iter().filter_map(|path| first_code(tree, root, path, &|path| has_shell(tree, &root.join(path))));
+    let shell = |path: &PathBuf| first_code(tree, root, path, &|_| false, &|path| has_shell(tree, &root.join(path)));
+    let shell = commands.iter().filter_map(shell);
     code.extend(shell.map(|path| path.display().to_string()));
     code
 }
@@ -231,11 +237,21 @@ fn is_harmless(name: &Path) -> bool {
     is_hidden || INERT_PARTS.contains(&&*text)
 }
 
-/// The first file at or in `path` of the directory `root` for which `is_code` holds, or what cannot be examined.
-fn first_code(tree: &dyn RepoFiles, root: &Path, path: &Path, is_code: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+/// The first file at or in `path` of the directory `root` for which `is_code` holds, or what cannot be examined. What `is_known` is
+/// left out.
+fn first_code(
+    tree: &dyn RepoFiles,
+    root: &Path,
+    path: &Path,
+    is_known: &dyn Fn(&Path) -> bool,
+    is_code: &dyn Fn(&Path) -> bool,
+) -> Option<PathBuf> {
     let mut waiting = vec![path.to_path_buf()];
     let mut examined = 0;
     while let Some(path) = waiting.pop() {
+        if is_known(&path) {
+            continue;
+        }
         examined += 1;
         let at = root.join(&path);
         match tree.kind(&at) {

@@ -1,5 +1,6 @@
 //! The content of a program: what it can read of the repository, and a digest of that.
 
+use std::io;
 use std::path::Path;
 
 use crate::checks::program::WorkspaceProgram;
@@ -37,17 +38,24 @@ pub fn added(root: &Path, program: &WorkspaceProgram) -> Material {
 
 /// A digest of a program of the repository at `root`, and of what it can read there.
 pub fn digest(root: &Path, program: &WorkspaceProgram) -> String {
+    let content = content(root, program).unwrap_or_else(|why| why);
+    digest_of(format!("{program}\n{content}").as_bytes())
+}
+
+/// A digest of what it can read. If that is missing, there is none; if it cannot be read, why.
+fn content(root: &Path, program: &WorkspaceProgram) -> Result<String, String> {
     let digest = |material: &Material| material.digest().map(|digest| digest + &material.programs());
-    let content = match program {
-        WorkspaceProgram::Command { files, .. } if files.is_empty() => None,
-        WorkspaceProgram::Command { .. } => digest(&added(root, program)).ok(),
-        WorkspaceProgram::Script(script) => inside::real(root, readable(script)).ok().and_then(|path| {
+    let unread = |error: io::Error| if look::is_absent(&error) { String::new() } else { error.kind().to_string() };
+    match program {
+        WorkspaceProgram::Command { files, .. } if files.is_empty() => Ok(String::new()),
+        WorkspaceProgram::Command { .. } => digest(&added(root, program)).map_err(|problem| problem.to_string()),
+        WorkspaceProgram::Script(script) => {
+            let path = inside::real(root, readable(script)).map_err(unread)?;
             if look::is_usable_directory(&path) {
-                digest(&Material::list(&path)).ok()
+                digest(&Material::list(&path)).map_err(|problem| problem.to_string())
             } else {
-                bounded::digest(&path).map(|digest| digest.to_string()).ok()
+                bounded::digest(&path).map(|digest| digest.to_string()).map_err(unread)
             }
-        }),
-    };
-    digest_of(format!("{program}\n{}", content.unwrap_or_default()).as_bytes())
+        }
+    }
 }

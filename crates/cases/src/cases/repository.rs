@@ -110,6 +110,7 @@ impl Repository {
 
     pub(super) fn unreadable(&self, path: &Path, why: &str) -> Diagnostic {
         let place = SourceLocation::file(shown_path(&self.root, path));
-        Diagnostic::new(Code::Unreadable, place, format!("cannot be read: {why}"))
+        let help = "make it readable for this user, or let git ignore it";
+        Diagnostic::new(Code::Unreadable, place, format!("cannot be read: {why}")).help(help)
     }
 }

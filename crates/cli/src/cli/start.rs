@@ -72,6 +72,19 @@ impl StartArgs {
         Ok(LoadedRepository { repository, settings, catalog })
     }
 
+    /// What decides the trials of a run, by which a later start finds it. Warns if that cannot be told.
+    pub fn contents(&self, told: Result<String, String>) -> io::Result<Option<String>> {
+        match told {
+            Ok(contents) => Ok(Some(contents)),
+            // A start without agents says why it has none.
+            Err(_) if self.dry_run => Ok(None),
+            Err(why) => {
+                warn(&format!("{why}: no earlier start of this run is continued, and none can continue it"))?;
+                Ok(None)
+            }
+        }
+    }
+
     /// The run of the same contents that was killed or stopped, if there is one, to be resumed instead of a new one. Says so.
     pub fn unfinished(&self, run: &RunContext) -> CliResultOf<Option<RunFolder>> {
         if self.dry_run || run.settings.resume {

@@ -84,7 +84,7 @@ pub fn run(
     if !start.resume && !start.dry_run {
         let question = serde_json::to_string(&record)?;
         let cases = || run.plan.entries.iter().map(|entry| &entry.planned);
-        let contents = same_contents::of_cases(&run, cases(), &question).ok();
+        let contents = start.contents(same_contents::of_cases(&run, cases(), &question))?;
         run.contents = contents.map(|contents| same_contents::with_names(&contents, cases()));
     }
     run.variants = Some(record);

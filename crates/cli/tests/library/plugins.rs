@@ -69,6 +69,20 @@ fn what_may_run_without_a_model_is_code() {
     let deep = "commands/1/2/3/4/5/6/7/8/9/10/a.md";
     assert_eq!(code(inert, &[(deep, "See !`git status`")]), [deep], "however deep it is");
     assert_eq!(code(inert, &[("new-part/x.json", "{}"), ("words/a.txt", "x"), ("docs/x.json", "{}")]), ["new-part"]);
+    // What a manifest says of a part of it makes the rest of a directory no less code.
+    for manifest in [
+        r#"{"name": "p", "skills": ["./hooks/none"]}"#,
+        r#"{"name": "p", "skills": ["./hooks"]}"#,
+        r#"{"name": "p", "skills": ["./"]}"#,
+        r#"{"name": "p", "commands": ["./hooks/foo"]}"#,
+        r#"{"name": "p", "agents": "./hooks"}"#,
+        r#"{"name": "p", "agents": "./hooks/hooks.json"}"#,
+    ] {
+        assert_eq!(code(manifest, &[("hooks/hooks.json", "{}")]), ["hooks"], "{manifest}");
+    }
+    let part = r#"{"name": "p", "skills": ["./more/skills"]}"#;
+    assert_eq!(code(part, &[("more/skills/b/x.json", "{}")]), [""; 0]);
+    assert_eq!(code(part, &[("more/skills/b/x.json", "{}"), ("more/x.json", "{}")]), ["more"]);
     let keys =
         r#"{"name": "p", "hooks": {}, "experimental": {"monitors": "m.json"}, "commands": {"a": {"content": "x"}}}"#;
     assert_eq!(

@@ -114,7 +114,7 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
     assert!(quick.code == 0 && stub.starts().len() == 8, "{}{}", quick.stdout, quick.stderr);
     for words in [
         "\nno harm seen: 4/4 → 4/4 passed, after 8 of at most 400 trials\n  mean of 4 cases: ±0 points (95 %: ",
-        ")\n  such a comparison finds one case from always to never in 100 %, all cases from 93 to ",
+        ")\n  such a comparison finds one case from always to never in 100 % of comparisons, all cases from 93 to ",
     ] {
         assert!(quick.stdout.contains(words), "{}", quick.stdout);
     }
@@ -140,7 +140,7 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
     let dry = stub.run(&["compare", "main", "--dry-run", "--plan", "quick"]).stdout;
     for words in [
         "plan quick: about ",
-        " trials if nothing changed, at most 400; it finds one case from always to never in 100 %, all cases from ",
+        " trials if nothing changed, at most 400; it finds one case from always to never in 100 % of comparisons, all cases from ",
         "\nthis is by ",
         " earlier trials of these cases\n",
     ] {
@@ -291,7 +291,7 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     assert!(ran.stdout.starts_with("worse: 18/18 → 0/18 passed, p = "), "{}", ran.stdout);
     let mean = "\n  mean of 6 cases: loses at least ";
     assert!(
-        ran.stdout.contains(mean) && ran.stdout.contains(", at most 100 (95 %); measured: −100\n"),
+        ran.stdout.contains(mean) && ran.stdout.contains(", at most 100 (95 %); measured: −100 points\n"),
         "{}",
         ran.stdout
     );
@@ -505,7 +505,7 @@ if [ $seven = $broken ]; then answer=Fine; else answer=Broken; fi"#;
     let sentence = ran.stdout.lines().next().unwrap_or_default();
     assert!(
         sentence.starts_with("broke: ")
-            && sentence.contains(" and 4 more, p = 0.00")
+            && sentence.contains(" and 4 more, each p ≤ 0.00")
             && sentence.contains("; all cases together worse, p = "),
         "{sentence}"
     );

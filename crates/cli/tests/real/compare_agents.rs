@@ -73,8 +73,11 @@ fn is_found_worse(mode: &str) {
     let (code, found) = compare(&live, mode, &[]);
     let comparison = &found["comparison"];
     assert_eq!((code, comparison["results"][0].as_str()), (1, Some("broke")), "{found:#}");
-    let share = |arm: &str| comparison[arm]["share"].as_f64().expect("a share");
-    assert!(share("baseline") > 0.6 && share("candidate") < 0.6, "{found:#}");
+    let passed = |arm: &str| {
+        let count = |key: &str| comparison[arm]["rate"][key].as_f64().unwrap_or_else(|| panic!("{found:#}"));
+        count("passed") / count("trials")
+    };
+    assert!(passed("baseline") > 0.6 && passed("candidate") < 0.6, "{found:#}");
     assert_eq!(
         (&comparison["baseline"]["not_measured"], &comparison["candidate"]["not_measured"]),
         (&Value::from(0), &Value::from(0)),

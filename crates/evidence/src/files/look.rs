@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
 use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags};
+use nix::unistd::{AccessFlags, faccessat};
 
 use crate::files::at::{At, PathError};
 
@@ -20,6 +22,11 @@ pub fn unless_absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Fails if this user may not read the file at `path`.
+pub fn check_readable(path: &Path) -> io::Result<()> {
+    Ok(faccessat(AT_FDCWD, path, AccessFlags::R_OK, AtFlags::AT_EACCESS)?)
 }
 
 /// Whether this error says that there is nothing at a path.

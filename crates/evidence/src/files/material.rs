@@ -371,6 +371,10 @@ impl MaterialWalk<'_> {
                     self.material.problem(path, UnusableFile::Special(error));
                     return true;
                 }
+                if let Err(error) = look::check_readable(&source) {
+                    self.material.problem(path, UnusableFile::Unreadable(error));
+                    return true;
+                }
                 self.material.bytes = self.material.bytes.saturating_add(found.len());
                 if self.material.bytes > MAX_BYTES {
                     let bytes = self.material.bytes;

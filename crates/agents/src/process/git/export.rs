@@ -1,20 +1,20 @@
 //! A commit as a directory, without the help of any program that a repository names.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
 
 use super::{PATIENCE, failure, git, output, path, place, rev_parse, slow_stdout, stdout};
-use crate::files::bounded;
+use crate::files::{bounded, look};
 
 /// Settings for the content of files in a work tree and which of them are there, for the programs that write it, and for missing
 /// objects.
-const CONTENT_SETTINGS: &str = r"^(core\.(autocrlf|eol|attributesfile|symlinks|sparsecheckout)|filter\..*\.(clean|smudge|process)|remote\..*\.promisor)$";
+const CONTENT_SETTINGS: &str = r"^(core\.(autocrlf|eol|filemode|attributesfile|symlinks|sparsecheckout)|filter\..*\.(clean|smudge|process)|remote\..*\.promisor)$";
 
 /// A commit, written to a directory.
 pub struct CommitFiles {
@@ -82,9 +82,12 @@ pub fn export(directory: &Path, commit: &str, part: Part<'_>, to: &Path) -> io::
     let attributes =
         stdout(git().args(["check-attr", "--cached", "-z", "--stdin", "filter"]).stdin(File::open(&list)?))?;
     let (mut links, mut submodules) = (Vec::new(), Vec::new());
+    let is_false = |value: &String| ["false", "no", "off", "0"].contains(&&*value.to_ascii_lowercase());
+    let has_modes = !settings.get("core.filemode").is_some_and(is_false);
     for Entry { kind, hash, name } in entries {
         let file = own(path(name));
         match kind {
+            b"100644" | b"100755" if !has_modes => executable_as(&directory.join(&file), &folder.join(&file))?,
             b"120000" => {
                 lead_inside(&folder.join(&file), directory, &folder)?;
                 links.push(file);
@@ -206,6 +209,13 @@ impl ScratchRepository {
         git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         git
     }
+}
+
+/// Where git does not look at modes, a file is as executable as it is in the work tree.
+fn executable_as(in_work_tree: &Path, exported: &Path) -> io::Result<()> {
+    let here = look::unless_absent(fs::metadata(in_work_tree))?;
+    let executable = |here: fs::Metadata| Permissions::from_mode(here.permissions().mode() & 0o111 | 0o644);
+    here.map_or(Ok(()), |here| fs::set_permissions(exported, executable(here)))
 }
 
 /// The values of [`CONTENT_SETTINGS`].

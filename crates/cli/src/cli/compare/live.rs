@@ -171,7 +171,8 @@ fn continued(
     pairing: &Pairing,
     sides: &mut ComparedSides,
 ) -> CliResultOf<Vec<PairRecord>> {
-    let Ok(contents) = same_contents::of_comparison(run, pairing, sides) else { return Ok(Vec::new()) };
+    let told = same_contents::of_comparison(run, pairing, sides);
+    let Some(contents) = start.contents(told)? else { return Ok(Vec::new()) };
     run.contents = Some(same_contents::with_names(&contents, pairing.trials()));
     if start.dry_run {
         return Ok(Vec::new());
@@ -330,6 +331,7 @@ fn ended_early(stopped: &PairsStopped, run: &RunContext, next: &str) -> Option<S
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
             format!("it ended early{why}; {next}")
         })),
+        PairsStopped::CannotRun => Some(format!("it ended early: a case cannot run, see above; once that is mended, {next}")),
         PairsStopped::Unreadable => Some(format!(
             "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended, {next}"
         )),
@@ -464,10 +466,13 @@ impl Expectation {
         let usual = rate::points(USUAL_RATE);
         let unknown = diagnostics::counted(self.unknown, "case");
         match (self.earlier, self.unknown) {
-            (0, _) => format!("this takes the cases to pass {usual} % now, since no earlier trial of them is here"),
-            (earlier, 0) => format!("this is by {earlier} earlier trials of these cases"),
+            (0, _) => format!("this assumes that the cases pass {usual} % now, since no earlier trial of them is here"),
+            (earlier, 0) => {
+                format!("this rests on {} of these cases", diagnostics::counted(earlier, "earlier trial"))
+            }
             (earlier, _) => {
-                format!("this is by {earlier} earlier trials; {unknown} without any is taken to pass {usual} %")
+                let earlier = diagnostics::counted(earlier, "earlier trial");
+                format!("this rests on {earlier}, and takes {unknown} without any to pass {usual} %")
             }
         }
     }

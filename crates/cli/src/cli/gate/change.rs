@@ -128,7 +128,9 @@ pub(super) fn cases_to_compare(
     let is_changed = |slug: &str| changed.iter().any(|skill| skill.slug == slug);
     let mut cases = Vec::new();
     for skill in changed.iter().filter(|skill| skill.edit.is_on_both_sides()) {
-        cases.extend(now.cases_of(&skill.slug).map(|found| format!("{}/{}", found.skill, found.id)));
+        // What is wrong with the others, `lint` reports.
+        let can_run = now.cases_of(&skill.slug).filter(|found| found.case().is_ok());
+        cases.extend(can_run.map(|found| format!("{}/{}", found.skill, found.id)));
     }
     for skill in changed.iter().filter(|skill| skill.edit.changes_descriptions()) {
         let catalog = if skill.edit == SkillEdit::Removed { before } else { now };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::endings::is_of_agent;
+use super::endings::{HARBOR, is_of_agent};
 use super::{ResultFormat, ResultRow, TrialResult, document, objects, stated};
 
 pub const TRIAL: ResultFormat = ResultFormat {
@@ -80,7 +80,7 @@ fn trial(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
 
 fn result(reward: Option<f64>, exception: Option<&str>) -> TrialResult {
     match (reward, exception) {
-        (_, Some(exception)) if !is_of_agent(exception) => TrialResult::Error,
+        (_, Some(exception)) if !is_of_agent(exception, HARBOR) => TrialResult::Error,
         (None, Some(_)) => TrialResult::Fail,
         (Some(reward), _) => TrialResult::of(reward >= 1.0),
         (None, None) => TrialResult::Error,

@@ -167,11 +167,13 @@ pub fn read(bytes: &[u8]) -> Result<ResultFile, String> {
 /// Checks how many there are of `what` against what the file itself says.
 fn stated(what: &str, stated: Option<u64>, found: usize) -> Result<(), String> {
     match stated {
-        Some(stated) if stated != found as u64 => Err(format!(
-            "the file says that it has {stated} {what}, and {found} are in it: it is not whole, or was changed"
-        )),
+        Some(stated) if stated != found as u64 => Err(not_as_stated(what, stated, found as u64)),
         _ => Ok(()),
     }
+}
+
+fn not_as_stated(what: &str, stated: u64, found: u64) -> String {
+    format!("the file says that it has {stated} {what}, and it has {found}: it is not whole, or was changed")
 }
 
 /// Without the mark with which some programs begin UTF-8.

@@ -2,9 +2,7 @@
 
 use serde::Deserialize;
 
-use std::collections::BTreeMap;
-
-use super::endings::is_of_agent;
+use super::endings::{PLUGIN_EVAL, is_of_agent};
 use super::{ResultFormat, ResultRow, TrialResult, document, stated};
 
 pub const FORMAT: ResultFormat = ResultFormat {
@@ -32,7 +30,7 @@ struct Aggregates {
 #[derive(Deserialize)]
 struct Case {
     name: String,
-    /// Its directory, which tells cases of one name apart.
+    /// Absent in older files.
     #[serde(default)]
     dir: Option<String>,
     arms: Arms,
@@ -43,6 +41,13 @@ struct Arms {
     with: Vec<Run>,
     #[serde(default)]
     without: Vec<Run>,
+}
+
+impl Case {
+    /// Its directory in the suite: names may be the same in several.
+    fn id(&self) -> &str {
+        self.dir.as_deref().filter(|dir| !dir.is_empty()).unwrap_or(&self.name)
+    }
 }
 
 /// A run that an error of the provider ended is scored 0 and not graded. One that ran out of time or turns is graded by what there
@@ -73,24 +78,18 @@ const RESPONDER_FAILED: &str = "mock agent responder failed";
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let suite: Suite = document(bytes)?;
     stated("cases", suite.aggregates.cases_total, suite.cases.len())?;
-    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
-    suite.cases.iter().for_each(|case| *named.entry(&case.name).or_default() += 1);
-    let name = |case: &'_ Case| match &case.dir {
-        Some(dir) if named[&*case.name] > 1 => dir.clone(),
-        _ => case.name.clone(),
-    };
     let arm = |side: &'static str, of: fn(&Arms) -> &Vec<Run>| {
-        let rows = move |case: &Case| of(&case.arms).iter().map(|run| row(name(case), side, run)).collect::<Vec<_>>();
+        let rows = move |case: &Case| of(&case.arms).iter().map(|run| row(case.id(), side, run)).collect::<Vec<_>>();
         suite.cases.iter().flat_map(rows)
     };
     Ok(arm("without", |arms| &arms.without).chain(arm("with", |arms| &arms.with)).collect())
 }
 
-fn row(case: String, side: &str, run: &Run) -> ResultRow {
-    let is_lost = |error: &String| !is_of_agent(error);
+fn row(case: &str, side: &str, run: &Run) -> ResultRow {
+    let is_lost = |error: &String| !is_of_agent(error, PLUGIN_EVAL);
     let is_error = run.error.as_ref().is_some_and(is_lost)
         || run.aborted.as_ref().is_some_and(|aborted| aborted.reason.starts_with(RESPONDER_FAILED))
         || run.skipped_paid_graders;
     let result = if is_error { TrialResult::Error } else { TrialResult::of(run.passed) };
-    ResultRow::trial(case, side, result, run.score)
+    ResultRow::trial(case.to_owned(), side, result, run.score)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::endings::is_of_agent;
+use super::endings::{PROMPTFOO, is_of_agent};
 use super::{ResultFormat, ResultRow, TrialResult, document, stated};
 
 pub const FORMAT: ResultFormat =
@@ -111,7 +111,7 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
             1 => provider.to_owned(),
             _ => format!("{provider} prompt {}", test.prompt_idx),
         };
-        let is_own = test.error.as_deref().is_some_and(is_of_agent);
+        let is_own = test.error.as_deref().is_some_and(|error| is_of_agent(error, PROMPTFOO));
         let is_error = test.failure_reason == Some(THREW) && !is_own;
         let result = if is_error { TrialResult::Error } else { TrialResult::of(test.success) };
         // The headline of promptfoo is the share that passed, of errors too.

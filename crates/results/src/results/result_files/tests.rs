@@ -92,9 +92,9 @@ fn claude_plugin_eval_counts_what_the_agent_did_itself_and_nothing_else() {
             "cases": [{{"name": "greets", "dir": "a/greets", "arms": {{"with": [{runs}], "without": [{without}]}}}}]}}"#
         )
     };
-    assert_eq!(one(&file(1)), ["greets without 1/1+0", "greets with 2/5+3"]);
+    assert_eq!(one(&file(1)), ["a/greets without 1/1+0", "a/greets with 2/5+3"]);
     let problem = read(file(2).as_bytes()).expect_err("a case is missing");
-    assert!(problem.contains("the file says that it has 2 cases, and 1 are in it"), "{problem}");
+    assert!(problem.contains("the file says that it has 2 cases, and it has 1"), "{problem}");
 }
 
 #[test]
@@ -246,12 +246,36 @@ fn a_try_before_the_last_one_of_a_test_is_no_trial_of_its_own() {
     assert_eq!(side(&[&suite(3)]), ["t/a 1/1+0", "t/b 0/1+0", "t/c 1/1+0"]);
     assert_eq!(side(&[&suite(5)]), ["t/a 1/1+0", "t/b 1/2+0", "t/c 2/2+0"], "it counts each");
     let problem = read(suite(4).as_bytes()).expect_err("another number");
-    assert!(problem.contains("it has 4 tests in `pytest`, and 3 are in it"), "{problem}");
+    assert!(problem.contains("it has 4 tests in `pytest`, and it has 3"), "{problem}");
+    // A failure with an error while it is cleaned up, and a pass with one, which pytest counts twice.
+    let cleaned = |tests: u8, elements: &str| format!(r#"<testsuite name="s" tests="{tests}">{elements}</testsuite>"#);
+    let failed = r#"<testcase name="a"><failure/></testcase><testcase name="a"><error/></testcase>"#;
+    assert_eq!(side(&[&cleaned(1, failed)]), ["a 0/1+0"]);
+    assert_eq!(side(&[&cleaned(2, r#"<testcase name="a"><error/></testcase>"#)]), ["a 0/0+1"]);
     let surefire = r#"<testsuite name="s" tests="2"><testcase name="a"><flakyFailure/><flakyFailure/></testcase>
-        <testcase name="b"><failure/><rerunFailure/></testcase></testsuite>"#;
-    assert_eq!(side(&[surefire]), ["a 1/3+0", "b 0/2+0"]);
+        <testcase name="b"><failure/><rerunFailure/><rerunError/></testcase></testsuite>"#;
+    assert_eq!(side(&[surefire]), ["a 1/3+0", "b 0/2+1"]);
     let scored = whole(&[read(surefire.as_bytes()).expect("a file")]).score();
     assert_eq!(scored, Some(0.5), "the tool counts the last one only");
+}
+
+#[test]
+fn each_suite_that_states_a_number_of_tests_has_it_and_so_have_all_suites_together() {
+    let all = |tests: &str, inner: &str| {
+        let (a, b) = (r#"<testcase name="a"/>"#, r#"<testcase name="b"/>"#);
+        format!(r#"<testsuites {tests}><testsuite name="s" {inner}>{a}{a}{b}</testsuite></testsuites>"#)
+    };
+    assert_eq!(
+        side(&[&all(r#"tests="2""#, "")]),
+        ["a 1/1+0", "b 1/1+0"],
+        "a suite without a number is counted by the others"
+    );
+    assert_eq!(side(&[&all(r#"tests="3""#, r#"tests="3""#)]), ["a 2/2+0", "b 1/1+0"]);
+    assert_eq!(side(&[&all(r#"tests="2""#, r#"tests="2""#)]), ["a 1/1+0", "b 1/1+0"]);
+    for text in [all(r#"tests="99""#, ""), all(r#"tests="99""#, r#"tests="3""#), all("", r#"tests="1""#)] {
+        let problem = read(text.as_bytes()).expect_err(&text);
+        assert!(problem.contains("it is not whole, or was changed"), "{problem}");
+    }
 }
 
 #[test]

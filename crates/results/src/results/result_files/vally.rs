@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::endings::is_of_agent;
+use super::endings::{STATUS, is_of_agent};
 use super::{ResultFormat, ResultRow, TrialResult, objects};
 
 pub const FORMAT: ResultFormat = ResultFormat {
@@ -61,7 +61,7 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
             }
             continue;
         };
-        let ended = line.status.as_deref().is_none_or(|status| status == "success" || is_of_agent(status));
+        let ended = line.status.as_deref().is_none_or(|status| status == "success" || is_of_agent(status, STATUS));
         let result = match &line.grade_result {
             Some(grade) if ended => TrialResult::of(grade.passed),
             _ => TrialResult::Error,

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::endings::is_of_agent;
+use super::endings::{STATUS, is_of_agent};
 use super::{ResultFormat, ResultRow, TrialResult, document};
 
 pub const FORMAT: ResultFormat = ResultFormat {
@@ -50,7 +50,7 @@ fn rows<'a>(evaluation: &'a Evaluation, side: &'a str) -> impl Iterator<Item = R
         let result = match run.status.as_str() {
             "passed" => TrialResult::Pass,
             "failed" => TrialResult::Fail,
-            status if is_of_agent(status) => TrialResult::Fail,
+            status if is_of_agent(status, STATUS) => TrialResult::Fail,
             _ => TrialResult::Error,
         };
         ResultRow::trial(task.test_id.clone(), side, result, None)
