@@ -108,48 +108,57 @@ pub fn misplaced(settings: &Settings, calibration: &AgentCalibration) -> Option<
 pub struct ModeKnowledge {
     /// What of them cannot be relied on here.
     pub doubts: Doubts,
+    /// The version in the agent's package, if it has one.
+    version: Option<String>,
     /// Whether a calibration in force shows that the agent is read.
     is_calibrated: bool,
 }
 
 impl ModeKnowledge {
-    /// Why nothing shows that something did not happen in a trial with this version of the agent.
-    pub fn unmeasured(&self, kind: AgentKind, version: Option<&str>) -> Option<String> {
-        if self.is_calibrated { None } else { unmeasured(kind, version) }
+    /// Why nothing shows that something did not happen in a trial. The agent may report the version itself.
+    pub fn unmeasured(&self, kind: AgentKind, reported: Option<&str>) -> Option<String> {
+        let version = reported.or(self.version.as_deref());
+        let why = unmeasured(kind, version).filter(|_| !self.is_calibrated)?;
+        Some(format!("{why}: run `skill-evals doctor --calibrate --agent {}`", kind.as_str()))
     }
 }
 
-/// Why nothing shows that this version of the agent did not do something. The user describes agents of their own, and what these
-/// show.
+/// Why nothing shows that this version of the agent did not do something: nobody measured it. A program without a version is the
+/// user's own, like an agent that the user describes: the user knows what it shows.
 pub fn unmeasured(kind: AgentKind, version: Option<&str>) -> Option<String> {
     let is_known = matches!(kind, AgentKind::Custom(_)) || kind.profile().is_measured(version);
-    let version = version.unwrap_or("of an unknown version");
-    (!is_known).then(|| {
-        let name = kind.as_str();
-        format!("nobody knows whether all is read that {name} {version} does: run `skill-evals doctor --calibrate --agent {name}`")
-    })
+    let version = version.filter(|_| !is_known)?;
+    Some(format!("nobody measured whether {} {version} is read rightly", kind.as_str()))
 }
 
-/// What is known of the trials of these modes, by their names.
-pub fn known<'m>(settings: &Settings, modes: impl Iterator<Item = &'m Mode>) -> HashMap<String, ModeKnowledge> {
-    modes.map(|mode| (mode.name.clone(), of_mode(settings, mode))).collect()
+/// What is known of the trials of these modes, by their names. These calibrations were `made` for them.
+pub fn known<'m>(
+    settings: &Settings,
+    made: &[AgentCalibration],
+    modes: impl Iterator<Item = &'m Mode>,
+) -> HashMap<String, ModeKnowledge> {
+    modes.map(|mode| (mode.name.clone(), of_mode(settings, made, mode))).collect()
 }
 
-fn of_mode(settings: &Settings, mode: &Mode) -> ModeKnowledge {
+fn of_mode(settings: &Settings, made: &[AgentCalibration], mode: &Mode) -> ModeKnowledge {
+    let agent = InstalledAgent::find(settings, mode.agent).ok();
+    let made = || made.iter().find(|made| made.agent == mode.agent.as_str()).cloned();
+    let calibration = agent.as_ref().and_then(|agent| agent.calibration(settings)).or_else(made);
+    let version = agent.and_then(|agent| agent.version);
     if settings.calibrate == Calibrate::Off {
-        return ModeKnowledge::default();
+        let is_calibrated = calibration.is_some_and(|calibration| calibration.trusted);
+        return ModeKnowledge { doubts: Doubts::new(), version, is_calibrated };
     }
-    let calibration = InstalledAgent::find(settings, mode.agent).ok().and_then(|agent| agent.calibration(settings));
     let Some(calibration) = calibration.filter(|calibration| calibration.asked) else {
         // That a directory has the skills does not say that the agent looks there.
         let is_open = matches!(mode.agent, AgentKind::Custom(_)) && mode.delivery.native();
         let doubts = is_open.then(|| (Reading::Delivered, NEVER_SEEN.to_owned())).into_iter().collect();
-        return ModeKnowledge { doubts, is_calibrated: false };
+        return ModeKnowledge { doubts, version, is_calibrated: false };
     };
     let mut doubts = calibration.doubts(mode.delivery);
     let place = misplaced(settings, &calibration).filter(|_| mode.delivery.native());
     if let Some((why, place)) = doubts.get_mut(&Reading::Delivered).zip(place) {
         *why = format!("{place}; {why}");
     }
-    ModeKnowledge { doubts, is_calibrated: true }
+    ModeKnowledge { doubts, version, is_calibrated: true }
 }

@@ -11,6 +11,7 @@ use crate::cases::plugin::Plugin;
 use crate::grade::rubric::{self, Rubric};
 use crate::process::interrupt;
 use crate::report::trial_text::RerunCommand;
+use crate::results::calibration::AgentCalibration;
 use crate::run::budget::{Budget, BudgetPermit};
 use crate::run::custom_check::CustomChecks;
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
@@ -64,6 +65,8 @@ pub struct RunContext {
     pub inputs: InputReader,
     pub texts: TextReader,
     pub program_runner: ProgramRunner,
+    /// The calibrations that were made for it: a machine without a cache does not keep them.
+    pub calibrated: Vec<AgentCalibration>,
     /// Whether it is a calibration.
     pub calibrates: bool,
     pub pace: Pace,
@@ -113,6 +116,7 @@ impl RunContext {
             inputs: InputReader::default(),
             texts: TextReader::default(),
             program_runner: ProgramRunner::default(),
+            calibrated: Vec::new(),
             calibrates: false,
             pace: Pace::default(),
             leads: Leads::default(),

@@ -153,6 +153,7 @@ impl ReadSession {
             ..case_meta(case, case.timeout.unwrap_or_default(), case.max_turns)
         };
         let (version, model) = (session.version.clone(), session.model.clone());
+        // A calibration runs trials: it shows nothing of how sessions are read.
         let unmeasured = unmeasured(self.agent, version.as_deref());
         let agent = AgentMeta { kind: self.agent, version, model, requested: None };
         let skill = SkillMeta::of(skill, None);

@@ -220,7 +220,7 @@ fn verdicts(stored: &StoredTrial, skill: &FoundSkill, run: &RunContext, asked: &
 /// The changes of this agent's recordings after which a question has another answer, each with the question and the recordings.
 fn wrong(agent: &str, at_least: usize) -> BTreeMap<String, usize> {
     let root = repository();
-    let catalog = Repository { root: root.to_path_buf() }.catalog(Layout::default(), Scope::All);
+    let catalog = Repository::new(root.to_path_buf()).catalog(Layout::default(), Scope::All);
     let run = RunContext::new(root.to_path_buf(), Settings::default(), catalog);
     let recordings = recordings(agent);
     assert!(recordings.len() >= at_least, "{}", recordings.len());

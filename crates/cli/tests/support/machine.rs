@@ -41,7 +41,7 @@ for skill in .agents/skills/*; do
   name=$(basename "$skill"); offer="$offer\\n- $name: x (file: r0/$name/SKILL.md)"
 done
 mkdir -p "$CODEX_HOME/sessions"
-printf '%s\n' '{"type":"session_meta","payload":{"cli_version":"0.171.0"}}' '{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"<skills_instructions>\n### Available skills'"$offer"'\n</skills_instructions>"}]}}' > "$CODEX_HOME/sessions/rollout-1.jsonl"
+printf '%s\n' '{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"<skills_instructions>\n### Available skills'"$offer"'\n</skills_instructions>"}]}}' > "$CODEX_HOME/sessions/rollout-1.jsonl"
 used=
 for skill in .agents/skills/*; do
   name=$(basename "$skill")

@@ -19,7 +19,7 @@ pub struct Stub {
 
 /// What codex writes of the skills it offers: without it nobody could say that the skill was delivered.
 const OFFER: &str = r#"mkdir -p "$CODEX_HOME/sessions"
-printf '%s\n' '{"type":"session_meta","payload":{"cli_version":"0.171.0"}}' '{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"<skills_instructions>\n### Available skills\n- tidy: x (file: r0/tidy/SKILL.md)\n</skills_instructions>"}]}}' > "$CODEX_HOME/sessions/rollout-1.jsonl"
+printf '%s\n' '{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"<skills_instructions>\n### Available skills\n- tidy: x (file: r0/tidy/SKILL.md)\n</skills_instructions>"}]}}' > "$CODEX_HOME/sessions/rollout-1.jsonl"
 "#;
 
 /// The end of a turn that went well.

@@ -311,7 +311,8 @@ impl<'a, 's> EventDecoder<'a, 's> {
         let lacks_command = self.commands.len() > facts.shell_calls.len();
         let lacks_call = self.mcp_calls > facts.mcp_calls;
         let lacks_answer = !facts.conversation && trace.progress >= AgentProgress::Answering;
-        if lacks_answer && facts.exists && trace.final_message.is_some() {
+        // Without a version it is not a rollout of codex itself.
+        if lacks_answer && trace.agent_version.is_some() && trace.final_message.is_some() {
             trace.lose("what the rollout has after its start");
         }
         trace.session_lags = lacks_command || lacks_call || lacks_answer;

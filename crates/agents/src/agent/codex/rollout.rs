@@ -54,8 +54,6 @@ pub(super) fn turn_sign(line: &[u8]) -> Option<TurnSign> {
 /// What a rollout reported, so that the events need not report it again.
 #[derive(Debug, Default)]
 pub(super) struct RolloutFacts {
-    /// Whether it has a line.
-    pub exists: bool,
     /// Whether it has messages and commands.
     pub conversation: bool,
     /// The skills that the prompt calls.
@@ -131,7 +129,6 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             }
             return;
         };
-        self.facts.exists = true;
         let depth = self.depths.get(&self.thread).copied().unwrap_or(u32::from(self.of_sub_agents));
         self.recorder.set_time(timestamp.0.as_deref());
         self.recorder.trace.now = Moment { began: None, ended: timestamp.0, depth, ..Moment::default() };

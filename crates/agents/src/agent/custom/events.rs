@@ -23,6 +23,8 @@ pub(super) struct EventLines<'a> {
     answer: AnswerSoFar,
     /// The ids of the requests whose tokens are counted.
     counted: HashSet<String>,
+    /// The ids of the calls that are not answered.
+    open: HashSet<String>,
 }
 
 /// What a line says.
@@ -45,7 +47,7 @@ impl<'a> EventLines<'a> {
             _ => "calls of tools: the description of the agent has no rules for calls and results",
         };
         let first = if agent.shows_calls() { Vec::new() } else { vec![AgentEvent::Lost(hides.to_owned())] };
-        Self { agent, names, first, answer: AnswerSoFar::default(), counted: HashSet::new() }
+        Self { agent, names, first, answer: AnswerSoFar::default(), counted: HashSet::new(), open: HashSet::new() }
     }
 
     /// A reader of a line by itself.
@@ -67,10 +69,15 @@ impl<'a> EventLines<'a> {
                 let input = input.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(input);
                 self.answer.calls(said);
                 let tool = served(&name, &input, self.names).unwrap_or(name);
+                // Two calls may be equal.
+                if !self.open.insert(id.clone()) {
+                    said.push(AgentEvent::Lost(format!("a call of `{tool}`: another one has its id")));
+                }
                 said.push(AgentEvent::Called { id, tool, input });
             }
             StreamEvent::ToolResult { id, output, failed, exit_code } => {
                 self.answer.tool_answered();
+                self.open.remove(&id);
                 let ending = if failed { CallEnding::Failed } else { CallEnding::Done };
                 said.push(AgentEvent::Answered { id, output: Some(output), ending, exit_code });
             }
