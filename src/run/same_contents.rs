@@ -163,6 +163,15 @@ pub fn unfinished(run: &RunContext) -> Option<RunFolder> {
     store::runs(&run.root).ok()?.into_iter().find(|folder| is_wanted(folder) && is_same(folder))
 }
 
+/// The first of these runs that has the contents of this one.
+pub fn among(run: &RunContext, ids: &[String]) -> Option<RunFolder> {
+    let contents = run.contents.as_ref()?;
+    let is_same = |folder: &RunFolder| {
+        folder.run_record().ok().flatten().is_some_and(|record| record.contents.as_ref() == Some(contents))
+    };
+    ids.iter().filter_map(|id| RunFolder::open(&run.root, id).ok()).find(is_same)
+}
+
 fn is_unfinished(record: &RunRecord) -> bool {
     record.ended.as_ref().is_none_or(|ended| ended.how != RunEndKind::Finished || ended.why.is_some())
 }

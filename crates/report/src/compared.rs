@@ -65,7 +65,12 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
 pub fn behind(compared: &ComparisonResults) -> Vec<String> {
     let comparison = &compared.comparison;
     let mut lines = Vec::new();
-    lines.extend(mean(compared).filter(|_| !is_broke(comparison)));
+    if is_broke(comparison) {
+        let percent = rate::percent(compared.rule.alpha);
+        lines.push(format!("`broke` is said of a change that breaks nothing in at most {percent} % of comparisons"));
+    } else {
+        lines.extend(mean(compared));
+    }
     lines.extend(got_better(comparison));
     lines.extend(not_shown(compared));
     lines
@@ -73,7 +78,8 @@ pub fn behind(compared: &ComparisonResults) -> Vec<String> {
 
 /// If a case broke: the mean of all cases, among the other figures.
 pub fn mean_of_broke(compared: &ComparisonResults) -> Option<String> {
-    mean(compared).filter(|_| is_broke(&compared.comparison))
+    let mean = mean(compared).filter(|_| is_broke(&compared.comparison));
+    mean.map(|mean| format!("of all cases together, which a single one hardly moves: {mean}"))
 }
 
 fn is_broke(comparison: &Comparison) -> bool {

@@ -51,6 +51,11 @@ pub fn points_to(share: f64, decimals: usize) -> String {
     format!("{:.decimals$}", share * 100.0)
 }
 
+/// A share in percent, with as many decimals as it has.
+pub fn percent(share: f64) -> String {
+    ((share * 1e6).round() / 1e4).to_string()
+}
+
 /// `38–96`.
 pub fn range(interval: Interval) -> String {
     format!("{}–{}", points(interval.low), points(interval.high))

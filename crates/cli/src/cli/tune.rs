@@ -14,7 +14,7 @@ use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{Stream, text_stdout};
+use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
@@ -27,7 +27,9 @@ use crate::settings::{Settings, Stop};
 use crate::setup::generate::drafted::{Drafter, MOST_DESCRIPTIONS};
 use crate::setup::tune::{self, SplitCases};
 use crate::skill::SKILL_FILE;
+use crate::store::{Proposal, UnfinishedTune};
 use crate::text::escape;
+use crate::trial::evidence::digest;
 use crate::trial::run_record::RunChoices;
 
 /// The most trials of all comparisons together, unless chosen.
@@ -90,7 +92,8 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     let found = catalog.named_skill(&args.skill)?;
     let cases = tune::split(&catalog, found)?;
     let tuning = Tuning { args, repository: &repository, settings: &settings, catalog: &catalog, found };
-    let mut left = CostLeft { usd: settings.max_cost_usd, unknown: None };
+    let paid = UnfinishedTune::of(&repository.root, &found.skill().slug)?;
+    let mut left = Budget { usd: settings.max_cost_usd, unknown: None, paid };
     let candidates = tuning.candidates(&cases, &mut left)?;
     let current = &found.skill().description;
     let mut out = text_stdout();
@@ -121,7 +124,13 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     let trials = if candidates.len() > 1 { most / 2 } else { most };
     match tuning.compare(Some(best), deciding, trials, &mut left)? {
         Err(exit) => Ok(exit),
-        Ok(live) => tuning.decide(best, &live),
+        Ok(live) => {
+            let exit = tuning.decide(best, &live)?;
+            if live.ended_early.is_none() {
+                left.paid.answered()?;
+            }
+            Ok(exit)
+        }
     }
 }
 
@@ -130,6 +139,30 @@ fn training_prompts(catalog: &Catalog, found: &FoundSkill, names: &[String]) -> 
     let slug = &found.skill().slug;
     let cases = catalog.cases_of(slug).filter(|case| names.contains(&format!("{slug}/{}", case.id)));
     cases.filter_map(|case| case.case().ok()).map(|case| (case.prompt.clone(), case.should_trigger)).collect()
+}
+
+/// What the agent of this drafter proposes, or proposed before.
+fn proposed(
+    repository: &Repository,
+    found: &FoundSkill,
+    (drafter, prompt): (Drafter<'_>, &str),
+    paid: &mut UnfinishedTune,
+) -> CliResultOf<Proposal> {
+    let asked = digest(format!("{}\n{prompt}", drafter.agent.as_str()).as_bytes());
+    if let Some(proposal) = paid.proposal(&asked) {
+        writeln!(
+            stderr(),
+            "{} was asked before, and that tune was not finished: its descriptions are used",
+            proposal.author
+        )?;
+        return Ok(proposal);
+    }
+    let mut author = Author::new(drafter, repository)?;
+    let answered = author.asked(found, prompt, |drafter, place| drafter.propose(found, prompt, place))?;
+    let (descriptions, name) = answered?;
+    let proposal = Proposal { asked, descriptions, author: name, cost_usd: author.spent().cost_usd };
+    paid.propose(proposal.clone())?;
+    Ok(proposal)
 }
 
 fn length(description: &str, current: &str) -> String {
@@ -142,14 +175,17 @@ fn length(description: &str, current: &str) -> String {
     format!("about {tokens} tokens, {change}")
 }
 
-struct CostLeft {
-    /// In dollars; `None` without a limit.
+/// What may be spent, and what has been paid for.
+struct Budget {
+    /// What is left in dollars; `None` without a limit.
     usd: Option<f64>,
     /// Whose cost is unknown.
     unknown: Option<String>,
+    /// By this start and by earlier ones that gave no answer.
+    paid: UnfinishedTune,
 }
 
-impl CostLeft {
+impl Budget {
     fn take(&mut self, cost: Option<f64>, whose: &str) {
         match cost {
             Some(cost) => self.usd = self.usd.map(|left| left - cost),
@@ -181,7 +217,7 @@ struct Tuning<'a> {
 impl Tuning<'_> {
     /// The descriptions to compare. Those of the user are read first, so that a mistake in them costs nothing. Of those of the
     /// agent, unusable ones are left out.
-    fn candidates(&self, cases: &SplitCases, left: &mut CostLeft) -> CliResultOf<Vec<Candidate>> {
+    fn candidates(&self, cases: &SplitCases, left: &mut Budget) -> CliResultOf<Vec<Candidate>> {
         let mut candidates = Vec::new();
         for path in &self.args.candidate {
             let label = path.display().to_string();
@@ -198,12 +234,10 @@ impl Tuning<'_> {
             writeln!(text_stdout(), "{}", request(&drafter, found, &prompt))?;
             return Ok(candidates);
         }
-        let mut asked = Author::new(drafter, repository)?;
-        let proposed = asked.asked(found, &prompt, |drafter, place| drafter.propose(found, &prompt, place))?;
-        let (descriptions, author) = proposed?;
-        left.take(asked.spent().cost_usd, agent.as_str());
-        for (text, number) in descriptions.into_iter().zip(1..) {
-            let label = format!("{author}, number {number}");
+        let proposal = proposed(repository, found, (drafter, &prompt), &mut left.paid)?;
+        left.take(proposal.cost_usd, agent.as_str());
+        for (text, number) in proposal.descriptions.into_iter().zip(1..) {
+            let label = format!("{}, number {number}", proposal.author);
             if let Err(why) = self.add(&mut candidates, label.clone(), &text)? {
                 writeln!(text_stdout(), "{}: left out: {}", escape::line(&label), escape::line(&why))?;
             }
@@ -233,7 +267,7 @@ impl Tuning<'_> {
         training: &[String],
         deciding: Vec<String>,
         most: u64,
-        left: &mut CostLeft,
+        left: &mut Budget,
     ) -> CliResult {
         let dry = |compared: Result<_, Exit>| compared.err().unwrap_or(Exit::Clean);
         if candidates == 1 {
@@ -252,7 +286,7 @@ impl Tuning<'_> {
         candidates: &'a [Candidate],
         training: &[String],
         most: u64,
-        left: &mut CostLeft,
+        left: &mut Budget,
     ) -> CliResultOf<Result<&'a Candidate, Exit>> {
         let mut best: Option<(f64, &Candidate)> = None;
         let mut exit = Exit::Infrastructure;
@@ -283,7 +317,7 @@ impl Tuning<'_> {
         candidate: Option<&Candidate>,
         cases: Vec<String>,
         most: u64,
-        left: &mut CostLeft,
+        left: &mut Budget,
     ) -> CliResultOf<Result<LiveComparison, Exit>> {
         left.check()?;
         let root = &self.repository.root;
@@ -306,6 +340,7 @@ impl Tuning<'_> {
             must_decide: true,
             max_trials: Some(most),
             max_age: None,
+            ended: left.paid.runs(),
             max_cost_usd: left.usd,
             stop: Stop::Settled,
             remedy: "raise --max-trials, or write more cases",
@@ -313,6 +348,11 @@ impl Tuning<'_> {
             within: None,
         })?;
         if let Ok(live) = &outcome {
+            if let Some(run) =
+                live.folder.as_ref().filter(|_| live.ended_early.is_none()).and_then(|path| path.file_name())
+            {
+                left.paid.compared(&run.to_string_lossy())?;
+            }
             left.take(live.cost_usd, &format!("the comparison with {label}"));
         }
         Ok(outcome)

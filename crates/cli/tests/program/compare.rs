@@ -12,6 +12,13 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use skill_evals_results::store::with_digests;
 
+/// An agent that says `Fine.` if the skill is there.
+pub const BY_PRESENCE: &str = r#"if [ -e .agents/skills/tidy/SKILL.md ]; then answer=Fine; else answer=Lost
+sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl"; fi
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'$answer'."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+exit 0
+"#;
+
 /// An agent that answers `Broken.` where the skill that it was given says so.
 pub const BY_SKILL: &str = r#"skill=.agents/skills/tidy/SKILL.md
 if grep -q "BROKEN" "$skill" 2>/dev/null; then answer=Broken; else answer=Fine; fi
@@ -141,7 +148,7 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
     for words in [
         "plan quick: about ",
         " trials if nothing changed, at most 400; it finds one case from always to never in 100 % of comparisons, all cases from ",
-        "\nthis is by ",
+        "\nthis rests on ",
         " earlier trials of these cases\n",
     ] {
         assert!(dry.contains(words), "{dry}");
@@ -514,12 +521,7 @@ if [ $seven = $broken ]; then answer=Fine; else answer=Broken; fi"#;
 
 #[test]
 fn with_and_without_the_skill_shows_what_it_is_worth_and_asks_nothing_of_an_absent_skill() {
-    let body = r#"if [ -e .agents/skills/tidy/SKILL.md ]; then answer=Fine; else answer=Lost
-sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl"; fi
-printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'$answer'."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
-exit 0
-"#;
-    let stub = repository(3, body);
+    let stub = repository(3, BY_PRESENCE);
     let ran = stub.run(&["compare", "--with", "codex", "--without", "--run-id", "r"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("\nbetter: 0/"), "{}", ran.stdout);
@@ -532,12 +534,7 @@ exit 0
 
 #[test]
 fn a_run_with_its_lift_prints_first_what_the_skills_add() {
-    let body = r#"if [ -e .agents/skills/tidy/SKILL.md ]; then answer=Fine; else answer=Lost
-sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl"; fi
-printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'$answer'."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
-exit 0
-"#;
-    let stub = repository(3, body);
+    let stub = repository(3, BY_PRESENCE);
     let ran = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r"]);
     assert!(ran.stdout.contains(": 0/6 → 6/6 passed"), "{}{}", ran.stdout, ran.stderr);
     assert!(

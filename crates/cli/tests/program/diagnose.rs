@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::kept::is_resumed;
 use crate::support::stub::{ACTIVATES, ANSWER, Stub};
 use serde_json::Value;
 
@@ -313,4 +314,13 @@ fn prices_decide_which_model_is_cheapest_and_few_trials_decide_nothing() {
         let ran = stub.run(&["compare", "--models", models]);
         assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn a_diagnosis_that_was_killed_is_resumed_by_the_same_command() {
+    let stub = Agent { without: 0, with: 9, alone: 9, routed: 9 }.repository();
+    let script = fs::read_to_string(stub.root().join("agent.sh")).expect("the agent");
+    let (start, rest) = script.split_once("for prompt; do :; done\n").expect("the start");
+    stub.write("agent.sh", &format!("{start}for prompt; do :; done\nsleep 0.1\n{rest}"));
+    is_resumed(&stub, &["diagnose", "tidy", "--mode", "codex", "--jobs", "2"]);
 }

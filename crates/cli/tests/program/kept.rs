@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::compare::{BY_SKILL, break_skill, git, repository};
+use crate::compare::{BY_PRESENCE, BY_SKILL, break_skill, git, repository};
 use crate::gate::{VERSION, edit, page, recorded};
 use crate::support::fixture::Ran;
 use crate::support::live::{processes_with, wait_until};
@@ -285,6 +285,29 @@ fn a_comparison_that_was_killed_is_resumed_by_the_same_command() {
     let edited = stub.run(&args);
     assert!(edited.code == 0 && !edited.stderr.contains(words), "{}", edited.stderr);
     assert_eq!(store::runs(stub.root()).expect("runs").len(), 4);
+}
+
+#[test]
+fn a_lift_that_was_killed_is_resumed_by_the_same_command() {
+    let stub = repository(4, &format!("sleep 0.1\n{BY_PRESENCE}"));
+    is_resumed(&stub, &["run", "--lift", "--mode", "codex", "--trials", "2", "--jobs", "2"]);
+}
+
+/// The command is killed in its middle. The same command then pays for what was in flight again, and for nothing else.
+pub fn is_resumed(stub: &Stub, args: &[&str]) {
+    let whole = stub.run(args);
+    let trials = stub.starts().len();
+    let mut killed = in_own_group(&mut stub.command(args));
+    wait_until("some trials", || stub.starts().len() >= trials + trials / 2);
+    signal(&killed, Signal::SIGKILL);
+    killed.wait().expect("an end");
+    let scratch = stub.scratch().display().to_string();
+    wait_until("the end of all that was started", || processes_with(&scratch).is_empty());
+    let resumed = stub.run(args);
+    let words = " had the same contents and did not end: resuming it";
+    assert!(resumed.code == whole.code && resumed.stderr.contains(words), "{}{}", whole.stderr, resumed.stderr);
+    let paid = stub.starts().len() - trials;
+    assert!((trials..=trials + 2).contains(&paid), "{paid} of {trials}: {}{}", whole.stdout, resumed.stdout);
 }
 
 #[test]

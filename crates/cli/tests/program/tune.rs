@@ -1,7 +1,9 @@
 //! `skill-evals tune`: training cases choose a description, held-out cases decide, and nothing is written unasked.
 
 use std::fs;
+use std::process::Stdio;
 
+use crate::support::live::wait_until;
 use crate::support::stub::{ACTIVATES, Stub};
 
 /// An agent that chooses by the description that it was given: of the prompts that end in a digit, it sees `tidy` in those
@@ -193,14 +195,41 @@ fn an_unusable_description_of_the_agent_is_left_out_and_the_others_are_compared(
 fn the_cost_limit_holds_for_the_proposal_too_and_for_no_unknown_cost() {
     let stub = repository();
     drafting(&stub, &["One better text."]);
-    let prices = |text: &str| stub.settings(text);
     // The proposal has 100 tokens of input.
-    prices("[prices.codex]\ninput = 10000.0\noutput = 0.0\n");
+    stub.settings("[prices.codex]\ninput = 10000.0\noutput = 0.0\n");
     let ran = stub.run(&["tune", "tidy", "--agent", "codex", "--max-cost-usd", "0.5"]);
     assert!(ran.code == 2 && ran.stderr.contains("the cost limit is reached"), "{}{}", ran.stdout, ran.stderr);
-    prices("");
+    let stub = repository();
+    drafting(&stub, &["One better text."]);
     let ran = stub.run(&["tune", "tidy", "--agent", "codex", "--max-cost-usd", "0.5"]);
     let said = "the cost limit cannot be held: it is unknown what codex cost";
     assert!(ran.code == 2 && ran.stderr.contains(said), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(stub.starts().iter().filter(|prompt| prompt.starts_with("Task")).count(), 0);
+}
+
+#[test]
+fn a_tune_that_is_killed_pays_for_nothing_twice() {
+    let stub = repository();
+    drafting(&stub, &["One better text."]);
+    let arguments = ["tune", "tidy", "--agent", "codex", "--candidate", "worse", "--max-trials", "200", "--jobs", "1"];
+    // The first comparison chooses, and the second one begins.
+    let mut killed = stub.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let asked = stub.root().join("asked");
+    wait_until("the second comparison", || stub.starts().len() > 60);
+    killed.kill().expect("a kill");
+    killed.wait().expect("an end");
+    let starts = stub.starts().len();
+    fs::remove_file(&asked).expect("it was asked");
+    let whole = stub.run(&arguments);
+    assert_eq!(whole.code, 0, "{}{}", whole.stdout, whole.stderr);
+    assert!(!asked.exists() && whole.stderr.contains("its descriptions are used"), "{}", whole.stderr);
+    let paid = stub.starts().len();
+    // After the answer, nothing is left over: the same question is measured again.
+    let again = stub.run(&arguments);
+    assert!(again.code == 0 && asked.exists(), "{}{}", again.stdout, again.stderr);
+    let of_one = stub.starts().len() - paid;
+    assert!(
+        paid.abs_diff(of_one) <= 2,
+        "{starts} before the kill, {paid} with the second start, {of_one} without a kill"
+    );
 }

@@ -16,6 +16,7 @@ mod seal_key;
 mod shared;
 mod staging;
 mod trial_folder;
+mod unfinished_tune;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,6 +50,7 @@ pub use running::{KeptPair, PairSide, RunningComparison};
 pub use seal::lines as with_digests;
 pub use staging::Staging;
 pub use trial_folder::TrialFolder;
+pub use unfinished_tune::{Proposal, UnfinishedTune};
 
 /// The directories of runs, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";

@@ -33,6 +33,7 @@ pub fn lift(start: &StartArgs, chosen: RunChoices, mode: &str, pairs: BTreeMap<S
         must_decide: false,
         max_trials: Some(max_trials),
         max_age: None,
+        ended: &[],
         max_cost_usd: None,
         stop: Stop::End,
         remedy: "raise --trials",

@@ -115,7 +115,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     if !start.resume {
         let keeps = request.max_age.map(|max_age| KeptStore::new(&run, max_age, pairing.baselines()));
         run.kept = keeps.transpose()?;
-        begun = continued(start, &mut run, &pairing, &mut sides)?;
+        begun = continued(&request, &mut run, &pairing, &mut sides)?;
     }
     tell_of_gone(&begun, &pairing, run.settings.force)?;
     // Pairs that started count, whatever the limit is now.
@@ -166,11 +166,12 @@ fn check_end(asked: Option<Stop>) -> Result<(), &'static str> {
 
 /// Makes the run continue an earlier start of the same comparison, if there is one. Returns the pairs that it began.
 fn continued(
-    start: &StartArgs,
+    request: &LiveRequest<'_>,
     run: &mut RunContext,
     pairing: &Pairing,
     sides: &mut ComparedSides,
 ) -> CliResultOf<Vec<PairRecord>> {
+    let start = request.start;
     let told = same_contents::of_comparison(run, pairing, sides);
     let Some(contents) = start.contents(told)? else { return Ok(Vec::new()) };
     run.contents = Some(same_contents::with_names(&contents, pairing.trials()));
@@ -179,7 +180,10 @@ fn continued(
     }
     let earlier = match run.kept {
         Some(_) => of_gates(run, pairing, sides, &contents)?,
-        None => start.unfinished(run)?,
+        None => match same_contents::among(run, request.ended) {
+            Some(folder) => Some(folder),
+            None => start.unfinished(run)?,
+        },
     };
     let Some(folder) = earlier else { return Ok(Vec::new()) };
     run.settings.resume = true;

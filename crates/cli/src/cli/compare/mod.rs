@@ -154,6 +154,8 @@ pub struct LiveRequest<'a> {
     pub max_trials: Option<u64>,
     /// How long kept trials may stand for trials of the baseline; `None` if none do.
     pub max_age: Option<Duration>,
+    /// Comparisons that have ended and answer for this one if they have its contents.
+    pub ended: &'a [String],
     /// What it may cost in US dollars, if that is less than the settings allow.
     pub max_cost_usd: Option<f64>,
     /// When trials end, unless the user says otherwise.
@@ -214,6 +216,7 @@ impl CompareArgs {
             must_decide: true,
             max_trials: self.max_trials,
             max_age: None,
+            ended: &[],
             max_cost_usd: None,
             stop: Stop::End,
             remedy: "raise --max-trials, which counts both trials of a pair, or choose other results",

@@ -302,6 +302,7 @@ impl GateArgs {
             must_decide: true,
             max_trials: asked.max_trials,
             max_age: Some(asked.max_age),
+            ended: &[],
             max_cost_usd: None,
             stop: Stop::Settled,
             remedy: if asked.promised_for > 1 { REMEDY_OF_YEAR } else { REMEDY },
