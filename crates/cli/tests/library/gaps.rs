@@ -176,6 +176,4 @@ fn a_version_outside_the_list_needs_a_calibration_and_a_program_without_a_versio
     assert!(unmeasured(&settings, &[], Some("9.9.9")).is_some());
     assert_eq!(unmeasured(&settings, &[made(true, true)], Some("9.9.9")), None);
     assert!(unmeasured(&settings, &[made(true, false)], Some("9.9.9")).is_some(), "nothing says what is wrong");
-    let own = calibration::unmeasured(AgentKind::Custom(0), Some("9.9.9"));
-    assert_eq!(own, None, "the user describes what it shows");
 }
