@@ -53,7 +53,8 @@ fn an_unknown_agent_is_an_error_that_names_a_known_one() {
 #[test]
 fn a_version_that_nobody_measured_shows_nothing_that_did_not_happen_and_its_trials_keep_that() {
     let meta = r#"{"type":"session_meta","payload":{"cli_version":"9.9.9"}}"#;
-    let said = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"Done."}]}}"#;
+    let said =
+        r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"Done."}]}}"#;
     let stub = Stub::new(1, &format!("printf '%s\\n' '{meta}' '{said}' >> \"$CODEX_HOME/sessions/rollout-1.jsonl\""));
     let ran = stub.run(&["run", "--run-id", "r"]);
     let why = "nobody measured whether codex 9.9.9 is read rightly: run `skill-evals doctor --calibrate --agent codex`";
