@@ -53,7 +53,7 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
         ("event_msg", Some("item_completed")) => {
             json!({ "type": "item_completed", "item": slimmed_item(payload.get("item")?)? })
         }
-        ("response_item", Some("additional_tools")) => return None,
+        ("response_item", Some("additional_tools")) | ("event_msg", _) => return None,
         ("response_item", Some("message")) => {
             let role = payload.get("role").and_then(Value::as_str);
             let Some(content) = payload.get("content").and_then(Value::as_array) else {
@@ -72,7 +72,6 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
         }
         ("compacted", _) => json!({}),
         ("response_item", None) => return Some([line, b"\n"].concat()),
-        ("event_msg", _) => return None,
         (_, kind) if may_be_item(kind) => return Some([line, b"\n"].concat()),
         _ => return None,
     };
@@ -100,9 +99,7 @@ fn slimmed_content(content: &Value, role: Option<&str>, skills: &[&str]) -> Opti
         // What it says, nobody knows.
         return Some(content.clone());
     };
-    if content.get("text").is_none() {
-        return None;
-    }
+    content.get("text")?;
     let text = match role {
         Some("developer") => listing::slimmed(listing::within(text)?, skills),
         Some("user") if text.starts_with("<environment_context>") => return None,
