@@ -131,19 +131,19 @@ pub fn unmeasured(kind: AgentKind, version: Option<&str>) -> Option<String> {
     Some(format!("nobody measured whether {} {version} is read rightly", kind.as_str()))
 }
 
-/// What is known of the trials of these modes, by their names. These calibrations were `made` for them.
+/// What is known of the trials of these modes, by their names. Some calibrations are of this run.
 pub fn known<'m>(
     settings: &Settings,
-    made: &[AgentCalibration],
+    of_run: &[AgentCalibration],
     modes: impl Iterator<Item = &'m Mode>,
 ) -> HashMap<String, ModeKnowledge> {
-    modes.map(|mode| (mode.name.clone(), of_mode(settings, made, mode))).collect()
+    modes.map(|mode| (mode.name.clone(), of_mode(settings, of_run, mode))).collect()
 }
 
-fn of_mode(settings: &Settings, made: &[AgentCalibration], mode: &Mode) -> ModeKnowledge {
+fn of_mode(settings: &Settings, of_run: &[AgentCalibration], mode: &Mode) -> ModeKnowledge {
     let agent = InstalledAgent::find(settings, mode.agent).ok();
-    let made = || made.iter().find(|made| made.agent == mode.agent.as_str()).cloned();
-    let calibration = agent.as_ref().and_then(|agent| agent.calibration(settings)).or_else(made);
+    let of_run = || of_run.iter().find(|known| known.agent == mode.agent.as_str()).cloned();
+    let calibration = agent.as_ref().and_then(|agent| agent.calibration(settings)).or_else(of_run);
     let version = agent.and_then(|agent| agent.version);
     if settings.calibrate == Calibrate::Off {
         let is_calibrated = calibration.is_some_and(|calibration| calibration.trusted);
