@@ -80,6 +80,7 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
     let mut reference = Reference {
         names,
+        served: Vec::new(),
         texts: job.texts.0.clone(),
         changes: Vec::new(),
         follow_ups: assignment.case.follow_ups.len(),
@@ -102,6 +103,7 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
     let mask = |bytes: &[u8]| run.redactor.mask(bytes).into_owned();
     agent.keep_evidence(assignment.trial_env, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
     reference.changes.clone_from(&run.changes);
+    reference.served = run.server.as_ref().map(|server| server.tools.clone()).unwrap_or_default();
     reference.follow_ups = run.follow_ups.len();
     run.trace = agent.decode(&reference, folder.path()).map_err(|error| files(&error))?;
     run.note_unanswered();

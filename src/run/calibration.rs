@@ -1,5 +1,6 @@
 //! Whether an installed agent is known to be read rightly: its version was measured by our CI, or calibrated on this machine.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use crate::agent;
 use crate::profile::of_all;
 use crate::results::calibration::AgentCalibration;
-use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::settings::{Calibrate, Home, Settings};
 use crate::store::{CalibrationCache, StoreError};
 use crate::text::diagnostic::{Code, Diagnostic, suggest};
@@ -46,7 +47,7 @@ impl InstalledAgent {
 
     /// Whether our CI measured this version.
     pub fn is_measured(&self) -> bool {
-        agent::is_measured(self.kind, self.version.as_deref())
+        self.kind.profile().is_measured(self.version.as_deref())
     }
 
     /// The digest of what of the user's settings and configuration reaches the agent.
@@ -92,7 +93,7 @@ impl InstalledAgent {
 /// Where the settings say where an agent of the user's looks for skills, if its calibration does not show that it does.
 pub fn misplaced(settings: &Settings, calibration: &AgentCalibration) -> Option<Diagnostic> {
     let start = settings.agents.get(&calibration.agent)?.custom.as_ref()?;
-    calibration.doubts().get(&Reading::Delivered)?;
+    calibration.doubts(Delivery::Native).get(&Reading::Delivered)?;
     let skills = start.agent.description.skills.as_str();
     let known: Vec<&str> = of_all(|profile| profile.skill_folders).copied().filter(|known| *known != skills).collect();
     let expected = "expected the directory of its workspace in which it does";
@@ -102,21 +103,62 @@ pub fn misplaced(settings: &Settings, calibration: &AgentCalibration) -> Option<
     Some(Diagnostic::new(Code::Config, start.skills_place.clone(), message))
 }
 
-/// What of this mode's trials cannot be relied on here.
-pub fn doubts(settings: &Settings, mode: &Mode) -> Doubts {
-    if settings.calibrate == Calibrate::Off {
-        return Doubts::new();
+/// What is known of the trials of a mode before they run.
+#[derive(Clone, Debug, Default)]
+pub struct ModeKnowledge {
+    /// What of them cannot be relied on here.
+    pub doubts: Doubts,
+    /// The version in the agent's package, if it has one.
+    version: Option<String>,
+    /// Whether a calibration in force shows that the agent is read.
+    is_calibrated: bool,
+}
+
+impl ModeKnowledge {
+    /// Why nothing shows that something did not happen in a trial. The agent may report the version itself.
+    pub fn unmeasured(&self, kind: AgentKind, reported: Option<&str>) -> Option<String> {
+        let version = reported.or(self.version.as_deref());
+        let why = unmeasured(kind, version).filter(|_| !self.is_calibrated)?;
+        Some(format!("{why}: run `skill-evals doctor --calibrate --agent {}`", kind.as_str()))
     }
-    let calibration = InstalledAgent::find(settings, mode.agent).ok().and_then(|agent| agent.calibration(settings));
+}
+
+/// Why nothing shows that this version of the agent did not do something: nobody measured it. A program without a version is the
+/// user's own, like an agent that the user describes: the user knows what it shows.
+pub fn unmeasured(kind: AgentKind, version: Option<&str>) -> Option<String> {
+    let is_known = matches!(kind, AgentKind::Custom(_)) || kind.profile().is_measured(version);
+    let version = version.filter(|_| !is_known)?;
+    Some(format!("nobody measured whether {} {version} is read rightly", kind.as_str()))
+}
+
+/// What is known of the trials of these modes, by their names. Some calibrations are of this run.
+pub fn known<'m>(
+    settings: &Settings,
+    of_run: &[AgentCalibration],
+    modes: impl Iterator<Item = &'m Mode>,
+) -> HashMap<String, ModeKnowledge> {
+    modes.map(|mode| (mode.name.clone(), of_mode(settings, of_run, mode))).collect()
+}
+
+fn of_mode(settings: &Settings, of_run: &[AgentCalibration], mode: &Mode) -> ModeKnowledge {
+    let agent = InstalledAgent::find(settings, mode.agent).ok();
+    let of_run = || of_run.iter().find(|known| known.agent == mode.agent.as_str()).cloned();
+    let calibration = agent.as_ref().and_then(|agent| agent.calibration(settings)).or_else(of_run);
+    let version = agent.and_then(|agent| agent.version);
+    if settings.calibrate == Calibrate::Off {
+        let is_calibrated = calibration.is_some_and(|calibration| calibration.trusted);
+        return ModeKnowledge { doubts: Doubts::new(), version, is_calibrated };
+    }
     let Some(calibration) = calibration.filter(|calibration| calibration.asked) else {
         // That a directory has the skills does not say that the agent looks there.
         let is_open = matches!(mode.agent, AgentKind::Custom(_)) && mode.delivery.native();
-        return is_open.then(|| (Reading::Delivered, NEVER_SEEN.to_owned())).into_iter().collect();
+        let doubts = is_open.then(|| (Reading::Delivered, NEVER_SEEN.to_owned())).into_iter().collect();
+        return ModeKnowledge { doubts, version, is_calibrated: false };
     };
-    let mut doubts = calibration.doubts();
+    let mut doubts = calibration.doubts(mode.delivery);
     let place = misplaced(settings, &calibration).filter(|_| mode.delivery.native());
     if let Some((why, place)) = doubts.get_mut(&Reading::Delivered).zip(place) {
         *why = format!("{place}; {why}");
     }
-    doubts
+    ModeKnowledge { doubts, version, is_calibrated: true }
 }

@@ -11,6 +11,7 @@ use crate::cases::plugin::Plugin;
 use crate::grade::rubric::{self, Rubric};
 use crate::process::interrupt;
 use crate::report::trial_text::RerunCommand;
+use crate::results::calibration::AgentCalibration;
 use crate::run::budget::{Budget, BudgetPermit};
 use crate::run::custom_check::CustomChecks;
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
@@ -64,6 +65,10 @@ pub struct RunContext {
     pub inputs: InputReader,
     pub texts: TextReader,
     pub program_runner: ProgramRunner,
+    /// The calibrations that were made for it: a machine without a cache does not keep them.
+    pub calibrated: Vec<AgentCalibration>,
+    /// Whether it is a calibration.
+    pub calibrates: bool,
     pub pace: Pace,
     pub leads: Leads,
     pub slots: Slots,
@@ -111,6 +116,8 @@ impl RunContext {
             inputs: InputReader::default(),
             texts: TextReader::default(),
             program_runner: ProgramRunner::default(),
+            calibrated: Vec::new(),
+            calibrates: false,
             pace: Pace::default(),
             leads: Leads::default(),
             rubric: OnceLock::new(),
@@ -128,10 +135,11 @@ impl RunContext {
         self
     }
 
-    /// The same for a scripted model: a trial that it refuses keeps no other from starting.
+    /// The same for a calibration, which finds out what is read of its trials. A trial that its scripted model refuses keeps no
+    /// other from starting.
     #[must_use]
-    pub fn ignoring_refusals(self) -> Self {
-        Self { pace: Pace::ignoring_refusals(), ..self }
+    pub fn calibrating(self) -> Self {
+        Self { pace: Pace::ignoring_refusals(), calibrates: true, ..self }
     }
 
     /// The same with the shard's part of its plan, and of its limits: as much of them as the part has of all trials. Refuses a

@@ -170,7 +170,7 @@ fn overhead(settings: &Settings, mode: &Mode) -> Option<Overhead> {
     let profile = mode.agent.profile();
     let (tokens, how) = match calibration.and_then(|found| found.first_request_tokens) {
         Some(tokens) => (tokens, "calibrated here".to_owned()),
-        None => (profile.first_request_tokens?, format!("measured with {}", profile.measured)),
+        None => (profile.first_request_tokens?, format!("measured with {}", profile.measured.last()?)),
     };
     let AmountRange { low, high } = REQUESTS;
     let basis = format!(

@@ -8,13 +8,13 @@ use crate::agent::secrets::{secrets_in_arguments, secrets_in_variable};
 use crate::agent::snapshot::SkillSnapshot;
 use crate::agent::trial_env::ScratchDir;
 use crate::cases::plugin::Plugin;
+use crate::run::calibration::ModeKnowledge;
 use crate::settings::Settings;
 use crate::settings::mode::{Mode, SkillSelection};
 use crate::store::{LedgerContents, RunFolder, RunLock};
 use crate::text::redact::{Redactor, looks_secret};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
-use crate::trial::reading::Doubts;
 
 /// What live trials share.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub struct LiveRun {
     /// Has the trial environments.
     pub scratch: ScratchDir,
     pub redactors: Redactors,
-    /// What of each mode's trials cannot be relied on here, by its name.
-    pub doubts: HashMap<String, Doubts>,
+    /// What is known of each mode's trials, by its name.
+    pub known: HashMap<String, ModeKnowledge>,
     /// Outdated results of an earlier part of the run that are kept, and which inputs have changed.
     pub kept_although_changed: Vec<(TrialId, Vec<String>)>,
     /// Results and cost of earlier parts of the run.

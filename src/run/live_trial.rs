@@ -21,6 +21,7 @@ use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
 use crate::run::agent_run::{self, AgentJob, disk, files, unstored};
+use crate::run::calibration::ModeKnowledge;
 use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::judge;
@@ -223,7 +224,7 @@ impl LiveTrial<'_> {
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
         let inputs = self.with_opened(inputs, &ran.trace);
-        note_agent(&mut meta, &ran.trace);
+        self.note_agent(&mut meta, &ran.trace);
         let meta = Meta {
             case: CaseMeta { follow_ups: ran.follow_ups, ..meta.case },
             server: ran.server,
@@ -281,9 +282,26 @@ impl LiveTrial<'_> {
             commit: mode.commit.clone(),
             scripted: settings.scripted.clone(),
             refused_before,
-            doubts: live.doubts.get(&mode.name).cloned().unwrap_or_default(),
+            doubts: self.known().doubts,
             ..Meta::new(skill, case, agent, mode.delivery)
         }
+    }
+
+    /// What is known of the trials of its mode.
+    fn known(&self) -> ModeKnowledge {
+        self.live.known.get(&self.mode.name).cloned().unwrap_or_default()
+    }
+
+    /// Adds what the agent is, and why nothing that it does not show is known not to have happened. A calibration finds that out.
+    fn note_agent(&self, meta: &mut Meta, trace: &Trace) {
+        let agent = &mut meta.agent;
+        agent.version.clone_from(&trace.agent_version);
+        if let Some(reported) = trace.model.clone() {
+            let requested = agent.model.replace(reported);
+            agent.requested = requested.filter(|requested| agent.model.as_ref() != Some(requested));
+        }
+        let unmeasured = self.known().unmeasured(agent.kind, agent.version.as_deref());
+        meta.unmeasured = unmeasured.filter(|_| !self.run.calibrates);
     }
 
     /// Whether nothing that follows can change the verdict of the running trial.
@@ -308,15 +326,6 @@ fn skills_changed(trial_env: &TrialEnv, changes: &[ChangeMeta], ending: &mut End
         ending.trouble.get_or_insert(files(&error));
         Vec::new()
     })
-}
-
-/// Notes the version and the model that the agent reports.
-fn note_agent(meta: &mut Meta, trace: &Trace) {
-    meta.agent.version.clone_from(&trace.agent_version);
-    if let Some(reported) = trace.model.clone() {
-        let requested = meta.agent.model.replace(reported);
-        meta.agent.requested = requested.filter(|requested| meta.agent.model.as_ref() != Some(requested));
-    }
 }
 
 /// The facts about a case that its trials store.

@@ -102,10 +102,9 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     lock.keep_room(&folder).map_err(trouble)?;
     let modes: HashMap<&String, &Mode> =
         run.plan.entries.iter().map(|entry| (&entry.planned.mode.name, &*entry.planned.mode)).collect();
-    let doubts =
-        modes.into_iter().map(|(name, mode)| (name.clone(), calibration::doubts(&run.settings, mode))).collect();
+    let known = calibration::known(&run.settings, &run.calibrated, modes.into_values());
     let live =
-        LiveRun { folder, snapshots, scratch, redactors, doubts, kept_although_changed, before, ledger_trouble, lock };
+        LiveRun { folder, snapshots, scratch, redactors, known, kept_although_changed, before, ledger_trouble, lock };
     Ok((live, progress))
 }
 

@@ -78,6 +78,7 @@ impl TextReader {
         let in_plugin = meta.skill.in_plugin.clone().map(|name| (name, meta.skill.slug.clone()));
         Reference {
             names: meta.tool_names(),
+            served: meta.server.as_ref().map(|server| server.tools.clone()).unwrap_or_default(),
             texts,
             changes: Vec::new(),
             follow_ups: meta.case.follow_ups.len(),

@@ -11,6 +11,7 @@ use crate::cases::catalog::FoundSkill;
 use crate::checks::TRIGGERED;
 use crate::files::bounded;
 use crate::files::look::{self, Entry};
+use crate::run::calibration::unmeasured;
 use crate::run::context::RunContext;
 use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
@@ -152,6 +153,8 @@ impl ReadSession {
             ..case_meta(case, case.timeout.unwrap_or_default(), case.max_turns)
         };
         let (version, model) = (session.version.clone(), session.model.clone());
+        // A calibration runs trials: it shows nothing of how sessions are read.
+        let unmeasured = unmeasured(self.agent, version.as_deref());
         let agent = AgentMeta { kind: self.agent, version, model, requested: None };
         let skill = SkillMeta::of(skill, None);
         Meta {
@@ -161,6 +164,7 @@ impl ReadSession {
             started: session.started.clone().unwrap_or_default(),
             // A session shows what editing tools wrote, not what was there at its end.
             files_truncated: true,
+            unmeasured,
             ..Meta::new(skill, case, agent, Delivery::Native)
         }
     }

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use crate::paint::{Paint, Tone};
 use crate::results::calibration::{AgentCalibration, CalibrationRow, ReadState};
+use crate::settings::mode::Delivery;
 use crate::text::escape;
+use crate::trial::reading::Reading;
 
 /// The agent and its version.
 fn name(calibration: &AgentCalibration) -> String {
@@ -20,14 +22,14 @@ pub fn sentence(calibration: &AgentCalibration, paint: Paint) -> String {
             format!("{name} did not ask the scripted model: nobody knows whether its numbers can be trusted here");
         return paint.on(Tone::Broken, &text);
     }
-    let doubts = calibration.doubts();
     let list = |is_it: &dyn Fn(&CalibrationRow) -> bool| {
-        let rows = calibration.rows.iter().filter(|row| is_it(row));
-        rows.map(|row| row.reading.as_str()).collect::<Vec<_>>().join(", ")
+        let of = |reading| named(reading, &rows_of(calibration, reading), is_it);
+        Reading::ALL.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
     };
     let is_right = |row: &CalibrationRow| row.state == ReadState::Right;
-    let unknown = list(&|row| doubts.contains_key(&row.reading));
-    let mixed = list(&|row| !is_right(row) && !doubts.contains_key(&row.reading));
+    let is_doubted = |row: &CalibrationRow| calibration.doubts(row.delivery).contains_key(&row.reading);
+    let unknown = list(&is_doubted);
+    let mixed = list(&|row| !is_right(row) && !is_doubted(row));
     let (tone, mut text) = match calibration.trusted {
         true if unknown.is_empty() && mixed.is_empty() => {
             (Tone::Good, format!("numbers of {name} can be trusted here"))
@@ -44,23 +46,55 @@ pub fn sentence(calibration: &AgentCalibration, paint: Paint) -> String {
     paint.on(tone, &text)
 }
 
-/// A line on each thing that is read, and the sentence.
+fn rows_of(calibration: &AgentCalibration, reading: Reading) -> Vec<&CalibrationRow> {
+    calibration.rows.iter().filter(|row| row.reading == reading).collect()
+}
+
+/// A reading of which some rows are so, with their deliveries if others are not; `None` if none is.
+fn named(reading: Reading, rows: &[&CalibrationRow], is_so: &dyn Fn(&CalibrationRow) -> bool) -> Option<String> {
+    let so: Vec<&str> = rows.iter().filter(|row| is_so(row)).map(|row| row.delivery.as_str()).collect();
+    match so.len() {
+        0 => None,
+        all if all == rows.len() => Some(reading.to_string()),
+        _ => Some(format!("{reading} ({})", so.join(", "))),
+    }
+}
+
+/// A line on each thing that is read, and the sentence. If it depends on how skills are delivered, it has a line for each way.
 pub fn table(calibration: &AgentCalibration, paint: Paint) -> String {
     let mut text = format!("{}: {} trials under a scripted model\n", name(calibration), calibration.trials);
-    for CalibrationRow { reading, state, expected, found, notes } in &calibration.rows {
-        let tone = match state {
-            ReadState::Right => Tone::Good,
-            ReadState::Wrong => Tone::Bad,
-            ReadState::Unseen => Tone::Broken,
-        };
-        let mut about: Vec<String> = expected.iter().map(|expected| format!("expected {expected}")).collect();
-        about.extend(found.iter().map(|found| format!("found {found}")));
-        about.extend(notes.iter().cloned());
-        let state = paint.on(tone, &format!("{:<14}", state.as_str()));
-        let line = format!("  {:<10}  {state}  {}", reading.as_str(), escape::line(&about.join("; ")));
-        let _ = writeln!(text, "{}", line.trim_end());
+    for reading in Reading::ALL {
+        let rows = rows_of(calibration, reading);
+        let lines: Vec<(CalibrationRow, Vec<&str>)> = rows.iter().fold(Vec::new(), |mut lines, row| {
+            let same = CalibrationRow { delivery: Delivery::Native, ..(*row).clone() };
+            match lines.iter_mut().find(|(known, _)| *known == same) {
+                Some((_, deliveries)) => deliveries.push(row.delivery.as_str()),
+                None => lines.push((same, vec![row.delivery.as_str()])),
+            }
+            lines
+        });
+        for (row, deliveries) in &lines {
+            let which = if lines.len() > 1 { format!("with {}: ", deliveries.join(", ")) } else { String::new() };
+            let _ = writeln!(text, "{}", line(row, &which, paint).trim_end());
+        }
     }
     text + &sentence(calibration, paint) + "\n"
+}
+
+fn line(row: &CalibrationRow, which: &str, paint: Paint) -> String {
+    let CalibrationRow { reading, state, expected, found, notes, .. } = row;
+    let tone = match state {
+        ReadState::Right => Tone::Good,
+        ReadState::Wrong => Tone::Bad,
+        ReadState::Unseen => Tone::Broken,
+    };
+    let mut about: Vec<String> = expected.iter().map(|expected| format!("expected {expected}")).collect();
+    about.extend(found.iter().map(|found| format!("found {found}")));
+    about.extend(notes.iter().cloned());
+    let about =
+        if about.is_empty() { which.trim_end_matches(": ").to_owned() } else { format!("{which}{}", about.join("; ")) };
+    let state = paint.on(tone, &format!("{:<14}", state.as_str()));
+    format!("  {:<10}  {state}  {}", reading.as_str(), escape::line(&about))
 }
 
 #[cfg(test)]
@@ -69,7 +103,6 @@ mod tests {
 
     use super::*;
     use crate::results::calibration::{CALIBRATION_FORMAT, Observation, rows};
-    use crate::trial::reading::Reading;
 
     /// The sentence if these are not right, and all others are.
     fn said(others: &[(Reading, ReadState)]) -> String {
@@ -77,12 +110,13 @@ mod tests {
             |reading| others.iter().find(|(other, _)| *other == reading).map_or(ReadState::Right, |(_, state)| *state);
         let observed = |reading| Observation {
             trial: "uses".to_owned(),
+            delivery: None,
             reading,
             state: state(reading),
             expected: "2".to_owned(),
             found: "1".to_owned(),
         };
-        let rows = rows(&Reading::ALL.map(observed), &BTreeMap::new());
+        let rows = rows(&[Delivery::Native, Delivery::Mcp], &Reading::ALL.map(observed), &BTreeMap::new());
         let trusted = rows.iter().all(|row| row.state != ReadState::Wrong);
         let calibration = AgentCalibration {
             format: CALIBRATION_FORMAT,
@@ -104,7 +138,7 @@ mod tests {
     fn the_sentence_says_what_is_trusted_what_is_unknown_and_what_has_another_name() {
         assert_eq!(said(&[]), "numbers of x 1 can be trusted here");
         let some = said(&[(Reading::Login, ReadState::Unseen), (Reading::Tokens, ReadState::Unseen)]);
-        let expected = "of x 1, this can be trusted here: delivered, activation, resources, commands, model, end, limit; checks \
+        let expected = "of x 1, this can be trusted here: delivered, activation, resources, commands, model, answer, end, limit; checks \
                         that need this are unknown: tokens; not told from other errors: login";
         assert_eq!(some, expected);
         let wrong = said(&[(Reading::Activation, ReadState::Wrong)]);

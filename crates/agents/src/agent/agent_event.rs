@@ -21,6 +21,8 @@ pub(super) enum AgentEvent {
     Placed(Vec<String>),
     /// What the agent may not show, and may have done.
     Lost(String),
+    /// The tools that the session lists.
+    Tools(Vec<String>),
     /// The names of skills, and of other things, that a user can call.
     CallableByUser(Vec<String>),
     /// The state of an MCP server: its name and the agent's word.
@@ -45,10 +47,10 @@ pub(super) enum AgentEvent {
         tool: String,
         input: Value,
     },
-    /// The call was answered.
+    /// The call was answered. Without an output, that was not read.
     Answered {
         id: String,
-        output: String,
+        output: Option<String>,
         ending: CallEnding,
         exit_code: Option<i64>,
     },
@@ -92,7 +94,7 @@ pub(super) fn tool_use(kind: AgentKind, tool: &str, input: &Value, failed: bool,
     let path = || field(&["path", "file_path", "filePath", "absolute_path"]);
     let is = |names: &[&str]| names.contains(&tool);
     if is(tools.shells) {
-        return ToolUse::Shell { command: field(&["command", "cmd"]).unwrap_or_default(), exit_code };
+        return ToolUse::Shell { command: field(&["command", "cmd"]), exit_code };
     }
     if is(tools.skills) {
         return ToolUse::LoadSkill { skill: field(&["skill", "name"]), loaded: !failed };

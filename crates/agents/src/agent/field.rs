@@ -32,12 +32,13 @@ pub(super) fn with_cached_input(usage: Usage) -> Usage {
     Usage { input_tokens: usage.input_tokens.saturating_add(cached), ..usage }
 }
 
-/// The text that the model sees in the result of a call: a text, or a list of parts.
-pub(super) fn plain(result: &Value) -> String {
+/// The text that the model sees in the result of a call: a text, or a list of parts. `None` without a result.
+pub(super) fn plain(result: &Value) -> Option<String> {
     match result {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
-        result => result.to_string(),
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => Some(parts.iter().filter_map(|part| part["text"].as_str()).collect()),
+        result => Some(result.to_string()),
     }
 }
 

@@ -17,9 +17,11 @@ pub mod handshake;
 mod history;
 mod interface;
 pub mod isolation;
+mod known_tools;
 mod lenient;
 pub mod login;
 pub mod mcp_probe;
+mod recorded_changes;
 mod recorder;
 mod refusal;
 pub mod reset;
@@ -167,12 +169,6 @@ fn visible(settings: &Settings, names: impl Iterator<Item = String>) -> String {
         let _ = write!(text, "\n{name}={}", if secret { "" } else { &value });
     }
     text
-}
-
-/// Whether our CI measured this version of the agent. Our own program is its own version.
-pub fn is_measured(kind: AgentKind, version: Option<&str>) -> bool {
-    let profile = kind.profile();
-    profile.program == env!("CARGO_PKG_NAME") || version.is_some_and(|version| version == profile.measured)
 }
 
 /// The user's own setup of an agent, which its trials have with `home = "user"`: the digest of each part. The configuration is

@@ -9,16 +9,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::agent::known_tools::{KnownTools, is_own_tool, is_tool, lists_skills};
+use crate::agent::recorded_changes::{made_at, visibility};
 use crate::agent::skill_uri::{file_of_uri, normalized};
-use crate::profile::{AgentTools, PROFILES};
+use crate::settings::mode::AgentKind;
 use crate::skill::{SKILL_FILE, USER_ONLY, of_plugin, slug};
 use crate::text::redact::Masked;
-use crate::trace::change::{ChangeKind, ChangeMeta};
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
-use crate::trace::{
-    AgentProgress, ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, WaitingFor, excerpt, shell,
-};
+use crate::trace::{AgentProgress, Mechanism, Step, Trace, TraceBuilder, WaitingFor, excerpt, shell};
 
 /// A call of a tool that has ended.
 pub(super) struct EndedCall {
@@ -26,15 +25,16 @@ pub(super) struct EndedCall {
     pub tool: String,
     /// The input, usually as JSON.
     pub input: String,
-    pub output: String,
+    /// What it returned; `None` if that was not read.
+    pub output: Option<String>,
     pub failed: bool,
 }
 
 /// What a tool does, as far as that matters to skills.
 pub(super) enum ToolUse {
-    /// Runs a shell command. Without an exit code, nobody saw the command end.
+    /// Runs a shell command, if its input says which. Without an exit code, nobody saw the command end.
     Shell {
-        command: String,
+        command: Option<String>,
         exit_code: Option<i64>,
     },
     /// Loads the skill of this name. The call may fail after it loaded the skill.
@@ -61,13 +61,27 @@ pub(super) struct TraceRecorder<'a> {
     listed_changes: BTreeSet<usize>,
     /// The numbers of activations by a plugin's name, `plugin:skill`, whose texts are to come.
     called_by_plugin: VecDeque<usize>,
+    pub tools: KnownTools,
 }
 
 impl<'a> TraceRecorder<'a> {
-    /// A recorder for an agent whose models load the skills in its own directory in this way.
-    pub(super) fn new(reference: &'a Reference, loads_by: Mechanism) -> Self {
-        let (trace, exposure) = (TraceBuilder::new(loads_by), Exposure::new(&reference.texts));
-        Self { trace, reference, exposure, listed_changes: BTreeSet::new(), called_by_plugin: VecDeque::new() }
+    /// A recorder for this agent.
+    pub(super) fn new(reference: &'a Reference, kind: AgentKind) -> Self {
+        let tools = &kind.profile().tools;
+        let loads_by = if tools.skills.is_empty() { Mechanism::ReadSkillFile } else { Mechanism::SkillTool };
+        Self {
+            trace: TraceBuilder::new(loads_by),
+            reference,
+            exposure: Exposure::new(&reference.texts),
+            listed_changes: BTreeSet::new(),
+            called_by_plugin: VecDeque::new(),
+            tools: KnownTools::of(tools),
+        }
+    }
+
+    /// Whether the texts of a skill of this name are known.
+    pub(super) fn knows(&self, skill: &str) -> bool {
+        self.exposure.knows(&slug(&self.own_name(skill)))
     }
 
     /// Sets the time, RFC 3339, if the agent reports it: only changes of skills made by then can enter the model's context.
@@ -89,12 +103,22 @@ impl<'a> TraceRecorder<'a> {
         self.exposure.wrote(text);
     }
 
+    /// What a call of this tool returned. Nothing is another thing than what could not be read.
+    pub(super) fn read(&mut self, tool: &str, output: Option<String>) -> String {
+        output.unwrap_or_else(|| {
+            self.trace.lose(&format!("what a call of `{tool}` returned"));
+            String::new()
+        })
+    }
+
     /// Records a call that has ended, and what it did with skills.
     pub(super) fn ended(&mut self, call: EndedCall, tool_use: ToolUse) {
         let EndedCall { tool, input, output, failed } = call;
+        let output = self.read(&tool, output);
         let evidence = format!("{tool} {}", excerpt(&input));
         match tool_use {
-            ToolUse::Shell { command, exit_code } => {
+            ToolUse::Shell { command: None, .. } => self.trace.lose("a command: its call has none"),
+            ToolUse::Shell { command: Some(command), exit_code } => {
                 return self.with_call(tool, input, |to| to.command(command, exit_code, output));
             }
             ToolUse::ChangeFiles(paths) => {
@@ -182,11 +206,23 @@ impl<'a> TraceRecorder<'a> {
         }
     }
 
+    /// Records that nobody knows what a tool of this name does, if so: it may have loaded a skill.
+    fn needs_known(&mut self, tool: &str) {
+        let mcp = self.trace.offered.as_ref().and_then(|offered| offered.mcp.as_ref());
+        if !self.tools.knows(tool, self.reference, mcp) {
+            self.trace.unknown_item(&format!("a call of the tool `{tool}`"));
+        }
+    }
+
     /// Concludes what the answer of a tool with this name did with skills.
     pub(super) fn tool_answered(&mut self, tool: &str, input: &str, output: &str, failed: bool) {
+        if !self.tools.lacks(tool, output) {
+            self.needs_known(tool);
+        }
         let evidence = format!("{tool} {}", excerpt(input));
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
-        if self.lists_skills(tool, fields.get("server").and_then(Value::as_str), input, output) {
+        let server = fields.get("server").and_then(Value::as_str);
+        if lists_skills(&self.reference.names.server, tool, server, [input, output]) {
             self.trace.inspect(&evidence);
         }
         match self.requested_file(tool, &fields) {
@@ -201,6 +237,7 @@ impl<'a> TraceRecorder<'a> {
 
     /// Concludes what a call by the model's code did with skills. The tool answered the code, not the model.
     pub(super) fn called_by_code(&mut self, tool: &str, input: &str, failed: bool) {
+        self.needs_known(tool);
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
         let Some((skill, path)) = self.requested_file(tool, &fields) else { return };
         let evidence = format!("{tool} {}", excerpt(input));
@@ -239,21 +276,17 @@ impl<'a> TraceRecorder<'a> {
         }
     }
 
-    /// Whether a tool of the agent searched for tools, or listed what servers offer, and so may have shown the skills' server.
-    fn lists_skills(&self, tool: &str, server: Option<&str>, input: &str, output: &str) -> bool {
-        let skill_server = &self.reference.names.server;
-        if is_own_tool(tool, |tools| tools.searches) {
-            return [input, output].into_iter().any(|text| text.contains(skill_server) || text.contains("skill"));
-        }
-        is_own_tool(tool, |tools| tools.lists) && server.is_none_or(|server| server == skill_server)
-    }
-
     /// The MCP server answered a request for a skill's file.
     fn server_answered(&mut self, skill: &str, path: &str, output: &str, failed: bool, evidence: &str) {
         let slug = slug(skill);
         let named_files = self.exposure.asked(&slug, path);
         let seen_files = self.exposure.shown(output, &named_files, !failed);
         self.server_loaded(skill, path, self.entered_context(&slug, path) && !failed, evidence);
+        // The server may know the skill by this name, too.
+        let other = |file: &&SeenFile| file.loaded && file.skill != slug && file.path == SKILL_FILE && !failed;
+        for file in seen_files.iter().filter(other) {
+            self.server_loaded(&file.skill, SKILL_FILE, true, evidence);
+        }
         // If the path is a directory, the answer has the files in it.
         for file in seen_files.iter().filter(|file| file.loaded && file.skill == slug) {
             if file.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')) {
@@ -411,33 +444,6 @@ impl<'a> TraceRecorder<'a> {
         name.strip_prefix("mcp__")?.strip_prefix(self.reference.names.server.as_str())?.strip_prefix("__")
     }
 
-    /// Whether a change that was made at this time entered the model's context.
-    fn change_visibility(&self, number: usize, change: &ChangeMeta, made: Timestamp) -> ChangeVisibility {
-        if change.kind == ChangeKind::Remove {
-            let missed = self.trace.marks.iter().any(|mark| match mark.what {
-                Marked::FailedLoad(call) => {
-                    slug(&self.trace.failed_loads[call].skill) == change.skill && self.ended_after(mark.step, made)
-                }
-                _ => false,
-            });
-            return if missed { ChangeVisibility::Missed } else { ChangeVisibility::No };
-        }
-        if self.listed_changes.contains(&number) {
-            ChangeVisibility::List
-        } else if self.exposure.changes().contains(&number) {
-            ChangeVisibility::Text
-        } else if self.exposure.is_distinct(number) {
-            ChangeVisibility::No
-        } else {
-            ChangeVisibility::Alike
-        }
-    }
-
-    fn ended_after(&self, step: usize, time: Timestamp) -> bool {
-        let ended = self.trace.moments.get(step).and_then(|moment| moment.ended.as_deref());
-        ended.and_then(|ended| ended.parse::<Timestamp>().ok()).is_some_and(|ended| ended >= time)
-    }
-
     /// Adds how much of each skill, resource and change the model saw, and returns the trace.
     pub(super) fn finish(mut self) -> Trace {
         let follow_ups = self.reference.follow_ups;
@@ -451,7 +457,8 @@ impl<'a> TraceRecorder<'a> {
         }
         for (number, change) in self.reference.changes.iter().enumerate() {
             if let Some(made) = made_at(change) {
-                let visibility = self.change_visibility(number, change, made);
+                let seen = (&*self.trace, &self.exposure);
+                let visibility = visibility(seen, &self.listed_changes, (number, change, made));
                 self.trace.changes_seen.insert(number, visibility);
             }
         }
@@ -473,20 +480,6 @@ fn prints_file(output: &str, skill: &str, path: &str, succeeded: bool) -> bool {
         // A command that lists or measures files prints their names.
         path => succeeded && !output.trim().is_empty() && !output.contains(path),
     }
-}
-
-/// Whether some agent's own tool of this name is of this kind.
-fn is_own_tool(tool: &str, kind: fn(&'static AgentTools) -> &'static [&'static str]) -> bool {
-    PROFILES.into_iter().any(|profile| kind(&profile.tools).contains(&tool))
-}
-
-/// Compares the name that the model sees with the server's: some agents show `skill_resource` for `skill-resource`.
-fn is_tool(tool: &str, name: &str) -> bool {
-    tool == name || tool == name.replace('-', "_")
-}
-
-fn made_at(change: &ChangeMeta) -> Option<Timestamp> {
-    change.made.as_deref()?.parse().ok()
 }
 
 /// All texts in a JSON value, one per line.

@@ -290,9 +290,7 @@ struct LineDecoder<'a, R> {
 
 impl<'a, R: LineReader> LineDecoder<'a, R> {
     fn new(kind: AgentKind, reader: R, reference: &'a Reference) -> Self {
-        let tools = &kind.profile().tools;
-        let loads_by = if tools.skills.is_empty() { Mechanism::ReadSkillFile } else { Mechanism::SkillTool };
-        let recorder = TraceRecorder::new(reference, loads_by);
+        let recorder = TraceRecorder::new(reference, kind);
         let (open, unreported, models) = (OpenCalls::default(), Vec::new(), BTreeMap::new());
         let usage = Usage::default();
         Self { kind, reader, recorder, open, usage, unreported, models, asks_again: None }
@@ -339,6 +337,7 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
                 (offered.native, offered.unseen) = (names, true);
             }
             AgentEvent::Lost(what) => trace.lose(&what),
+            AgentEvent::Tools(names) => self.recorder.tools.listed(names),
             AgentEvent::CallableByUser(names) => trace.offered.get_or_insert_default().by_user = names,
             AgentEvent::Server(name, state) => {
                 let mcp = trace.offered.get_or_insert_default().mcp.get_or_insert_default();
@@ -355,6 +354,7 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
             AgentEvent::Notice(text) => trace.push(Step::Notice(text)),
             AgentEvent::AsksAgain(trouble, wait) => {
                 trace.push(Step::Notice(trouble.to_string()));
+                trace.may_ask();
                 // Where the agent waits longer than it may, we wait as long before we run it again.
                 let known = trouble.retry_after_s.map(Duration::from_secs);
                 self.asks_again = Some(trouble.after(known.or(wait)));
@@ -384,14 +384,21 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
             AgentEvent::Message(text) => {
                 self.recorder.message(&text);
                 if by.is_empty() {
-                    self.recorder.trace.says_last(text);
+                    self.recorder.trace.says_last(Some(text));
                 }
             }
             AgentEvent::Thought(text) => trace.thought(Some(text)),
             AgentEvent::Called { id, tool, input } => {
                 trace.reached(AgentProgress::Answering);
-                self.recorder.wrote(&texts(&input));
                 let waits_for_agents = R::HIDDEN_SUB_AGENTS.contains(&tool.as_str());
+                if by.is_empty() {
+                    trace.model_called();
+                }
+                if waits_for_agents {
+                    // What they are answered may be told as the agent's.
+                    trace.may_ask();
+                }
+                self.recorder.wrote(&texts(&input));
                 let by_whom = by.to_owned();
                 let call = OpenCall { by: by_whom, id, tool, input: input.to_string(), waits_for_agents, more: input };
                 self.open.made(&mut self.recorder.trace, call);
@@ -420,6 +427,9 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
         self.asks_again = None;
         trace.reached(AgentProgress::Answering);
         trace.answers += 1;
+        if by.is_empty() {
+            trace.model_answered();
+        }
         trace.waiting = WaitingFor::Model;
         self.unreported.push((by.to_owned(), trace.steps.len()));
         if let Some(usage) = usage {
@@ -447,7 +457,7 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
     }
 
     /// Records a call that was answered, or that nobody will answer.
-    fn ended(&mut self, call: OpenCall<Value>, output: String, ending: CallEnding, exit_code: Option<i64>) {
+    fn ended(&mut self, call: OpenCall<Value>, output: Option<String>, ending: CallEnding, exit_code: Option<i64>) {
         let OpenCall { tool, input, more, .. } = call;
         let failed = ending != CallEnding::Done;
         let tool_use = tool_use(self.kind, &tool, &more, failed, exit_code);
@@ -459,7 +469,7 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
 
     fn finish(mut self) -> Trace {
         while let Some(call) = self.open.take_unanswered(&mut self.recorder.trace) {
-            self.ended(call, String::new(), CallEnding::Failed, None);
+            self.ended(call, Some(String::new()), CallEnding::Failed, None);
         }
         let trace = &mut self.recorder.trace;
         if let (Some(total), model) = (trace.usage, trace.model.clone()) {

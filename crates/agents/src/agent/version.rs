@@ -20,7 +20,9 @@ pub(super) fn of(profile: &Profile, program: &Path) -> Option<String> {
             above().find_map(|directory| in_python(package, directory))
         })
     };
-    profile.packages.iter().find_map(find)
+    // An agent without a package is our own.
+    let own = profile.measured.last().filter(|_| profile.packages.is_empty());
+    own.map(|version| (*version).to_owned()).or_else(|| profile.packages.iter().find_map(find))
 }
 
 fn in_npm(package: &str, directory: &Path, program: &Path) -> Option<String> {

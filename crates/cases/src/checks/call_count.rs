@@ -85,6 +85,6 @@ impl CallCount {
     }
 }
 
-fn times(count: u64) -> String {
+pub(super) fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }

@@ -8,9 +8,13 @@ use crate::checks::program::{ProgramEnding, ProgramRuns, WorkspaceProgram};
 use crate::settings::{ActivationRule, Prices};
 use crate::skill::Skill;
 use crate::trace::Marked;
+use crate::trial::answer::FinalAnswer;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Status;
 use crate::trial::span::{EventRef, Span};
+
+/// The finding without a final message.
+const NO_MESSAGE: &str = "no final message";
 
 /// A trial to be checked.
 #[derive(Clone, Copy, Debug)]
@@ -87,14 +91,18 @@ impl<'a> GradingInput<'a> {
         run.ending.as_ref().map_err(Clone::clone)
     }
 
-    /// The final message.
-    pub fn final_text(&self) -> Option<&'a str> {
-        self.evidence.final_text
+    /// The final message; without one, the status of a check that needs it, and why.
+    pub fn final_text(&self) -> Result<&'a str, (Status, String)> {
+        match self.evidence.answer() {
+            FinalAnswer::Text(text) => Ok(text),
+            FinalAnswer::None => Err((self.missing(), NO_MESSAGE.to_owned())),
+            FinalAnswer::Unread(why) => Err((Status::Unknown, format!("{NO_MESSAGE} that could be read: {why}"))),
+        }
     }
 
     /// The event of the final message; without a message, the end of the process.
     pub fn final_event(&self) -> EventRef {
-        if self.final_text().is_some() { EventRef::Answer } else { EventRef::End }
+        if self.final_text().is_ok() { EventRef::Answer } else { EventRef::End }
     }
 
     /// The status if something is missing at the end: unknown if the agent did not finish, or could run no command.
@@ -108,15 +116,10 @@ impl<'a> GradingInput<'a> {
         if trace.ended() { trace.shell_trouble.clone() } else { Some("the agent did not finish".to_owned()) }
     }
 
-    /// The status without a final message: unknown if a part of the trace could not be read.
-    pub fn silent(&self) -> Status {
-        if self.evidence.trace.gap().is_some() { Status::Unknown } else { self.missing() }
-    }
-
     /// The answer about something that `should` have happened or not. The evidence proves that it happened; it proves that it
     /// did not happen only if it is complete and reaches the agent's end.
     pub fn proved(&self, happened: bool, should: bool, expected: String, found: String) -> CheckAnswer {
-        let doubt = if happened { None } else { self.evidence.trace.gap().or_else(|| self.unfinished()) };
+        let doubt = if happened { None } else { self.evidence.gap().or_else(|| self.unfinished()) };
         match doubt {
             Some(doubt) => CheckAnswer::new(Status::Unknown, expected, format!("{found}; {doubt}")),
             None => CheckAnswer::holds(happened == should, expected, found),

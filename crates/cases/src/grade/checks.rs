@@ -11,6 +11,7 @@ use crate::grade::verdict::{has_weights, pending, settle};
 use crate::grade::{question, user};
 use crate::skill::{Skill, slug};
 use crate::trace::{AgentProgress, excerpt};
+use crate::trial::answer::FinalAnswer;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{
     CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Score, Status, Trouble, TroubleKind, Verdict,
@@ -28,7 +29,7 @@ pub fn is_settled(case: &Case, subject: &GradingInput<'_>, has_more: bool) -> bo
     // may be half of a line, or may mean something else once the session file shows more.
     let is_measured = trace.trouble.is_none() && delivered(skill, evidence).0 == Status::Pass;
     // Checks with weights decide together.
-    if case.is_scored() || trace.ended() || !is_measured || trace.gap().is_some() || trace.session_lags {
+    if case.is_scored() || trace.ended() || !is_measured || evidence.gap().is_some() || trace.session_lags {
         return false;
     }
     let mut has_passed = false;
@@ -82,7 +83,11 @@ fn doubted(check: CheckResult, skill: &Skill, evidence: &Evidence<'_>) -> CheckR
     let is_shown_by_use =
         || evidence.trace.offered.as_ref().is_some_and(|offered| offered.unseen) && is_activated(skill, evidence);
     let is_offer = check.id == DELIVERED && !(check.status == Status::Pass && is_shown_by_use());
-    let reading = if is_offer { Reading::Delivered } else { Reading::End };
+    let reading = match check.id.as_str() {
+        _ if is_offer => Reading::Delivered,
+        FINAL_MESSAGE => Reading::Answer,
+        _ => Reading::End,
+    };
     match evidence.meta.doubt(reading) {
         Some(why) => CheckResult { status: Status::Unknown, found: format!("{}; {why}", check.found), ..check },
         None => check,
@@ -181,9 +186,12 @@ fn general(subject: &GradingInput<'_>) -> Vec<CheckResult> {
         let answer = CheckAnswer::holds(false, "calls as the mocks expect them", format!("{name}: {why}"));
         checks.push(result(MOCK_INPUT, Goal::Process, answer));
     }
-    let text = subject.final_text();
-    let status = if text.is_some() { Status::Pass } else { subject.silent() };
-    let answer = CheckAnswer::new(status, "a final message", text.map_or_else(|| "none".to_owned(), excerpt));
+    let (status, found) = match evidence.answer() {
+        FinalAnswer::Text(text) => (Status::Pass, excerpt(text)),
+        FinalAnswer::None => (subject.missing(), "none".to_owned()),
+        FinalAnswer::Unread(why) => (Status::Unknown, why),
+    };
+    let answer = CheckAnswer::new(status, "a final message", found);
     checks.push(result(FINAL_MESSAGE, Goal::Outcome, answer.at(subject.final_event())));
     checks
 }

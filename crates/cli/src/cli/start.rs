@@ -130,6 +130,7 @@ impl StartArgs {
             let problems: Vec<_> = misplaced(&run.settings, &calibration).into_iter().collect();
             writeln!(stderr(), "{}", sentence(&calibration, paint))?;
             write!(stderr(), "{}", diagnostics::render(&problems, paint))?;
+            run.calibrated.push(calibration);
         }
         if is_stored {
             let live = open_run::live(run).map_err(ToString::to_string)?;

@@ -84,8 +84,8 @@ fn the_measured_versions_are_those_that_the_tests_install_and_that_the_pages_nam
     let read = |path: &str| fs::read_to_string(root.join(path)).expect(path);
     let (npm, pip, page) =
         (read("tests/agents/package.json"), read("tests/agents/requirements.txt"), read("docs/modes.md"));
-    for profile in PROFILES.into_iter().filter(|profile| !profile.measured.is_empty()) {
-        let version = profile.measured;
+    for profile in PROFILES.into_iter().filter(|profile| !profile.packages.is_empty()) {
+        let version = profile.measured.last().expect("a version");
         let is_pinned = profile.packages.iter().any(|package| {
             npm.contains(&format!("\"{package}\": \"{version}\"")) || pip.contains(&format!("{package}=={version}\n"))
         });

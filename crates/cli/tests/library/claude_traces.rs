@@ -407,6 +407,12 @@ fn nested(started: &str) -> (Vec<serde_json::Value>, Vec<serde_json::Value>) {
     (trace, files)
 }
 
+/// The answer to the last call of the second sub-agent.
+fn nested_answer() -> serde_json::Value {
+    json!({ "type": "user", "uuid": "j", "agentId": "two",
+        "message": { "content": [{ "type": "tool_result", "tool_use_id": "t2", "content": "" }] } })
+}
+
 fn with_files(trace: &[serde_json::Value], files: &[serde_json::Value]) -> Trace {
     let folder = tempfile::tempdir().expect("a directory");
     let text = |lines: &[serde_json::Value]| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
@@ -431,7 +437,9 @@ fn slimmed_sub_agents(files: &[serde_json::Value]) -> Vec<serde_json::Value> {
 
 #[test]
 fn what_a_sub_agents_sub_agent_does_is_in_its_own_file_and_counts_once() {
-    let (trace, files) = nested("two");
+    let (trace, mut files) = nested("two");
+    assert!(with_files(&trace, &files).gap().is_some_and(|gap| gap.contains("what a call of `Bash` returned")));
+    files.push(nested_answer());
     let whole = with_files(&trace, &files);
     assert_eq!((mechanisms(&whole), whole.gap()), (vec![("greeting", Mechanism::SkillTool)], None));
     let calls = whole.steps.iter().filter(|step| matches!(step, Step::Tool { name, .. } if name == "Agent")).count();
@@ -481,11 +489,12 @@ fn a_skill_that_the_model_had_run_as_a_sub_agent_is_called_once_and_waited_for_a
 
 #[test]
 fn a_sub_agents_sub_agent_without_a_file_leaves_a_gap() {
-    let (trace, files) = nested("two");
+    let (trace, mut files) = nested("two");
+    files.push(nested_answer());
     assert!(with_files(&trace, &[]).gap().is_some_and(|gap| gap.contains("sub-agent")));
     assert!(with_files(&trace, &files[..4]).gap().is_some(), "the second has none");
-    let (other, files) = nested("another");
-    assert!(with_files(&other, &files).gap().is_some(), "it is another's");
+    let (other, others) = nested("another");
+    assert!(with_files(&other, &others).gap().is_some(), "it is another's");
     let untold: Vec<_> = trace.into_iter().filter(|line| line["type"] != "system").collect();
     assert!(with_files(&untold, &[]).gap().is_some(), "a version that tells of no task");
     assert_eq!(with_files(&untold, &files).gap(), None);

@@ -155,14 +155,17 @@ fn without_a_rollout_the_event_stream_tells_what_it_can() {
 #[test]
 fn usage_of_several_turns_adds_up() {
     let turn = r#"{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":3,"reasoning_output_tokens":1}}"#;
-    let usage = trace_of(format!("{turn}\n{turn}\n").as_bytes()).usage.expect("usage");
+    let between = r#"{"type":"error","message":"again"}"#;
+    let usage = trace_of(format!("{turn}\n{between}\n{turn}\n").as_bytes()).usage.expect("usage");
+    let twice = trace_of(format!("{turn}\n{turn}\n").as_bytes());
+    assert_eq!((twice.usage, twice.gap().is_some()), (trace_of(turn.as_bytes()).usage, true), "a line came twice");
     assert_eq!((usage.input_tokens, usage.cached_input_tokens, usage.output_tokens), (20, 8, 6));
     assert_eq!(usage.total_tokens(), 26);
 }
 
 #[test]
 fn unknown_events_are_counted_and_broken_lines_too() {
-    let mut events = b"{\"type\":\"moon.phase\"}\n{\"type\":\"moon.phase\"}\nno json\n\xff\xfe\n".to_vec();
+    let mut events = b"{\"type\":\"moon.phase\"}\nno json\n{\"type\":\"moon.phase\"}\n\xff\xfe\n".to_vec();
     events.extend(b"{\"type\":\"item.completed\",\"item\":{\"type\":\"hologram\"}}\n{\"type\":\"turn.comp");
     let trace = trace_of(&events);
     assert_eq!(trace.unknown_events.get("moon.phase"), Some(&2));
@@ -274,9 +277,14 @@ const SUB: [&str; 6] = [
     r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"done"}]}}"#,
 ];
 
+/// The answer to the call in `SUB`.
+const SUB_ANSWER: &str = r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"Process exited with code 0\nOutput:\n"}}"#;
+
 #[test]
 fn what_a_sub_agent_does_and_takes_is_in_its_own_rollout() {
-    let trace = with_rollouts(&[SPAWN, DONE], &[], &SUB);
+    let unanswered = with_rollouts(&[SPAWN, DONE], &[], &SUB).gap();
+    assert!(unanswered.is_some_and(|gap| gap.contains("what a call of `exec_command` returned")));
+    let trace = with_rollouts(&[SPAWN, DONE], &[], &[&SUB[..], &[SUB_ANSWER]].concat());
     assert_eq!((trace.gap(), trace.commands, trace.agent_version.as_deref()), (None, 1, None));
     assert!(trace.steps.contains(&Step::Message("(sub-agent) done".to_owned())), "{:#?}", trace.steps);
     let usage = trace.usage.expect("usage");
@@ -329,7 +337,7 @@ fn a_sub_agent_without_a_rollout_leaves_a_gap_and_its_tokens_are_unknown() {
     let call = r#"{"type":"response_item","payload":{"type":"function_call","call_id":"c","name":"spawn_agent","namespace":"multi_agent_v1","arguments":"{}"}}"#;
     let answer = r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"{\"agent_id\":\"sub\"}"}}"#;
     assert!(with_rollouts(&[DONE], &[call, answer], &[]).gap().is_some());
-    assert_eq!(with_rollouts(&[DONE], &[call, answer], &SUB).gap(), None);
+    assert_eq!(with_rollouts(&[DONE], &[call, answer], &[&SUB[..], &[SUB_ANSWER]].concat()).gap(), None);
     let deeper = answer.replace("sub", "deeper");
     let nested = [&SUB[..], &[call, &deeper]].concat();
     assert!(with_rollouts(&[SPAWN, DONE], &[], &nested).gap().is_some(), "started by a sub-agent");
@@ -380,7 +388,13 @@ fn a_command_that_the_rollout_does_not_tell_of_leaves_a_gap() {
     let command = r#"{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"bash -lc 'rm x'","aggregated_output":"","exit_code":0,"status":"completed"}}"#;
     let call = r#"{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"rm x\"}","call_id":"1"}}"#;
     let said = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hi"}]}}"#;
-    assert_eq!(with_rollouts(&[command, DONE], &[call, said], &[]).gap(), None);
+    let answer = r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"1","output":"Process exited with code 0\nOutput:\n"}}"#;
+    assert_eq!(with_rollouts(&[command, DONE], &[call, answer, said], &[]).gap(), None);
+    let unanswered = with_rollouts(&[command, DONE], &[call, said], &[]);
+    assert!(unanswered.gap().is_some_and(|gap| gap.contains("what a call of `exec_command` returned")));
+    let other = answer.replace("Output:\\n", "Output:\\nremoved");
+    let differs = with_rollouts(&[command, DONE], &[call, &other, said], &[]);
+    assert!(differs.gap().is_some_and(|gap| gap.contains("say different things")), "{:?}", differs.gap());
     let lacking = with_rollouts(&[command, DONE], &[said], &[]);
     assert!(lacking.gap().is_some_and(|gap| gap.contains("a command")), "{:?}", lacking.gap());
     assert_eq!(with_rollouts(&[command, DONE], &[], &[]).commands, 1, "without a rollout it is that of the events");
@@ -584,7 +598,8 @@ fn what_the_model_was_shown_of_an_mcp_servers_answer_is_in_the_rollout() {
     };
     assert!(seen(BODY) > 0.99);
     assert!(seen(first) < 0.6, "codex cut the answer: {}", seen(first));
-    let lacking = with_greeting(&[&event, &event, DONE], &[BEGUN, call, &item, &answer(BODY), SAID], &[]);
+    let again = event.replacen('{', "{ ", 1);
+    let lacking = with_greeting(&[&event, &again, DONE], &[BEGUN, call, &item, &answer(BODY), SAID], &[]);
     assert!(lacking.gap().is_some_and(|gap| gap.contains("MCP")), "{:?}", lacking.gap());
 }
 
@@ -632,7 +647,7 @@ fn a_sub_agent_that_is_known_by_its_name_has_a_rollout_too() {
     assert!(
         with_greeting(&[DONE], &[BEGUN, call, answer, SAID], &[]).gap().is_some_and(|gap| gap.contains("sub-agent"))
     );
-    let trace = with_greeting(&[DONE], &[BEGUN, call, answer, SAID], &[&[named], &SUB[2..]].concat());
+    let trace = with_greeting(&[DONE], &[BEGUN, call, answer, SAID], &[&[named], &SUB[2..], &[SUB_ANSWER]].concat());
     assert_eq!((trace.gap(), trace.commands), (None, 1));
 }
 

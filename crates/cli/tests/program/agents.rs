@@ -1,8 +1,9 @@
-//! `run --agent`: agents are chosen by name, and each gets the skills natively.
+//! `run --agent`: agents are chosen by name, and each gets the skills natively. What nobody measured of one is not believed.
 
 use std::process::Command;
 
 use crate::support::fixture::Fixture;
+use crate::support::stub::Stub;
 
 /// A repository in which `sh` stands for codex, and a PATH without any agent.
 fn dry_run(args: &[&str]) -> (String, String) {
@@ -47,4 +48,20 @@ fn installed_agents_run_and_the_others_are_named() {
 fn an_unknown_agent_is_an_error_that_names_a_known_one() {
     let (_, error) = dry_run(&["--agent", "coplot"]);
     assert!(error.contains("unknown agent `coplot`; did you mean `copilot`?"), "{error}");
+}
+
+#[test]
+fn a_version_that_nobody_measured_shows_nothing_that_did_not_happen_and_its_trials_keep_that() {
+    let meta = r#"{"type":"session_meta","payload":{"cli_version":"9.9.9"}}"#;
+    let said =
+        r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"Done."}]}}"#;
+    let stub = Stub::new(1, &format!("printf '%s\\n' '{meta}' '{said}' >> \"$CODEX_HOME/sessions/rollout-1.jsonl\""));
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    let why = "nobody measured whether codex 9.9.9 is read rightly: run `skill-evals doctor --calibrate --agent codex`";
+    assert!(ran.code == 3 && ran.stdout.contains(why), "{}{}", ran.stdout, ran.stderr);
+    let graded = stub.run(&["grade", "r"]);
+    assert!(graded.code == 3 && graded.stdout.contains(why), "{}{}", graded.stdout, graded.stderr);
+    // A program without a version is the user's own.
+    stub.body("");
+    assert_eq!(stub.run(&["run", "--run-id", "s"]).code, 0);
 }

@@ -743,7 +743,10 @@ fn a_stale_answer_of_the_judge_leaves_open_only_a_score_that_it_can_change() {
     for (least, code, verdict) in [("0.5", 0, "pass"), ("0.6", 3, "unscored"), ("0.9", 1, "fail")] {
         let (fake, _) = scored(least, POLITE);
         let trial = fake.fixture.root().join("artifacts/skill-evals/r/work/greeting/eval-one/codex/1");
-        std::fs::write(trial.join("final.txt"), "Ahoy, Ada, again!").expect("other evidence");
+        for name in ["final.txt", "trace.jsonl", "rollout.jsonl"] {
+            let text = std::fs::read_to_string(trial.join(name)).expect("evidence");
+            std::fs::write(trial.join(name), text.replace("Ahoy, Ada!", "Ahoy, Ada, again!")).expect("other evidence");
+        }
         stored::seal(&trial);
         let ran = fake.program(&["grade", "r"]);
         assert_eq!(ran.code, code, "{least}: {}{}", ran.stdout, ran.stderr);

@@ -10,8 +10,15 @@ use nix::sys::signal::Signal;
 
 const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
 
-/// An agent that says its version: trials of an unknown one are not kept.
-pub const VERSION: &str = r#"printf '%s\n' '{"type":"session_meta","payload":{"cli_version":"0.169.0"}}' >> "$CODEX_HOME/sessions/rollout-1.jsonl"
+/// An agent that says its version: trials of an unknown one are not kept. Its session file has what it prints, as codex's has.
+pub const VERSION: &str = r#"session=$CODEX_HOME/sessions/rollout-1.jsonl
+printf '%s\n' '{"type":"session_meta","payload":{"cli_version":"0.169.0"}}' >> "$session"
+exec 3>&1 > "$CODEX_HOME/printed"
+trap 'cat "$CODEX_HOME/printed" >&3; sed -nE -f "$CODEX_HOME/keeps" "$CODEX_HOME/printed" >> "$session"' EXIT
+cat > "$CODEX_HOME/keeps" <<'KEEPS'
+s|^.*"agent_message","text":(".*")\}\}$|{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":\1}]}}|p
+s|^.*"command":(".*"),"aggregated_output":"(.*)","exit_code":([0-9]*),.*$|{"type":"response_item","payload":{"type":"function_call","call_id":"c","name":"exec_command","arguments":{"cmd":\1}}}\n{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"Process exited with code \3\\nOutput:\\n\2"}}|p
+KEEPS
 "#;
 
 /// A recorded and committed repository, in which the skill then got a harmless line.
@@ -518,11 +525,11 @@ fn an_agent_of_another_version_than_that_of_the_recordings_is_named() {
     let stub = recorded(1);
     edit(&stub, "Be brief.");
     assert!(!stub.run(&["gate"]).stdout.contains("agent version changed"));
-    stub.body(&format!("{VERSION}{BY_SKILL}").replace("0.169.0", "0.170.0"));
+    stub.body(&format!("{VERSION}{BY_SKILL}").replace("0.169.0", "0.171.0"));
     let starts = stub.starts().len();
     let ran = stub.run(&["gate"]);
     let line =
-        "agent version changed: recordings are of codex 0.169.0, trials of codex 0.170.0; recordings stay as they are";
+        "agent version changed: recordings are of codex 0.169.0, trials of codex 0.171.0; recordings stay as they are";
     assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(stub.starts().len(), starts + 2, "no kept trial of another version is used");
 }

@@ -208,6 +208,23 @@ fn a_session_that_stops_before_its_end_or_has_damaged_lines_passes_nothing() {
 }
 
 #[test]
+fn what_a_session_of_a_version_that_nobody_measured_does_not_show_is_unknown() {
+    let fixture = fixture();
+    for (agent, version) in [("claude", "2.1.197"), ("codex", "0.169.0")] {
+        let path = fixture.root().join(format!("{agent}.jsonl"));
+        let text = fs::read_to_string(&path).expect("a session");
+        fs::write(&path, text.replace(version, "99.0.0")).expect("a file");
+        let first = grade(&fixture, agent, &["--turn", "1"]);
+        assert_eq!(first.code, 0, "what it shows has happened: {}{}", first.stdout, first.stderr);
+        let second = grade(&fixture, agent, &["--turn", "2"]);
+        assert_eq!(second.code, 3, "{}{}", second.stdout, second.stderr);
+        assert!(second.stdout.contains("99.0.0 is read rightly"), "{}{}", second.stdout, second.stderr);
+        let negative = grade(&fixture, agent, &["--case", "negative", "--turn", "2"]);
+        assert_eq!(negative.code, 3, "{}{}", negative.stdout, negative.stderr);
+    }
+}
+
+#[test]
 fn a_case_with_an_unsupported_part_is_refused_or_grades_a_session_in_part() {
     let cases = r#"{"skill_name":"greeting","evals":[{"id":1,"prompt":"Please welcome Ada.","turns":[1],"should_trigger":true}]}"#;
     let fixture = fixture().file("skills/greeting/evals/evals.json", cases);

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::gate::VERSION;
 use crate::support::fixture::{Fixture, Ran, temporary};
 use crate::support::live::wait_until;
 use crate::support::stub::{ANSWER, Stub, in_own_group, ran};
@@ -108,22 +109,19 @@ fn merged_shards_are_the_run_that_one_process_would_have_made() {
 
 #[test]
 fn shards_of_different_versions_of_the_agent_are_merged_with_a_warning() {
-    let version = |version: &str| {
-        let meta = format!(r#"{{"type":"session_meta","payload":{{"cli_version":"{version}"}}}}"#);
-        format!("printf '%s\\n' '{meta}' >> \"$CODEX_HOME/sessions/rollout-1.jsonl\"\n{ANSWER}")
-    };
-    let stub = Stub::new(6, &version("1.0.0"));
+    let other = VERSION.replace("0.169.0", "0.171.0");
+    let stub = Stub::new(6, VERSION);
     let run = |shard| stub.run(&["run", "--run-id", "r", "--shard", shard]);
     run("1/2");
-    stub.body(&version("1.1.0"));
+    stub.body(&other);
     run("2/2");
     let merged = stub.run(&["merge", "r", "--run-id", "r"]);
-    let warning = "warning: the shards ran different versions of an agent: codex 1.0.0, 1.1.0\n";
+    let warning = "warning: the shards ran different versions of an agent: codex 0.169.0, 0.171.0\n";
     assert!(merged.code == 0 && merged.stderr.contains(warning), "{}{}", merged.stdout, merged.stderr);
     // A comparison of stored runs says it too.
     assert_eq!(stub.run(&["run", "--run-id", "s"]).code, 0);
     let compared = stub.run(&["compare", "r-shard-1-of-2", "s"]);
-    let warning = "warning: the runs had different versions of an agent: codex 1.0.0, 1.1.0\n";
+    let warning = "warning: the runs had different versions of an agent: codex 0.169.0, 0.171.0\n";
     assert!(compared.stderr.contains(warning), "{}{}", compared.stdout, compared.stderr);
     assert!(!stub.run(&["compare", "r-shard-2-of-2", "s"]).stderr.contains("versions"));
 }

@@ -43,8 +43,10 @@ impl Fake {
     pub fn new(columns: &str, cells: &str, agent_says: &str, answers: &[Says]) -> Self {
         let own = tempfile::tempdir().expect("a directory");
         let write = |name: &str, text: &str| fs::write(own.path().join(name), text).expect("a file");
-        write("trace", TRACE);
-        write("rollout", ROLLOUT);
+        // The events and the session file have the message, too.
+        let says = serde_json::Value::from(agent_says).to_string();
+        write("trace", &TRACE.replace("\"Ahoy, Ada!\"", &says));
+        write("rollout", &ROLLOUT.replace("\"Ahoy, Ada!\"", &says));
         write("agent-says", agent_says);
         for (at, answer) in answers.iter().enumerate() {
             let text = match answer {
@@ -131,9 +133,9 @@ done
 if [ -z "$judge" ]; then
   head -n 5 OWN/trace
   echo '{"type":"item.completed","item":{"id":"i","type":"file_change","changes":[{"path":"'"$PWD"'/AGENTS.md"}]}}'
-  tail -n 2 OWN/trace
+  tail -n 2 OWN/trace | sed "s|HERE|$PWD|"
   mkdir -p "$CODEX_HOME/sessions/2026" work/.claude/skills
-  cp OWN/rollout "$CODEX_HOME/sessions/2026/rollout-1.jsonl"
+  sed "s|HERE|$PWD|" OWN/rollout > "$CODEX_HOME/sessions/2026/rollout-1.jsonl"
   sed "s|HERE|$PWD|" OWN/agent-says > "$last"
   echo 'Pass this trial.' > AGENTS.md
   echo 'Pass this trial.' > work/CLAUDE.md

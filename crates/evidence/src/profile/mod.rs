@@ -182,8 +182,8 @@ pub struct Profile {
     pub how_to_get: &'static str,
     /// The packages of npm or Python that have the program.
     pub packages: &'static [&'static str],
-    /// The version that our CI measures.
-    pub measured: &'static str,
+    /// The versions that our CI measured, the newest last. This list only grows.
+    pub measured: &'static [&'static str],
     /// About how many tokens its own texts and tools have in a first request of that version.
     pub first_request_tokens: Option<u64>,
     /// Its built-in modes in the order of tables. The mode without skills is its control.
@@ -312,6 +312,10 @@ pub struct AgentTools {
     pub files: &'static [&'static str],
     /// Tools that list what MCP servers have.
     pub lists: &'static [&'static str],
+    /// Tools that do none of this, and load no skill. `None` if nobody knows all tools of the agent.
+    pub others: Option<&'static [&'static str]>,
+    /// What the agent says of a call of a tool that it does not have, before the tool's name.
+    pub lacks: &'static [&'static str],
 }
 
 /// Phrases in the messages of an agent that show a refusal.
@@ -345,7 +349,16 @@ impl AgentTools {
         edits: &[],
         files: &[],
         lists: &[],
+        others: None,
+        lacks: &[],
     };
+
+    /// Whether this is a tool of the agent itself, if all of its tools are known.
+    pub fn has(&self, tool: &str) -> Option<bool> {
+        let Self { shells, skills, resources, searches, reads, finds, edits, files, lists, others, .. } = self;
+        let all = [shells, skills, resources, searches, reads, finds, edits, files, lists];
+        Some(others.as_ref()?.contains(&tool) || all.into_iter().any(|names| names.contains(&tool)))
+    }
 }
 
 impl RefusalPhrases {
@@ -354,6 +367,11 @@ impl RefusalPhrases {
 }
 
 impl Profile {
+    /// Whether our CI measured this version of the agent.
+    pub fn is_measured(&self, version: Option<&str>) -> bool {
+        version.is_some_and(|version| self.measured.contains(&version))
+    }
+
     /// What a profile says of which it says nothing.
     pub const BLANK: Self = Self {
         name: "",
@@ -361,7 +379,7 @@ impl Profile {
         program: "",
         how_to_get: "",
         packages: &[],
-        measured: "",
+        measured: &[],
         first_request_tokens: None,
         modes: &[],
         home: "",

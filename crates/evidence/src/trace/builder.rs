@@ -25,6 +25,20 @@ pub struct TraceBuilder {
     pub now: Moment,
     /// The step of the next mark. `None` means the next step.
     pub at: Option<usize>,
+    /// The tools of calls without an answer.
+    unanswered: Vec<String>,
+    turns: ModelTurns,
+}
+
+/// How often the model of the agent itself was asked, and why.
+#[derive(Debug, Default)]
+struct ModelTurns {
+    answers: usize,
+    with_calls: usize,
+    /// Whether the last answer has a call.
+    has_call: bool,
+    /// Whether the agent may ask again without a call or a message: retries, compaction, hooks.
+    may_ask: bool,
 }
 
 impl Deref for TraceBuilder {
@@ -48,8 +62,42 @@ impl TraceBuilder {
     }
 
     /// Returns the trace.
-    pub fn finish(self) -> Trace {
+    pub fn finish(mut self) -> Trace {
+        // An agent that was ended may have been ended in the middle of a call.
+        if self.ended() {
+            for tool in std::mem::take(&mut self.unanswered) {
+                self.lose(&format!("what a call of `{tool}` returned"));
+            }
+        }
+        let ModelTurns { answers, with_calls, may_ask, .. } = self.turns;
+        let reasons = 1 + self.follow_ups_at.len() + with_calls;
+        if !may_ask && answers > reasons {
+            self.lose(&format!("why the model was asked {answers} times: {with_calls} of its answers have calls"));
+        }
         self.trace
+    }
+
+    /// Reports a call of this tool that nobody answered.
+    pub(super) fn unanswered(&mut self, tool: &str) {
+        if self.unanswered.len() < MAX_NOTES {
+            self.unanswered.push(tool.to_owned());
+        }
+    }
+
+    /// Reports that the model of the agent itself answered. Its calls may be reported before or after that.
+    pub fn model_answered(&mut self) {
+        self.turns.answers += 1;
+        self.turns.has_call = false;
+    }
+
+    /// Reports that the model of the agent itself made a call.
+    pub fn model_called(&mut self) {
+        self.turns.with_calls += usize::from(!std::mem::replace(&mut self.turns.has_call, true));
+    }
+
+    /// Reports that the agent may ask its model without a call of it or a message of the user.
+    pub fn may_ask(&mut self) {
+        self.turns.may_ask = true;
     }
 
     /// Reports that the agent got at least this far.
@@ -63,9 +111,15 @@ impl TraceBuilder {
         self.messages_answered += u64::from(self.final_message.is_some());
     }
 
-    /// Reports the agent's last message so far. One of blanks alone is none, and the one before stays the last.
-    pub fn says_last(&mut self, text: String) {
-        self.final_message = spoken(text).or_else(|| self.final_message.take());
+    /// Reports the agent's last message so far. One of blanks alone is none, and the one before stays the last. Without a text, the
+    /// message could not be read.
+    pub fn says_last(&mut self, text: Option<String>) {
+        if text.is_none() {
+            self.lose("a message of the agent");
+        }
+        self.answer_unread = text.is_none();
+        let before = self.final_message.take().filter(|_| text.is_some());
+        self.final_message = text.and_then(spoken).or(before);
     }
 
     /// Reports that the agent started to work. Returns whether that is in answer to a further message of the user.
@@ -73,7 +127,7 @@ impl TraceBuilder {
         let again = self.progress == AgentProgress::Done;
         if again {
             self.progress = AgentProgress::Started;
-            self.final_message = None;
+            (self.final_message, self.answer_unread) = (None, false);
         }
         self.reached(AgentProgress::Started);
         again
@@ -227,6 +281,12 @@ impl TraceBuilder {
         if serde_json::from_slice(line).is_ok_and(|line| may_hold_call(&line)) {
             self.lose(&format!("an event `{kind}`"));
         }
+    }
+
+    /// Counts an unknown item, block or the like: what it says may decide a check.
+    pub fn unknown_item(&mut self, kind: &str) {
+        self.unknown(kind);
+        self.lose(kind);
     }
 
     /// Counts an event with an unknown type.

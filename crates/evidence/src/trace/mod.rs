@@ -79,6 +79,8 @@ pub struct Trace {
     pub unreported_commands: u64,
     /// The agent's last message.
     pub final_message: Option<String>,
+    /// Whether the agent's last message could not be read. Then `final_message` is not it.
+    pub answer_unread: bool,
     /// Tokens and cost, if the agent reported them.
     pub usage: Option<Usage>,
     /// Tokens and cost by model. Empty if the agent does not report them.

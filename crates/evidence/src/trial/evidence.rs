@@ -114,6 +114,10 @@ pub struct Meta {
     /// unknown.
     #[serde(default, skip_serializing_if = "Doubts::is_empty")]
     pub doubts: Doubts,
+    /// Why nobody knows whether all is read that this agent does, so that nothing shows that something did not happen. It says what
+    /// was known when the trial was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<String>,
     /// How the agent's process ended.
     pub ending: Ending,
     /// What decides the trial, each part with its digest.

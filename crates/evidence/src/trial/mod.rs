@@ -1,6 +1,7 @@
 //! A trial: its id, its evidence, its outcome, and the records that a run keeps of it.
 
 pub mod agent_meta;
+pub mod answer;
 pub mod current;
 pub mod event;
 pub mod evidence;

@@ -20,7 +20,9 @@ word_enum! {
         Tokens = "tokens",
         /// Which model answered.
         Model = "model",
-        /// The final message, and how the agent and its model ended.
+        /// The final message.
+        Answer = "answer",
+        /// How the agent and its model ended.
         End = "end",
         /// That the credentials were refused.
         Login = "login",
@@ -31,13 +33,14 @@ word_enum! {
 
 impl Reading {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Delivered,
         Self::Activation,
         Self::Resources,
         Self::Commands,
         Self::Tokens,
         Self::Model,
+        Self::Answer,
         Self::End,
         Self::Login,
         Self::Limit,

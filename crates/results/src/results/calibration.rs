@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::settings::mode::Delivery;
 use crate::text::word_enum::word_enum;
 use crate::trial::reading::{Doubts, Reading};
 
 /// The number of the format.
-pub const CALIBRATION_FORMAT: u32 = 1;
+pub const CALIBRATION_FORMAT: u32 = 2;
 
 word_enum! {
     /// Whether something is read rightly.
@@ -22,9 +23,10 @@ word_enum! {
     }
 }
 
-/// One thing that is read, in all trials of the calibration.
+/// One thing that is read, in all trials of the calibration with one delivery: an agent may be read rightly in one mode only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CalibrationRow {
+    pub delivery: Delivery,
     pub reading: Reading,
     pub state: ReadState,
     /// What happened, and what was read: the first trial that differs, with its name. Absent if all is right.
@@ -70,20 +72,30 @@ pub struct AgentCalibration {
 pub struct Observation {
     /// The trial, in words.
     pub trial: String,
+    /// The delivery that it shows something of; `None` for all.
+    pub delivery: Option<Delivery>,
     pub reading: Reading,
     pub state: ReadState,
     pub expected: String,
     pub found: String,
 }
 
-/// The rows that follow from what trials show. A reading that no trial tried cannot be seen.
-pub fn rows(observations: &[Observation], notes: &BTreeMap<Reading, Vec<String>>) -> Vec<CalibrationRow> {
-    let row = |reading| {
-        let of_reading = || observations.iter().filter(move |observation| observation.reading == reading);
+/// The rows that follow from what trials with these deliveries show. A reading that no trial tried cannot be seen.
+pub fn rows(
+    deliveries: &[Delivery],
+    observations: &[Observation],
+    notes: &BTreeMap<Reading, Vec<String>>,
+) -> Vec<CalibrationRow> {
+    let row = |delivery, reading| {
+        let is_of = move |observed: &&Observation| {
+            observed.reading == reading && observed.delivery.is_none_or(|observed| observed == delivery)
+        };
+        let of_reading = || observations.iter().filter(is_of);
         let with = |state| of_reading().find(|observation| observation.state == state);
         let worst = with(ReadState::Wrong).or_else(|| with(ReadState::Unseen));
         let nothing = of_reading().next().is_none();
         CalibrationRow {
+            delivery,
             reading,
             state: worst.map_or(if nothing { ReadState::Unseen } else { ReadState::Right }, |worst| worst.state),
             expected: worst.map(|worst| format!("{}: {}", worst.trial, worst.expected)),
@@ -91,13 +103,19 @@ pub fn rows(observations: &[Observation], notes: &BTreeMap<Reading, Vec<String>>
             notes: notes.get(&reading).cloned().unwrap_or_default(),
         }
     };
-    Reading::ALL.into_iter().map(row).collect()
+    deliveries.iter().flat_map(|delivery| Reading::ALL.map(|reading| row(*delivery, reading))).collect()
 }
 
 impl AgentCalibration {
-    /// What later runs cannot rely on. That an end or a refusal cannot be told from another one makes no verdict wrong: its
-    /// trial is an error all the same.
-    pub fn doubts(&self) -> Doubts {
+    /// The rows of this delivery; those of all if it was not tried.
+    pub fn rows_of(&self, delivery: Delivery) -> impl Iterator<Item = &CalibrationRow> {
+        let is_tried = self.rows.iter().any(|row| row.delivery == delivery);
+        self.rows.iter().filter(move |row| !is_tried || row.delivery == delivery)
+    }
+
+    /// What later runs with this delivery cannot rely on. That an end or a refusal cannot be told from another one makes no verdict
+    /// wrong: its trial is an error all the same.
+    pub fn doubts(&self, delivery: Delivery) -> Doubts {
         let is_doubted = |row: &&CalibrationRow| match row.state {
             ReadState::Right => false,
             ReadState::Wrong => true,
@@ -112,7 +130,7 @@ impl AgentCalibration {
             };
             format!("the calibration of this agent found {what}: expected {expected}; found {found}")
         };
-        self.rows.iter().filter(|_| self.asked).filter(is_doubted).map(|row| (row.reading, why(row))).collect()
+        self.rows_of(delivery).filter(|_| self.asked).filter(is_doubted).map(|row| (row.reading, why(row))).collect()
     }
 }
 
@@ -122,7 +140,7 @@ mod tests {
 
     fn observed(reading: Reading, state: ReadState) -> Observation {
         let (trial, expected, found) = ("uses".to_owned(), "2".to_owned(), "1".to_owned());
-        Observation { trial, reading, state, expected, found }
+        Observation { trial, delivery: None, reading, state, expected, found }
     }
 
     fn calibration(asked: bool, observations: &[Observation]) -> AgentCalibration {
@@ -137,7 +155,7 @@ mod tests {
             trials: 1,
             asked,
             trusted: false,
-            rows: rows(observations, &BTreeMap::new()),
+            rows: rows(&[Delivery::Native, Delivery::Mcp], observations, &BTreeMap::new()),
             first_request_tokens: None,
         }
     }
@@ -146,7 +164,7 @@ mod tests {
     fn a_row_is_as_bad_as_its_worst_trial_and_what_was_not_tried_cannot_be_seen() {
         let all = [ReadState::Right, ReadState::Unseen, ReadState::Wrong].map(|state| observed(Reading::Tokens, state));
         let state = |observations: &[Observation]| {
-            rows(observations, &BTreeMap::new())
+            rows(&[Delivery::Native], observations, &BTreeMap::new())
                 .into_iter()
                 .find(|row| row.reading == Reading::Tokens)
                 .expect("a row")
@@ -160,12 +178,42 @@ mod tests {
     fn what_is_wrong_is_doubted_and_what_cannot_be_seen_unless_no_verdict_comes_of_it() {
         let mut observations: Vec<Observation> =
             Reading::ALL.into_iter().map(|reading| observed(reading, ReadState::Right)).collect();
-        for (at, state) in [(4, ReadState::Wrong), (2, ReadState::Unseen), (7, ReadState::Unseen)] {
+        for (at, state) in [(4, ReadState::Wrong), (2, ReadState::Unseen), (8, ReadState::Unseen)] {
             observations[at].state = state;
         }
-        let doubts = calibration(true, &observations).doubts();
+        let doubts = calibration(true, &observations).doubts(Delivery::Native);
         assert_eq!(doubts.keys().copied().collect::<Vec<_>>(), [Reading::Resources, Reading::Tokens]);
         assert!(doubts[&Reading::Tokens].contains("`tokens` wrong: expected uses: 2; found 1"), "{doubts:?}");
-        assert!(calibration(false, &observations).doubts().is_empty(), "an agent that did not ask shows nothing");
+        let unasked = calibration(false, &observations).doubts(Delivery::Native);
+        assert!(unasked.is_empty(), "an agent that did not ask shows nothing");
+    }
+
+    #[test]
+    fn what_is_wrong_with_one_delivery_is_not_doubted_with_another() {
+        let mut observations: Vec<Observation> =
+            Reading::ALL.into_iter().map(|reading| observed(reading, ReadState::Right)).collect();
+        let wrong = observed(Reading::Activation, ReadState::Wrong);
+        observations.push(Observation { delivery: Some(Delivery::Mcp), ..wrong });
+        let calibration = calibration(true, &observations);
+        assert!(calibration.doubts(Delivery::Native).is_empty());
+        assert_eq!(calibration.doubts(Delivery::Mcp).keys().collect::<Vec<_>>(), [&Reading::Activation]);
+        assert_eq!(
+            calibration.doubts(Delivery::Both).len(),
+            1,
+            "of one that was not tried, all is doubted that is of any"
+        );
+    }
+
+    #[test]
+    fn that_the_answer_cannot_be_seen_is_doubted_although_the_end_need_not_be_told() {
+        let mut observations: Vec<Observation> =
+            Reading::ALL.into_iter().map(|reading| observed(reading, ReadState::Right)).collect();
+        for observation in
+            observations.iter_mut().filter(|found| [Reading::Answer, Reading::End].contains(&found.reading))
+        {
+            observation.state = ReadState::Unseen;
+        }
+        let doubts = calibration(true, &observations).doubts(Delivery::Native);
+        assert_eq!(doubts.keys().collect::<Vec<_>>(), [&Reading::Answer]);
     }
 }

@@ -58,8 +58,12 @@ fn answer(line: &Value) -> Vec<AgentEvent> {
 
 fn result(line: &Value) -> Option<AgentEvent> {
     let ending = if line["failed"] == true { CallEnding::Failed } else { CallEnding::Done };
-    let (id, output) = (text(line, "id")?, text(line, "output")?);
-    Some(AgentEvent::Answered { id, output, ending, exit_code: line["exit_code"].as_i64() })
+    Some(AgentEvent::Answered {
+        id: text(line, "id")?,
+        output: text(line, "output"),
+        ending,
+        exit_code: line["exit_code"].as_i64(),
+    })
 }
 
 fn refusal(line: &Value) -> Trouble {

@@ -1,19 +1,21 @@
 //! The lines that `claude --output-format stream-json` prints, from the CLI and under the Agent SDK.
 
+mod messages;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::ending::{SyntheticMessage, stop_reason};
 use super::forks::{Forks, slug_without_plugin};
 use super::listing::AttachmentFacts;
-use super::session::{BODY, SessionFacts};
-use super::sub_agents::{self, FinishedTask, SubAgents, TranscriptLine};
+use super::session::SessionFacts;
+use super::sub_agents::{FinishedTask, SubAgents, TranscriptLine};
 use super::wire::{
-    Assistant, Block, ControlRequest, InitLine, LineHead, MessageContent, MessageLine, RateLimit, ResultLine, Retry,
-    ToolInput, parse,
+    Assistant, ControlRequest, InitLine, LineHead, MessageLine, RateLimit, ResultLine, Retry, ToolInput, parse,
 };
-use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
+use crate::agent::recorder::TraceRecorder;
 use crate::agent::refusal::Refusal;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{
@@ -23,8 +25,8 @@ use crate::trace::{
 /// The tool with which the model loads a skill.
 const SKILL_TOOL: &str = "Skill";
 
-/// The starts of claude's own answers to calls that it drops because it is ended.
-const INTERRUPTED: [&str; 2] = ["[Request interrupted by user", "The user doesn't want to proceed with this tool use."];
+/// The tool with which the model gives an answer that follows a schema.
+const STRUCTURED: &str = "StructuredOutput";
 
 /// Reads the lines of one run. `by` is the name of the sub-agent of a line or call; it is empty for the agent itself.
 pub(super) struct StreamDecoder<'a, 's> {
@@ -52,6 +54,12 @@ pub(super) struct StreamDecoder<'a, 's> {
     limit_ends: Option<Timestamp>,
     /// Whether there was a result.
     has_result: bool,
+    /// The last text of the agent itself.
+    last_text: Option<String>,
+    /// Whether its answer follows a schema.
+    is_structured: bool,
+    /// The skills whose texts came into the conversation.
+    bodies: Vec<String>,
 }
 
 impl<'a, 's> StreamDecoder<'a, 's> {
@@ -71,6 +79,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             retry: None,
             limit_ends: None,
             has_result: false,
+            last_text: None,
+            is_structured: false,
+            bodies: facts.bodies,
         }
     }
 
@@ -93,15 +104,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             self.sub_agents.shown(head.uuid.0, &by);
         }
         let read = match (head.kind.as_str(), head.subtype.0.as_deref().unwrap_or_default()) {
-            ("system", "init") => parse(line).map(|init| self.init(init)),
-            ("system", "api_retry") => parse(line).map(|retry: Retry| {
-                self.notice(retry.to_string());
-                self.retry = Some(retry);
-            }),
-            ("system", "task_started") => parse(line).map(|task| self.sub_agents.task_started(task)),
-            ("system", "task_notification") => parse(line).map(|task| self.task_ended(&task)),
+            ("system", subtype) => self.system(subtype, line),
             ("assistant", _) => message.map(|line| self.assistant(line, &by)),
-            ("user", _) => message.map(|line| self.user(line.message.content, &by)),
+            ("user", _) => message.map(|line| self.user(line.message, &by)),
             ("result", _) => parse(line).map(|result| self.result(result)),
             ("control_request", _) => parse(line).map(|ControlRequest { request }| {
                 let tool = request.tool_name.0.unwrap_or_default();
@@ -109,23 +114,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             }),
             ("rate_limit_event", _) => parse(line).map(|limit| self.limited(limit)),
             // Progress, and our side of the dialogue.
-            ("control_response" | "control_cancel_request" | "keep_alive" | "stream_event" | "tool_progress", _)
-            | (
-                "system",
-                "status"
-                | "compact_boundary"
-                | "hook_started"
-                | "hook_progress"
-                | "hook_response"
-                | "task_updated"
-                | "task_progress"
-                | "session_state_changed"
-                | "background_tasks_changed"
-                | "permission_denied"
-                | "model_refusal_no_fallback",
-            ) => Some(()),
-            ("system", other) => {
-                self.recorder.trace.unknown(&format!("system {other}"));
+            ("control_response" | "control_cancel_request" | "keep_alive" | "stream_event" | "tool_progress", _) => {
                 Some(())
             }
             (other, _) => {
@@ -137,6 +126,40 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             self.sub_agents.agent_answered();
         }
         self.after_line(&head.kind, read);
+    }
+
+    fn system(&mut self, subtype: &str, line: &[u8]) -> Option<()> {
+        match subtype {
+            "init" => self.init(parse(line)?),
+            "api_retry" => {
+                let retry: Retry = parse(line)?;
+                self.notice(retry.to_string());
+                self.recorder.trace.may_ask();
+                self.retry = Some(retry);
+            }
+            "task_started" => {
+                self.recorder.trace.may_ask();
+                self.sub_agents.task_started(parse(line)?);
+            }
+            "task_notification" => self.task_ended(&parse(line)?),
+            "compact_boundary" | "hook_started" | "hook_progress" | "hook_response" => self.recorder.trace.may_ask(),
+            // Progress.
+            "status"
+            | "task_updated"
+            | "task_progress"
+            | "session_state_changed"
+            | "background_tasks_changed"
+            | "permission_denied"
+            | "model_refusal_no_fallback" => {}
+            other => {
+                let mut fields: BTreeMap<String, Value> = parse(line)?;
+                // Its name alone says nothing.
+                fields.remove("subtype");
+                let rest = serde_json::to_vec(&fields).ok()?;
+                self.recorder.trace.unknown_event(&format!("system {other}"), &rest);
+            }
+        }
+        Some(())
     }
 
     /// Reads a line of a sub-agent's own file, after all of standard output.
@@ -155,7 +178,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         let waiting = self.recorder.trace.waiting.clone();
         let read = match head.kind.as_str() {
             "assistant" => parse(line).map(|message| self.assistant(message, &by)),
-            "user" => parse(line).map(|line: Assistant| self.user(line.message.content, &by)),
+            "user" => parse(line).map(|line: Assistant| self.user(line.message, &by)),
             // claude's own notes.
             _ => Some(()),
         };
@@ -211,6 +234,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
     fn init(&mut self, init: InitLine) {
         let trace = &mut self.recorder.trace;
         if trace.started() {
+            self.last_text = None;
             trace.followed_up();
             // The next result counts the tokens of the whole session.
             (trace.usage, trace.models) = (None, BTreeMap::new());
@@ -220,7 +244,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         }
         trace.agent_version = init.claude_code_version.0;
         trace.model = init.model.0;
-        let tools = init.tools.0.into_iter().filter(|tool| tool.starts_with("mcp__")).collect();
+        let tools = init.tools.0.iter().filter(|tool| tool.starts_with("mcp__")).cloned().collect();
         let servers = init.mcp_servers.0.into_iter().map(|server| (server.name, server.status)).collect();
         // The line lists the skills that a user can call; the session file lists those that the model was shown.
         let AttachmentFacts { names, by_plugin, described } = self.attachments.clone();
@@ -228,50 +252,12 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         let unseen = names.is_none();
         let native = names.unwrap_or_else(|| init.skills.0.clone());
         trace.offered = Some(OfferedSkills { native, by_plugin, by_user: init.skills.0, mcp, described, unseen });
-    }
-
-    fn assistant(&mut self, line: Assistant, by: &str) {
-        let message = line.message;
-        if message.is_synthetic() {
-            let texts: Vec<String> = message.content.0.into_iter().filter_map(|block| block.text).collect();
-            let synthetic = SyntheticMessage {
-                text: texts.join(" "),
-                error: line.error.0,
-                stop_reason: message.stop_reason.0,
-                retried: self.retried_status(),
-                model_answered: self.recorder.trace.answers > 0,
-            };
-            self.notice(synthetic.text.clone());
-            self.synthetic.insert(by.to_owned(), synthetic);
-            return;
+        if init.tools.0.iter().any(|tool| tool == STRUCTURED) {
+            // claude asks again for an answer by this tool.
+            trace.may_ask();
+            self.is_structured = true;
         }
-        self.retry = None;
-        self.synthetic.remove(by);
-        let trace = &mut self.recorder.trace;
-        trace.reached(AgentProgress::Answering);
-        trace.answers += 1;
-        if message.content.is_full() {
-            trace.lose("a message of more parts than are read");
-        }
-        // An answer may have several lines with the same id and usage. Only the input is right: it is the usage at the start.
-        if let Some(usage) = &message.usage.0 {
-            if by.is_empty() {
-                trace.first_request(usage.input());
-            }
-            if message.id.0.is_none() || message.id.0 != self.answer_id {
-                trace.answered(trace.steps.len(), usage.of_request());
-                self.answer_id = message.id.0;
-            }
-        }
-        for block in message.content.0 {
-            match block.kind.as_str() {
-                "thinking" => self.recorder.trace.thought(block.thinking.0),
-                "text" => self.recorder.message(&block.text.unwrap_or_default()),
-                "tool_use" | "server_tool_use" | "mcp_tool_use" if block.id.is_some() => self.call(block, by),
-                _ => {}
-            }
-        }
-        self.update_waiting(by);
+        self.recorder.tools.listed(init.tools.0);
     }
 
     /// Sets what the agent or sub-agent waits for: the answer to its last open call, else the model. A call that starts a
@@ -306,78 +292,6 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             || self.open.last(|call| call.by.is_empty()).is_some_and(|call| call.waits_for_agents)
     }
 
-    fn call(&mut self, block: Block, by: &str) {
-        let mut call = block.call(by);
-        // A skill may run as a sub-agent, too.
-        let is_fork =
-            call.tool == SKILL_TOOL && call.more.skill().is_some_and(|skill| self.sub_agents.forks.has(skill));
-        call.waits_for_agents = is_fork || sub_agents::TOOLS.contains(&call.tool.as_str());
-        if let Ok(input) = serde_json::from_str(&call.input) {
-            self.recorder.wrote(&texts(&input));
-        }
-        self.open.made(&mut self.recorder.trace, call);
-    }
-
-    fn user(&mut self, content: MessageContent, by: &str) {
-        if content.is_full() {
-            self.recorder.trace.lose("a message of more parts than are read");
-        }
-        for block in content.0 {
-            // The body of a skill that claude put into the conversation.
-            if let Some(body) = block.text.as_deref().filter(|text| text.starts_with(BODY)) {
-                let directory = body.lines().next().unwrap_or_default();
-                let _ = self.recorder.injected(directory.rsplit('/').next().unwrap_or_default(), body);
-                self.recorder.text_of_called_skill(body);
-            }
-            if block.kind == "tool_result" {
-                self.answer(block, by);
-            }
-        }
-        self.update_waiting(by);
-    }
-
-    fn answer(&mut self, block: Block, by: &str) {
-        let id = block.tool_use_id.unwrap_or_default();
-        let output = block.content.map(|content| content.0).unwrap_or_default();
-        // A command may print the same.
-        let failed = block.is_error.0.unwrap_or(false);
-        let is_interrupted = failed && INTERRUPTED.iter().any(|words| output.starts_with(words));
-        if is_interrupted && self.open.last(|call| call.id == id && call.by == by).is_some() {
-            self.interrupt();
-        }
-        let Some(call) = self.open.answered(&mut self.recorder.trace, by, &id) else { return };
-        if is_interrupted && self.is_hidden_tool(&call) {
-            self.interrupted_tool = Some(call.tool.clone());
-        }
-        if !by.is_empty() {
-            self.sub_agents.called(&call.tool, failed);
-        }
-        self.ended(call, output, failed);
-    }
-
-    /// Records a call that was answered, or that failed because nobody will answer it.
-    fn ended(&mut self, call: OpenCall<ToolInput>, output: String, failed: bool) {
-        let OpenCall { tool, input, more: fields, .. } = call;
-        let tool_use = match tool.as_str() {
-            "Bash" => ToolUse::Shell {
-                exit_code: if failed { exit_code(&output) } else { Some(0) },
-                command: fields.command.0.unwrap_or_else(|| input.clone()),
-            },
-            SKILL_TOOL => {
-                let skill = fields.skill().map(str::to_owned);
-                let loaded = !failed || skill.as_ref().is_some_and(|skill| self.sub_agents.forks.has(skill));
-                ToolUse::LoadSkill { skill, loaded }
-            }
-            "Read" | "NotebookRead" => ToolUse::ReadFile(fields.file_path.0.unwrap_or_default()),
-            "Glob" | "Grep" | "LS" => ToolUse::SearchFiles,
-            "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if !failed => {
-                ToolUse::ChangeFiles(vec![fields.file_path.0.or(fields.notebook_path.0).unwrap_or_default()])
-            }
-            _ => ToolUse::Other,
-        };
-        self.recorder.ended(EndedCall { tool, input, output, failed }, tool_use);
-    }
-
     fn result(&mut self, result: ResultLine) {
         let synthetic = self.synthetic.remove("").filter(|synthetic| !synthetic.text.is_empty());
         let retried = self.retried_status();
@@ -401,6 +315,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         self.sub_agents.agent_answered();
         // A skill that forks is called like a command: claude repeats the sub-agent's answer in the model's place.
         let is_of_fork = result.local_command.0.is_some() && !trace.models.is_empty();
+        let said = result.result.clone();
         let (text, subtype) = (result.result.unwrap_or_default(), result.subtype.0.unwrap_or_default());
         if let Some(stop) = stop_reason(&subtype, result.stop_reason.0.as_deref(), synthetic.as_ref()) {
             trace.stopped = Some(stop);
@@ -416,7 +331,11 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             // claude reports a limit of the account like an answer, with exit code 0.
             trace.trouble = Some(synthetic.trouble("claude answered in the model's place"));
         } else {
-            trace.says_last(text);
+            // The answer is in a message, too, unless it is that of a tool or of a sub-agent.
+            let may_differ = is_of_fork || self.is_structured || text.trim().is_empty();
+            let is_other = |last: &String| !text.trim().ends_with(last.trim());
+            let is_read = may_differ || !self.last_text.as_ref().is_some_and(is_other);
+            trace.says_last(said.filter(|_| is_read));
             trace.message_answered();
         }
     }
@@ -479,13 +398,13 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             trace.trouble.get_or_insert(trouble);
         }
         while let Some(call) = self.open.take_unanswered(&mut self.recorder.trace) {
-            self.ended(call, String::new(), true);
+            self.ended(call, Some(String::new()), true);
+        }
+        for skill in self.bodies {
+            let is_it = |known: &str| slug_without_plugin(known) == slug_without_plugin(&skill);
+            if !self.recorder.trace.activations.iter().any(|activation| is_it(&activation.skill)) {
+                self.recorder.trace.lose(&format!("why the text of the skill `{skill}` came into the conversation"));
+            }
         }
     }
-}
-
-/// The 3 of "Exit code 3" at the start of a command's output.
-fn exit_code(output: &str) -> Option<i64> {
-    let rest = output.trim_start_matches("Error: ").strip_prefix("Exit code ")?;
-    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }

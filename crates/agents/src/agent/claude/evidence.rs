@@ -12,9 +12,10 @@ use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, TRACE, slimmed};
 use crate::agent::recorder::TraceRecorder;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::rooted::WalkControl;
+use crate::settings::mode::AgentKind;
 use crate::text::lines::for_each_line;
+use crate::trace::Trace;
 use crate::trace::exposure::Reference;
-use crate::trace::{Mechanism, Trace};
 
 /// Where claude stores sessions, in its home.
 pub(super) const SESSIONS: &str = ".claude/projects";
@@ -65,7 +66,7 @@ pub(super) fn recorded(directory: &Path, skills: &[&str]) -> io::Result<Vec<(&'s
 }
 
 pub(super) fn decode(reference: &Reference, directory: &Path) -> io::Result<Trace> {
-    let mut recorder = TraceRecorder::new(reference, Mechanism::SkillTool);
+    let mut recorder = TraceRecorder::new(reference, AgentKind::ClaudeCli);
     let mut session = SessionDecoder::new(&mut recorder);
     for_each_line(&directory.join(SESSION), |line| session.line(line))?;
     let facts = session.facts;

@@ -74,7 +74,7 @@ pub(super) fn slug_without_plugin(name: &str) -> String {
 
 /// The skill whose body a line is, by the name of its directory.
 fn skill_of_body(line: &Assistant) -> Option<String> {
-    let text = line.message.content.0.iter().find_map(|block| block.text.as_deref())?;
+    let text = line.message.content.iter().flat_map(|content| &content.0).find_map(|block| block.text.as_deref())?;
     let directory = text.strip_prefix(BODY)?.lines().next()?.trim();
     Some(directory.rsplit(['/', '\\']).next()?.to_owned()).filter(|name| !name.is_empty())
 }

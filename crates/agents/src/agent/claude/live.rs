@@ -11,7 +11,7 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
         ("system", Some("init")) => "asks the model".to_owned(),
         ("system", Some("api_retry")) => parse::<Retry>(line)?.to_string(),
         ("assistant", _) => {
-            let block = parse::<Assistant>(line)?.message.content.0.into_iter().next()?;
+            let block = parse::<Assistant>(line)?.message.content?.0.into_iter().next()?;
             match (block.kind.as_str(), &block.name) {
                 ("text", _) => format!("says: {}", block.text?),
                 ("thinking", _) => "thinks".to_owned(),

@@ -76,6 +76,8 @@ pub(super) struct SessionFacts {
     pub attachments: AttachmentFacts,
     /// What it met last at its provider's address, in its words.
     pub met: Option<String>,
+    /// The skills whose bodies claude put into the conversation, and those that the prompt calls.
+    pub bodies: Vec<String>,
 }
 
 /// Reads the session file of one run.
@@ -92,8 +94,7 @@ impl<'a, 's> SessionDecoder<'a, 's> {
     }
 
     pub(super) fn line(&mut self, line: &[u8]) {
-        // Standard output shows what an unreadable line would show.
-        let Some(mut line) = parse::<SessionLine>(line) else { return };
+        let Some(mut line) = parse::<SessionLine>(line) else { return self.recorder.trace.damaged(line) };
         let message = line.message();
         self.recorder.set_time(line.timestamp.as_deref());
         if let (Some(id), Some(time)) = (&line.uuid, line.timestamp)
@@ -120,6 +121,11 @@ impl<'a, 's> SessionDecoder<'a, 's> {
         let text = first_text(&message.content);
         if let (Some(id), Some(name)) = (line.uuid, command(text)) {
             self.commands.insert(id, name.to_owned());
+            self.facts.bodies.extend(self.recorder.knows(name).then(|| name.to_owned()));
+        }
+        if line.is_meta && text.starts_with(BODY) {
+            let skill = text.lines().next().and_then(|line| line.rsplit('/').next()).unwrap_or_default();
+            self.facts.bodies.extend(self.recorder.knows(skill).then(|| skill.to_owned()));
         }
         // What the user types is never meta, so no prompt can fake a body.
         let called = line.parent.and_then(|parent| self.commands.remove(&parent));
@@ -164,7 +170,10 @@ pub(super) fn turn_signs(line: &[u8]) -> Vec<TurnSign> {
 /// A line as a recording stores it: lists of skills (only with the descriptions of skills with the slugs `skills`), skills that
 /// the prompt called, and the ends of turns. `None` for the rest.
 pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
-    let mut line: SessionLine = parse(line)?;
+    let Some(mut line) = parse::<SessionLine>(line) else {
+        // A damaged line is evidence, too.
+        return Some([line, b"\n"].concat());
+    };
     let message = line.message();
     if let Some(attachment) = line.attachment.0.and_then(|attachment| attachment.slimmed(skills)) {
         let line = json!({ "type": "attachment", "attachment": attachment });

@@ -51,6 +51,9 @@ const KEYS: [(&str, &[&str]); 4] = [
     ),
 ];
 
+/// The lines of the program itself that are read.
+const READ: [&str; 4] = ["init", "api_retry", "task_started", "task_notification"];
+
 /// Whether the decoder can read the line. One that it cannot read (with a duplicate key, say) must not become readable.
 fn is_readable(line: &[u8]) -> bool {
     parse::<LineHead>(line).is_some_and(|head| match head.kind.as_str() {
@@ -73,12 +76,12 @@ pub(super) fn line(line: &[u8]) -> Option<Vec<u8>> {
     }
     // A sub-agent's own file repeats its lines; the ids show which.
     let of_sub_agent = value.get("parent_tool_use_id").is_some_and(Value::is_string);
-    if let Some((_, keys)) = KEYS.iter().find(|(known, _)| *known == kind) {
+    // What a line of another kind says, nobody knows.
+    let is_known =
+        kind != "system" || value.get("subtype").and_then(Value::as_str).is_some_and(|subtype| READ.contains(&subtype));
+    if let Some((_, keys)) = KEYS.iter().find(|(known, _)| *known == kind && is_known) {
         value
             .retain(|key, value| (keys.contains(&key.as_str()) || (of_sub_agent && key == "uuid")) && !value.is_null());
-    }
-    if let Some(Value::Array(tools)) = value.get_mut("tools") {
-        tools.retain(|tool| tool.as_str().is_some_and(|tool| tool == "Skill" || tool.starts_with("mcp__")));
     }
     slim_message(&mut value);
     for usage in ["usage", "modelUsage"] {

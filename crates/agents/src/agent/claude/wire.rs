@@ -98,8 +98,7 @@ pub(super) struct ModelMessage {
     /// The same in every line of one answer of the model.
     pub id: Lenient<String>,
     pub model: Lenient<String>,
-    #[serde(default)]
-    pub content: MessageContent,
+    pub content: Option<MessageContent>,
     pub usage: Lenient<ClaudeTokens>,
     pub stop_reason: Lenient<String>,
 }
@@ -129,6 +128,11 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// Whether it has all that a call has.
+    pub(super) fn is_call(&self) -> bool {
+        self.id.is_some() && self.name.is_some() && self.input.is_some()
+    }
+
     /// The call of a tool that this block is, by the sub-agent that the call `by` started.
     pub(super) fn call(self, by: &str) -> OpenCall<ToolInput> {
         let input = self.input.as_deref().map_or("", RawValue::get);
@@ -419,16 +423,26 @@ impl<'de> Deserialize<'de> for MessageContent {
 }
 
 /// A tool's answer: the texts, and the names of tools that a search found, up to a limit.
-pub(super) struct ToolTexts(pub String);
+pub(super) struct ToolTexts {
+    pub text: String,
+    /// The kind of a block that is not known.
+    pub unknown: Option<String>,
+}
+
+/// The kinds of blocks in a tool's answer. Those without a text show pictures and the like.
+const SHOWN: [&str; 6] = ["text", "image", "document", "tool_reference", "search_result", "resource_link"];
 
 impl<'de> Deserialize<'de> for ToolTexts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let content = MessageContent::deserialize(deserializer)?;
+        let is_unknown =
+            |block: &&Block| !SHOWN.contains(&block.kind.as_str()) || (block.kind == "text" && block.text.is_none());
+        let unknown = content.0.iter().find(is_unknown).map(|block| block.kind.clone());
         let mut texts = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name.0));
         let mut text = texts.next().unwrap_or_default();
         texts.for_each(|next| text.extend(["\n", &next]));
         // One byte more than the limit shows that the answer is longer.
         shorten(&mut text, MAX_ANSWER + 1);
-        Ok(Self(text))
+        Ok(Self { text, unknown })
     }
 }

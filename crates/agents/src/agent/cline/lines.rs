@@ -148,7 +148,7 @@ impl ClineLines {
         for at in 0..self.parts.remove(&call).unwrap_or(1) {
             let result = event["output"].get(at).unwrap_or(&event["output"]);
             let output = output(result);
-            let is_refused = is_skill && !output.starts_with(LOADED);
+            let is_refused = is_skill && !output.as_ref().is_some_and(|output| output.starts_with(LOADED));
             let is_error = result["isError"] == true || result["success"] == false;
             let has_failed = is_refused || is_error || event.get("error").is_some();
             let ending = if has_failed { CallEnding::Failed } else { CallEnding::Done };
@@ -202,15 +202,16 @@ fn inputs(input: &Value) -> Vec<Value> {
     commands.or_else(|| list("files").cloned()).unwrap_or_else(|| vec![input.clone()])
 }
 
-/// What the model sees of a result.
-fn output(result: &Value) -> String {
+/// What the model sees of a result; `None` without one.
+fn output(result: &Value) -> Option<String> {
     let content = result["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
     let content: Vec<&str> = content.collect();
     let parts = ["result", "error", "text"].into_iter().filter_map(|key| result[key].as_str());
     match result {
-        Value::String(text) => text.clone(),
-        _ if !content.is_empty() => content.join("\n"),
-        _ => parts.collect::<Vec<_>>().join("\n").trim_start().to_owned(),
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        _ if !content.is_empty() => Some(content.join("\n")),
+        _ => Some(parts.collect::<Vec<_>>().join("\n").trim_start().to_owned()),
     }
 }
 

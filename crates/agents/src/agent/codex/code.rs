@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::wire::McpCall;
-use crate::agent::recorder::TraceRecorder;
+use crate::agent::recorder::{EndedCall, TraceRecorder};
 use crate::text::redact::Masked;
 use crate::trace::{Step, excerpt};
 
@@ -66,10 +66,9 @@ impl CodeCalls {
         &mut self,
         recorder: &mut TraceRecorder<'_>,
         id: String,
-        name: String,
-        input: String,
-        output: String,
+        EndedCall { tool: name, input, output, .. }: EndedCall,
     ) {
+        let output = recorder.read(&name, output);
         let call = format!("{input}\n{}", std::mem::take(&mut self.new_commands).join("\n"));
         let evidence = format!("{name} {}", excerpt(&input));
         recorder.wrote(&input);

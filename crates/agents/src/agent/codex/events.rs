@@ -7,14 +7,15 @@ use serde_json::Value;
 
 use super::code::CODE;
 use super::rollout::RolloutFacts;
-use super::wire::{CodexTokens, RolloutError, mcp_tool};
+use super::wire::{CodexTokens, RanCommand, RolloutError, mcp_tool};
 use crate::agent::interface::WorkOwner;
 use crate::agent::lenient::Lenient;
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
 use crate::agent::refusal::refused;
 use crate::agent::reset::wait_in;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trace::{AgentProgress, OpenCall, OpenCalls, Step, StopReason, Usage, WaitingFor, excerpt};
+use crate::trace::{AgentProgress, OpenCall, OpenCalls, Step, StopReason, Usage, WaitingFor, excerpt, shell};
+use crate::trial::evidence::digest;
 
 #[derive(Deserialize)]
 struct EventLine {
@@ -132,8 +133,10 @@ pub(super) struct EventDecoder<'a, 's> {
     open: OpenCalls,
     /// Why it met nobody, if it did not go on since.
     unreachable: Option<String>,
-    /// How many commands ended. A rollout with a conversation must have them, too.
-    commands: usize,
+    /// A digest of the line before.
+    last_line: String,
+    /// The commands that ended. A rollout with a conversation must have them, too.
+    commands: Vec<RanCommand>,
     /// How many calls of tools of MCP servers ended. A rollout with such calls must have them, too.
     mcp_calls: usize,
 }
@@ -141,11 +144,16 @@ pub(super) struct EventDecoder<'a, 's> {
 impl<'a, 's> EventDecoder<'a, 's> {
     pub(super) fn new(recorder: &'a mut TraceRecorder<'s>, facts: RolloutFacts) -> Self {
         let usage = Some(Usage::default());
-        Self { recorder, facts, usage, open: OpenCalls::default(), unreachable: None, commands: 0, mcp_calls: 0 }
+        let (open, last_line, commands) = (OpenCalls::default(), String::new(), Vec::new());
+        Self { recorder, facts, usage, open, unreachable: None, last_line, commands, mcp_calls: 0 }
     }
 
     pub(super) fn line(&mut self, line: &[u8]) {
         let trace = &mut self.recorder.trace;
+        let digest = digest(line);
+        if std::mem::replace(&mut self.last_line, digest.clone()) == digest {
+            return trace.lose("a line that comes twice");
+        }
         let Ok(event) = serde_json::from_slice::<EventLine>(line) else {
             match serde_json::from_slice::<EventHead>(line) {
                 Ok(EventHead { kind }) => {
@@ -170,8 +178,12 @@ impl<'a, 's> EventDecoder<'a, 's> {
             }
             // An item `error` may precede everything that the model says.
             ("item.started" | "item.updated", Some(item)) if item.kind != "error" => self.item_started(item),
-            ("item.completed", Some(item)) => self.item_completed(item, line),
-            ("item.started" | "item.updated" | "item.completed", _) => {}
+            ("item.completed", Some(item)) => self.item_completed(item),
+            ("item.started" | "item.updated" | "item.completed", item) => {
+                if item.is_none() {
+                    trace.lose("an event without its item");
+                }
+            }
             ("turn.completed", _) => {
                 trace.message_answered();
                 trace.waiting = WaitingFor::Nothing;
@@ -237,29 +249,31 @@ impl<'a, 's> EventDecoder<'a, 's> {
         }
     }
 
-    fn item_completed(&mut self, item: EventItem, line: &[u8]) {
+    fn item_completed(&mut self, item: EventItem) {
         if item.kind != "error" {
             self.recorder.trace.reached(AgentProgress::Answering);
             let id = item.id.0.as_deref().unwrap_or_default();
-            let _ = self.open.answered(&mut self.recorder.trace, "", id);
+            let _ = self.open.ended(&mut self.recorder.trace, "", id);
             self.update_waiting();
         }
-        self.commands += usize::from(item.kind == "command_execution");
+        if item.kind == "command_execution" {
+            let command = shell::passed_script(item.command.as_deref().unwrap_or_default());
+            self.commands.push(RanCommand::new(command, item.aggregated_output.as_deref()));
+        }
         self.mcp_calls += usize::from(item.kind == "mcp_tool_call");
         let trace = &mut self.recorder.trace;
         match item.kind.as_str() {
             "agent_message" => {
-                let text = item.text.unwrap_or_default();
                 if !self.facts.conversation {
                     trace.answers += 1;
-                    trace.push(Step::Message(text.clone()));
+                    trace.push(Step::Message(item.text.clone().unwrap_or_default()));
                 }
-                trace.says_last(text);
+                trace.says_last(item.text);
             }
             "command_execution" if !self.facts.conversation => {
-                let (command, exit_code) = (item.command.unwrap_or_default(), item.exit_code.0);
-                self.recorder.wrote(&command);
-                let output = item.aggregated_output.unwrap_or_default();
+                let (command, exit_code) = (item.command, item.exit_code.0);
+                self.recorder.wrote(command.as_deref().unwrap_or_default());
+                let output = item.aggregated_output;
                 let call = EndedCall { tool: String::new(), input: String::new(), output, failed: false };
                 self.recorder.ended(call, ToolUse::Shell { command, exit_code });
             }
@@ -283,7 +297,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
             }
             "reasoning" if !self.facts.thoughts => trace.thought(item.text),
             "command_execution" | "mcp_tool_call" | "reasoning" | "todo_list" => {}
-            other => trace.unknown_event(&format!("item {other}"), line),
+            other => trace.unknown_item(&format!("item {other}")),
         }
     }
 
@@ -314,12 +328,27 @@ impl<'a, 's> EventDecoder<'a, 's> {
     /// Adds what only the rollouts of sub-agents report.
     pub(super) fn finish(self, sub_agents: &RolloutFacts) {
         let (trace, facts) = (&mut self.recorder.trace, &self.facts);
-        let lacks_command = self.commands > facts.shell_calls;
+        let lacks_command = self.commands.len() > facts.shell_calls.len();
         let lacks_call = self.mcp_calls > facts.mcp_calls;
         let lacks_answer = !facts.conversation && trace.progress >= AgentProgress::Answering;
+        // Without a version it is not a rollout of codex itself.
+        if lacks_answer && trace.agent_version.is_some() && trace.final_message.is_some() {
+            trace.lose("what the rollout has after its start");
+        }
         trace.session_lags = lacks_command || lacks_call || lacks_answer;
         if lacks_command && facts.conversation {
             trace.lose("a command that the events tell of and the rollout does not");
+        }
+        if let Some(command) =
+            self.commands.iter().find(|command| facts.conversation && !command.is_among(&facts.shell_calls))
+        {
+            let what = &command.command;
+            trace.lose(&format!("what a command printed: the events and the rollout say different things of {what}"));
+        }
+        match (&trace.final_message, &facts.last_message) {
+            (Some(of_events), Some(of_rollout)) if of_events.trim() != of_rollout.trim() => trace.says_last(None),
+            (None, Some(_)) => trace.answer_unread = true,
+            _ => {}
         }
         if lacks_call && facts.mcp_calls > 0 {
             trace.lose("a call of an MCP server's tool that the events tell of and the rollout does not");

@@ -13,9 +13,10 @@ use crate::agent::recorder::TraceRecorder;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::bounded;
 use crate::files::rooted::WalkControl;
+use crate::settings::mode::AgentKind;
 use crate::text::lines::for_each_line;
+use crate::trace::Trace;
 use crate::trace::exposure::Reference;
-use crate::trace::{Mechanism, Trace};
 
 /// Where codex stores sessions, in its home.
 pub(super) const SESSIONS: &str = ".codex/sessions";
@@ -98,7 +99,7 @@ pub(super) fn recorded(directory: &Path, skills: &[&str]) -> io::Result<Vec<(&'s
 }
 
 pub(super) fn decode(reference: &Reference, directory: &Path) -> io::Result<Trace> {
-    let mut recorder = TraceRecorder::new(reference, Mechanism::ReadSkillFile);
+    let mut recorder = TraceRecorder::new(reference, AgentKind::Codex);
     let mut rollout = RolloutDecoder::new(&mut recorder, false);
     for_each_line(&directory.join(ROLLOUT), |line| rollout.line(line))?;
     let facts = rollout.finish();

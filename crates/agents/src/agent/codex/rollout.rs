@@ -1,16 +1,16 @@
 //! codex's rollout file: everything that went to and from the model, one JSON object per line.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::code::CodeCalls;
-use super::listing;
-use super::wire::{CodexTokens, CompletedItem, RolloutContent, RolloutError, RolloutLine, RolloutPayload};
+use super::wire::{CodexTokens, CompletedItem, RanCommand, RolloutError, RolloutLine, RolloutPayload};
+use super::{calls_skill, listing};
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
 use crate::agent::turns::TurnSign;
 use crate::settings::mode::AgentKind;
-use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, Usage};
+use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, Usage, shell, spoken};
 
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: &[&str] = AgentKind::Codex.profile().tools.shells;
@@ -24,11 +24,21 @@ pub(super) const SKILL: &str = "<skill>\n<name>";
 /// The types of lines that are a call.
 const CALLS: [&str; 4] = ["function_call", "custom_tool_call", "local_shell_call", TOOL_SEARCH];
 
+/// How codex answers a call of a tool that it does not have.
+const UNSUPPORTED: &str = AgentKind::Codex.profile().tools.lacks[0];
+
 /// A search for tools, which has no tool's name.
 const TOOL_SEARCH: &str = "tool_search_call";
 
 /// The types of lines that are the answer to a call.
 const ANSWERS: [&str; 3] = ["function_call_output", "custom_tool_call_output", "tool_search_output"];
+
+/// Whether a line of another kind may be an item of the conversation, by its payload's type.
+pub(super) fn may_be_item(kind: Option<&str>) -> bool {
+    kind.is_some_and(|kind| {
+        ["message", "reasoning"].contains(&kind) || kind.ends_with("_call") || kind.ends_with("_output")
+    })
+}
 
 /// What a line says about the model's calls.
 pub(super) fn turn_sign(line: &[u8]) -> Option<TurnSign> {
@@ -46,10 +56,14 @@ pub(super) fn turn_sign(line: &[u8]) -> Option<TurnSign> {
 pub(super) struct RolloutFacts {
     /// Whether it has messages and commands.
     pub conversation: bool,
-    pub shell_calls: usize,
+    /// The skills that the prompt calls.
+    called: Vec<String>,
+    pub shell_calls: Vec<RanCommand>,
     /// How many calls of tools of MCP servers ended; old recordings have none.
     pub mcp_calls: usize,
     pub thoughts: bool,
+    /// The last message of the agent itself.
+    pub last_message: Option<String>,
     pub error: Option<RolloutError>,
     /// The errors with which sub-agents ended, by sub-agent.
     pub refused: BTreeMap<String, RolloutError>,
@@ -77,6 +91,8 @@ pub(super) struct RolloutDecoder<'a, 's> {
     /// The first step of the current answer of the model.
     turn: Option<usize>,
     open: OpenCalls,
+    /// The completed items so far.
+    items: HashSet<String>,
     /// The calls of tools of MCP servers that have ended and have no answer yet, and whether they failed.
     mcp_failures: HashMap<String, bool>,
     code: CodeCalls,
@@ -94,6 +110,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             depths: HashMap::new(),
             turn: None,
             open: OpenCalls::default(),
+            items: HashSet::new(),
             mcp_failures: HashMap::new(),
             code: CodeCalls::default(),
             facts: RolloutFacts::default(),
@@ -131,13 +148,17 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
                 if std::mem::take(&mut self.completed) {
                     self.recorder.trace.followed_up();
                 }
-                self.response(payload, raw.get().as_bytes());
+                self.response(payload);
             }
+            ("response_item", None) => self.recorder.trace.lose("a response_item without a type"),
+            ("compacted", _) => self.recorder.trace.may_ask(),
+            ("event_msg" | "turn_context", _) => {}
+            (other, kind) if may_be_item(kind) => self.recorder.trace.lose(&format!("a line `{other}`")),
             _ => {}
         }
     }
 
-    fn response(&mut self, payload: RolloutPayload, line: &[u8]) {
+    fn response(&mut self, payload: RolloutPayload) {
         let kind = payload.kind.clone().unwrap_or_default();
         let is_by_model = payload.role.as_deref().is_none_or(|role| role == "assistant")
             && !kind.ends_with("_output")
@@ -152,10 +173,11 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             // The task of a sub-agent: the copy of its parent's conversation ends.
             "agent_message" => self.copied = false,
             "web_search_call" => {}
+            "compaction" => self.recorder.trace.may_ask(),
             kind if CALLS.contains(&kind) => self.call(payload),
             kind if ANSWERS.contains(&kind) => self.answer(&payload),
             kind if IGNORED.contains(&kind) => {}
-            other => self.recorder.trace.unknown_event(&format!("response_item {other}"), line),
+            other => self.recorder.trace.unknown_item(&format!("response_item {other}")),
         }
     }
 
@@ -177,7 +199,10 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
     /// Records what an answer of the model took.
     fn tokens(&mut self, tokens: Option<&CodexTokens>) {
         let trace = &mut self.recorder.trace;
-        trace.answers += u64::from(!self.of_sub_agents);
+        if !self.of_sub_agents {
+            trace.answers += 1;
+            trace.model_answered();
+        }
         let Some(tokens) = tokens else { return };
         let usage = tokens.usage();
         let step = self.turn.take().unwrap_or(trace.steps.len());
@@ -207,6 +232,10 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
 
     /// Records a command of the model's code, and whether a call of an MCP server's tool failed.
     fn item(&mut self, item: CompletedItem) {
+        let id = item.id.0.clone().map(|id| self.unique_id(&id));
+        if id.is_some_and(|id| !self.items.insert(id)) {
+            return;
+        }
         if let Some(call) = item.mcp_call() {
             self.facts.mcp_calls += 1;
             if item.is_by_code() {
@@ -215,8 +244,11 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
                 self.mcp_failures.insert(self.unique_id(&item.id.0.unwrap_or_default()), call.failed);
             }
         } else if item.is_command_by_code() {
-            self.facts.shell_calls += usize::from(!self.of_sub_agents);
             let command = script(&item.command.0.unwrap_or_default());
+            if !self.of_sub_agents {
+                let printed = item.aggregated_output.0.as_deref();
+                self.facts.shell_calls.push(RanCommand::new(command.clone(), printed));
+            }
             self.code.ran(&command);
             self.recorder.scripts_ran(&command, item.exit_code.0);
             let output = item.aggregated_output.0.unwrap_or_default();
@@ -227,13 +259,23 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
     /// Records the model's thoughts, or its summary of them.
     fn thought(&mut self, payload: RolloutPayload) {
         let parts = payload.summary.0.into_iter().chain(payload.content).flatten();
-        let texts: Vec<String> = parts.map(|part| part.text).collect();
+        let texts: Vec<String> = parts.filter_map(|part| part.text().ok().map(str::to_owned)).collect();
         self.facts.thoughts = true;
         self.recorder.trace.thought(Some(texts.join("\n\n")));
     }
 
     fn message(&mut self, payload: &RolloutPayload) {
-        for RolloutContent { text } in payload.content.iter().flatten() {
+        if payload.content.is_none() {
+            self.recorder.trace.lose("a message without content");
+        }
+        for part in payload.content.iter().flatten() {
+            let text = match part.text() {
+                Ok(text) => text,
+                Err(kind) => {
+                    self.recorder.trace.lose(&format!("a part `{kind}` of a message"));
+                    continue;
+                }
+            };
             match payload.role.as_deref() {
                 Some("developer") if !self.of_sub_agents => {
                     if let Some(list) = listing::within(text) {
@@ -250,13 +292,19 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
                     {
                         let evidence = "codex put the skill into the conversation";
                         self.recorder.trace.activate(name, Mechanism::Injected, evidence);
+                    } else if !self.of_sub_agents {
+                        self.calls_skills(text);
                     }
                 }
                 Some("assistant") => {
                     self.facts.conversation = true;
                     self.recorder.message(text);
+                    if !self.of_sub_agents {
+                        self.facts.last_message = spoken(text.to_owned()).or(self.facts.last_message.take());
+                    }
                 }
-                _ => {}
+                Some("developer" | "system") => {}
+                role => self.recorder.trace.lose(&format!("a message of `{}`", role.unwrap_or("nobody"))),
             }
         }
         // There is always a developer message. If none has the list, codex offered no skills.
@@ -265,17 +313,32 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         }
     }
 
+    /// Notes the skills that a message of the user calls: codex puts their texts into the conversation.
+    fn calls_skills(&mut self, text: &str) {
+        let offered = self.recorder.trace.offered.iter().flat_map(|offered| &offered.native);
+        let called: Vec<String> = offered.filter(|name| calls_skill(text, name)).cloned().collect();
+        self.facts.called.extend(called);
+    }
+
     fn call(&mut self, payload: RolloutPayload) {
         self.facts.conversation = true;
-        let Some(id) = payload.call_id else { return };
+        // These have no name, and the shell's input is in another field.
+        let is_shell = payload.kind.as_deref() == Some("local_shell_call");
         let is_search = payload.kind.as_deref() == Some(TOOL_SEARCH);
-        let name = payload.name.unwrap_or_else(|| if is_search { "tool_search" } else { "shell" }.to_owned());
-        let tool = payload.namespace.map_or(name.clone(), |namespace| format!("{namespace}__{name}"));
+        let of_kind = || is_shell.then_some("shell").or(is_search.then_some("tool_search")).map(str::to_owned);
+        let name = payload.name.or_else(of_kind);
         let input = match payload.arguments {
-            Value::Null => payload.input.unwrap_or_default(),
-            Value::String(text) => text,
-            other => other.to_string(),
+            Value::Null => payload.input.or_else(|| is_shell.then(String::new)),
+            Value::String(text) => Some(text),
+            other => Some(other.to_string()),
         };
+        let (Some(id), Some(name), Some(input)) = (payload.call_id, name, input) else {
+            return self.recorder.trace.lose("a call without an id, a name or an input");
+        };
+        let tool = payload.namespace.map_or(name.clone(), |namespace| format!("{namespace}__{name}"));
+        if !self.of_sub_agents {
+            self.recorder.trace.model_called();
+        }
         if !self.copied {
             self.code.called(&tool, &input);
         }
@@ -287,23 +350,24 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         let Some(call_id) = payload.call_id.as_deref() else { return };
         let id = self.unique_id(call_id);
         let Some(call) = self.open.answered(&mut self.recorder.trace, &self.thread, call_id) else {
-            return self.code.notified(self.recorder, &id, &output_text(&payload.output));
+            return self.code.notified(self.recorder, &id, &output_text(&payload.output).unwrap_or_default());
         };
         let output = match &payload.tools {
             Value::Null => output_text(&payload.output),
-            tools => texts(tools),
+            tools => Some(texts(tools)),
         };
         if call.tool.ends_with("spawn_agent") {
-            let answer: Value = serde_json::from_str(&output).unwrap_or_default();
+            let answer: Value = serde_json::from_str(output.as_deref().unwrap_or_default()).unwrap_or_default();
             // Models that write code know their sub-agents by name.
             let name = answer.get("agent_id").or_else(|| answer.get("task_name"));
             self.facts.spawned.extend(name.and_then(Value::as_str).map(str::to_owned));
         }
         let mcp_failed = self.mcp_failures.remove(&id);
         if CodeCalls::is_code(&call.tool) {
-            return self.code.answered(self.recorder, id, call.tool, call.input, output);
+            let ended = EndedCall { tool: call.tool, input: call.input, output, failed: false };
+            return self.code.answered(self.recorder, id, ended);
         }
-        self.ended(call, Some(output), mcp_failed);
+        self.ended(call, output, mcp_failed);
     }
 
     /// A call's id, unique among all sub-agents.
@@ -315,25 +379,34 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
     /// that is known.
     fn ended(&mut self, call: OpenCall, output: Option<String>, mcp_failed: Option<bool>) {
         let OpenCall { tool, input, .. } = call;
-        let is_unsupported = output.as_deref().is_none_or(|output| output.starts_with("unsupported call"));
+        let is_unsupported = output.as_deref().is_none_or(|output| output.starts_with(UNSUPPORTED));
         let failed = mcp_failed.unwrap_or(is_unsupported);
-        let output = output.unwrap_or_default();
         if SHELL_TOOLS.contains(&tool.as_str()) {
-            self.facts.shell_calls += 1;
-            let command = command_line(&input);
+            let Some(command) = command_line(&input) else {
+                let call = EndedCall { tool, input, output, failed };
+                return self.recorder.ended(call, ToolUse::Shell { command: None, exit_code: None });
+            };
             self.recorder.wrote(&command);
+            let is_running = output.as_ref().is_some_and(|output| output.contains("session ID"));
+            let exit_code = output.as_deref().and_then(exit_code);
+            let printed = |output: String| match output.split_once("Output:\n") {
+                Some((_, printed)) => printed.to_owned(),
+                None => output,
+            };
+            let output = output.map(printed);
+            let printed = output.as_deref().filter(|_| !is_running);
+            self.facts.shell_calls.push(RanCommand::new(shell::passed_script(&command), printed));
             // Standard output reports a patch by a shell command as a change of files.
             if !command.trim_start().starts_with("apply_patch") {
-                let exit_code = exit_code(&output);
-                let output = output.split_once("Output:\n").map_or(output.as_str(), |(_, printed)| printed).to_owned();
                 let call = EndedCall { tool, input, output, failed };
-                self.recorder.ended(call, ToolUse::Shell { command, exit_code });
+                self.recorder.ended(call, ToolUse::Shell { command: Some(command), exit_code });
             }
         } else if self.of_sub_agents || mcp_failed.is_some() || !tool.starts_with("mcp__") {
             self.recorder.wrote(&input);
             self.recorder.ended(EndedCall { tool, input, output, failed }, ToolUse::Other);
         } else {
             // An old recording: only the events report whether the call failed.
+            let output = output.unwrap_or_default();
             self.recorder.trace.push(Step::Tool { name: tool, input, output, failed });
         }
     }
@@ -345,24 +418,30 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
                 let is_shell = SHELL_TOOLS.contains(&call.tool.as_str());
                 self.facts.unanswered = Some(if is_shell { "shell".to_owned() } else { call.tool.clone() });
             }
-            self.ended(call, None, None);
+            self.ended(call, Some(String::new()), None);
         }
         self.code.finish(self.recorder);
+        let trace = &mut self.recorder.trace;
+        for skill in std::mem::take(&mut self.facts.called) {
+            if !trace.activations.iter().any(|activation| activation.skill == skill) {
+                trace.lose(&format!("the text of the skill `{skill}`, which the prompt calls"));
+            }
+        }
         self.facts
     }
 }
 
 /// The command in a shell tool's input: `{"cmd": "…"}` or `{"command": "…" | ["bash", "-lc", "…"]}`.
-fn command_line(input: &str) -> String {
-    let value: Value = serde_json::from_str(input).unwrap_or_default();
-    match value.get("cmd").or_else(|| value.get("command")) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(words)) => {
+fn command_line(input: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(input).ok()?;
+    Some(match value.get("cmd").or_else(|| value.get("command"))? {
+        Value::String(text) => text.clone(),
+        Value::Array(words) => {
             let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
             script(&words)
         }
-        _ => input.to_owned(),
-    }
+        _ => return None,
+    })
 }
 
 /// The script of a command that starts a shell; otherwise the command.
@@ -373,15 +452,16 @@ fn script(words: &[String]) -> String {
     }
 }
 
-fn output_text(output: &Value) -> String {
-    match output {
+/// The text of an output; `None` if there is none.
+fn output_text(output: &Value) -> Option<String> {
+    Some(match output {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {
             parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n")
         }
-        Value::Null => String::new(),
+        Value::Null => return None,
         other => other.get("content").and_then(Value::as_str).map_or_else(|| other.to_string(), str::to_owned),
-    }
+    })
 }
 
 /// The 3 of "Process exited with code 3".

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::listing;
-use super::rollout::SKILL;
-use super::wire::{CompletedItem, RolloutLine, RolloutPayload};
+use super::rollout::{SKILL, may_be_item};
+use super::wire::{CompletedItem, RolloutContent, RolloutLine, RolloutPayload};
 
 /// The longest text of a user that a recording stores, in bytes.
 const MAX_USER_TEXT: usize = 64 << 10;
@@ -53,10 +53,13 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
         ("event_msg", Some("item_completed")) => {
             json!({ "type": "item_completed", "item": slimmed_item(payload.get("item")?)? })
         }
-        ("response_item", Some("additional_tools")) => return None,
+        ("response_item", Some("additional_tools")) | ("event_msg", _) => return None,
         ("response_item", Some("message")) => {
             let role = payload.get("role").and_then(Value::as_str);
-            let content = payload.get("content")?.as_array()?.iter();
+            let Some(content) = payload.get("content").and_then(Value::as_array) else {
+                return Some([line, b"\n"].concat());
+            };
+            let content = content.iter();
             let content: Vec<Value> = content.filter_map(|content| slimmed_content(content, role, skills)).collect();
             // A developer message without a list shows that codex offered no skills.
             if content.is_empty() && role != Some("developer") {
@@ -67,6 +70,9 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
         ("response_item", Some(_)) => {
             only(payload, &["type", "name", "namespace", "arguments", "input", "call_id", "output", "tools"])
         }
+        ("compacted", _) => json!({}),
+        ("response_item", None) => return Some([line, b"\n"].concat()),
+        (_, kind) if may_be_item(kind) => return Some([line, b"\n"].concat()),
         _ => return None,
     };
     Some(format!("{}\n", json!({ "type": value.get("type"), "payload": slim })).into_bytes())
@@ -88,7 +94,12 @@ fn only(object: &Value, keys: &[&str]) -> Value {
 /// Keeps the list of skills, the skills that codex put into the conversation, and what the model and its user said. Drops
 /// codex's own instructions, and long texts.
 fn slimmed_content(content: &Value, role: Option<&str>, skills: &[&str]) -> Option<Value> {
-    let text = content.get("text")?.as_str()?;
+    let read: RolloutContent = serde_json::from_str(&content.to_string()).unwrap_or_default();
+    let Ok(text) = read.text() else {
+        // What it says, nobody knows.
+        return Some(content.clone());
+    };
+    content.get("text")?;
     let text = match role {
         Some("developer") => listing::slimmed(listing::within(text)?, skills),
         Some("user") if text.starts_with("<environment_context>") => return None,

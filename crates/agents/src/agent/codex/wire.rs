@@ -8,6 +8,7 @@ use crate::agent::lenient::Lenient;
 use crate::agent::refusal::Refusal;
 use crate::trace::trouble::TroubleKind;
 use crate::trace::{StopReason, Usage};
+use crate::trial::evidence::digest;
 
 #[derive(Deserialize)]
 pub(super) struct RolloutLine<'a> {
@@ -65,10 +66,26 @@ impl RolloutPayload {
     }
 }
 
+/// A part of a message.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RolloutContent {
-    pub text: String,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    text: Option<String>,
+}
+
+impl RolloutContent {
+    /// Its text; the kind of a part that is not known as an error. Recordings have no kinds.
+    pub(super) fn text(&self) -> Result<&str, &str> {
+        match (self.kind.as_deref(), &self.text) {
+            (Some("input_image"), None) => Ok(""),
+            (None | Some("text" | "input_text" | "output_text" | "summary_text" | "reasoning_text"), Some(text)) => {
+                Ok(text)
+            }
+            (kind, _) => Err(kind.unwrap_or("without a text")),
+        }
+    }
 }
 
 /// An error as a rollout reports it.
@@ -136,6 +153,30 @@ impl CompletedItem {
         let failed = self.status.0.as_deref() == Some("failed") || !self.error.is_null();
         let tool = mcp_tool(self.server.0.as_deref().unwrap_or_default(), self.tool.0.as_deref().unwrap_or_default());
         Some(McpCall { tool, input: self.arguments.to_string(), failed })
+    }
+}
+
+/// A command that ended, as one of the two streams tells of it.
+#[derive(Debug)]
+pub(super) struct RanCommand {
+    pub command: String,
+    /// A digest of what it printed; `None` if not all of it is there.
+    printed: Option<String>,
+}
+
+impl RanCommand {
+    pub(super) fn new(command: String, printed: Option<&str>) -> Self {
+        // codex cuts the middle of long outputs, and answers before a long command has ended.
+        let is_whole = |text: &&str| !text.contains(" truncated…") && !text.contains("session ID");
+        let printed = printed.filter(is_whole).map(|text| digest(text.trim().as_bytes()));
+        Self { command, printed }
+    }
+
+    /// Whether one of these is the same, as far as both say what it printed. Without one of its name, nothing says that it is not.
+    pub(super) fn is_among(&self, others: &[Self]) -> bool {
+        let mut same = others.iter().filter(|other| other.command.trim() == self.command.trim()).peekable();
+        let is_open = same.peek().is_none() || self.printed.is_none();
+        is_open || same.any(|other| other.printed.is_none() || other.printed == self.printed)
     }
 }
 

@@ -151,7 +151,7 @@ fn call(data: &Value) -> Option<AgentEvent> {
 }
 
 fn answer(data: &Value) -> Option<AgentEvent> {
-    let output = data["result"]["content"].as_str().or_else(|| data["error"]["message"].as_str()).unwrap_or_default();
+    let output = data["result"]["content"].as_str().or_else(|| data["error"]["message"].as_str());
     let ending = match (data["success"].as_bool(), data["error"]["code"].as_str()) {
         (Some(true), _) => CallEnding::Done,
         (_, Some("denied")) => CallEnding::Denied,
@@ -159,7 +159,7 @@ fn answer(data: &Value) -> Option<AgentEvent> {
     };
     Some(AgentEvent::Answered {
         id: text(data, "toolCallId")?,
-        output: output.to_owned(),
+        output: output.map(str::to_owned),
         ending,
         exit_code: data["shellExecution"]["exitCode"].as_i64(),
     })

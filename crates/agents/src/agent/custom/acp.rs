@@ -134,12 +134,10 @@ impl<'a> AcpLines<'a> {
         }
         if has_ended && let Some(call) = self.calls.remove(&id) {
             self.answer.tool_answered();
-            let output = call.text();
-            if output.is_none() && status == "completed" && self.agent.shows_calls() {
-                said.push(AgentEvent::Lost(format!("what a call of `{}` returned", call.title)));
-            }
             let ending = if status == "completed" { CallEnding::Done } else { CallEnding::Failed };
-            let output = output.unwrap_or_default();
+            // A failed call may show nothing, and of an agent that does not show its calls all is unknown.
+            let is_shown = ending == CallEnding::Done && self.agent.shows_calls();
+            let output = call.text().or_else(|| (!is_shown).then(String::new));
             said.push(AgentEvent::Answered { id, output, ending, exit_code: call.exit_code() });
         }
     }
@@ -169,7 +167,7 @@ impl<'a> AcpLines<'a> {
             self.usage = self.usage.plus(usage);
             said.push(AgentEvent::Total(self.usage));
         }
-        let unseen = std::mem::take(&mut self.calls).into_values();
+        let unseen = std::mem::take(&mut self.calls).into_values().filter(|call| !call.is_announced);
         said.extend(unseen.map(|call| AgentEvent::Lost(format!("what a call of `{}` returned", call.title))));
         if !self.answer.done(result["stopReason"] != "end_turn", said) {
             return;

@@ -1,6 +1,6 @@
 //! The JSON lines of an agent, whatever says what a line says: rules in the settings, or a function of the user's harness.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::Value;
 
@@ -23,8 +23,8 @@ pub(super) struct EventLines<'a> {
     answer: AnswerSoFar,
     /// The ids of the requests whose tokens are counted.
     counted: HashSet<String>,
-    /// The calls that are not answered, with their tools.
-    open: BTreeMap<String, String>,
+    /// The ids of the calls that are not answered.
+    open: HashSet<String>,
 }
 
 /// What a line says.
@@ -47,7 +47,7 @@ impl<'a> EventLines<'a> {
             _ => "calls of tools: the description of the agent has no rules for calls and results",
         };
         let first = if agent.shows_calls() { Vec::new() } else { vec![AgentEvent::Lost(hides.to_owned())] };
-        Self { agent, names, first, answer: AnswerSoFar::default(), counted: HashSet::new(), open: BTreeMap::new() }
+        Self { agent, names, first, answer: AnswerSoFar::default(), counted: HashSet::new(), open: HashSet::new() }
     }
 
     /// A reader of a line by itself.
@@ -69,18 +69,17 @@ impl<'a> EventLines<'a> {
                 let input = input.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(input);
                 self.answer.calls(said);
                 let tool = served(&name, &input, self.names).unwrap_or(name);
-                if let Some(before) = self.open.insert(id.clone(), tool.clone()) {
-                    said.push(AgentEvent::Lost(format!("a call of `{before}`: another one has its id")));
+                // Two calls may be equal.
+                if !self.open.insert(id.clone()) {
+                    said.push(AgentEvent::Lost(format!("a call of `{tool}`: another one has its id")));
                 }
                 said.push(AgentEvent::Called { id, tool, input });
             }
             StreamEvent::ToolResult { id, output, failed, exit_code } => {
                 self.answer.tool_answered();
-                if self.open.remove(&id).is_none() {
-                    said.push(AgentEvent::Lost(format!("the call that a result is of: {id}")));
-                }
+                self.open.remove(&id);
                 let ending = if failed { CallEnding::Failed } else { CallEnding::Done };
-                said.push(AgentEvent::Answered { id, output, ending, exit_code });
+                said.push(AgentEvent::Answered { id, output: Some(output), ending, exit_code });
             }
             StreamEvent::Usage { usage, request } => {
                 if request.is_none_or(|request| self.counted.insert(request)) {
@@ -90,8 +89,6 @@ impl<'a> EventLines<'a> {
             StreamEvent::TotalUsage(usage) => said.push(AgentEvent::Total(usage)),
             StreamEvent::Error { text, status } => said.push(AgentEvent::Refused(refused(status, &text))),
             StreamEvent::Done => {
-                let unseen = std::mem::take(&mut self.open).into_values();
-                said.extend(unseen.map(|tool| AgentEvent::Lost(format!("what a call of `{tool}` returned"))));
                 if self.answer.done(false, said) {
                     said.push(AgentEvent::Done);
                 }

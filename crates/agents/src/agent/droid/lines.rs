@@ -25,6 +25,9 @@ const COMPLETED: &str = "task-completion:";
 /// How Droid puts a skill into the user's message, before its name.
 const CALLED: &str = "The user has selected the following skill for immediate execution.";
 
+/// What comes before the exit code of a command, at the end of its output.
+const EXIT_CODE: &str = "[Process exited with code ";
+
 /// What Droid says if the model's answer ended with a refusal.
 const REFUSED: &str = "Request failed due to triggering the model provider's content moderation policy";
 
@@ -104,7 +107,7 @@ impl LineReader for DroidLines {
             }
             ("tool_result", _) => {
                 let output = line["error"]["message"].as_str().map(str::to_owned);
-                let output = output.unwrap_or_else(|| plain(&line["value"]));
+                let output = output.or_else(|| plain(&line["value"]));
                 said.push(answered(text(line, "id")?, output, line["isError"] == true));
             }
             ("completion", _) => said.push(AgentEvent::Done),
@@ -223,10 +226,9 @@ fn named(tool: String) -> String {
     tool.split_once("___").map(|(server, tool)| format!("mcp__{server}__{tool}")).unwrap_or(tool)
 }
 
-fn answered(id: String, output: String, failed: bool) -> AgentEvent {
+fn answered(id: String, output: Option<String>, failed: bool) -> AgentEvent {
     let ending = if failed { CallEnding::Failed } else { CallEnding::Done };
-    let exit_code =
-        output.rsplit_once("[Process exited with code ").and_then(|(_, rest)| rest.strip_suffix(']')?.parse().ok());
+    let exit_code = output.as_ref().and_then(|output| output.rsplit_once(EXIT_CODE)?.1.strip_suffix(']')?.parse().ok());
     AgentEvent::Answered { id, output, ending, exit_code }
 }
 

@@ -93,6 +93,8 @@ impl LineReader for GeminiLines {
                 said.extend(text(line, "model").map(AgentEvent::Model));
                 said.extend(self.skills.take().map(AgentEvent::Offered));
                 said.extend(self.states());
+                let tools = self.tools.iter().flatten().cloned().collect();
+                said.push(AgentEvent::Tools(tools));
             }
             ("message", Some("user")) => {
                 said.push(AgentEvent::Asks);
@@ -233,7 +235,10 @@ impl GeminiLines {
             _ => CallEnding::Failed,
         };
         let mut exit_code = None;
-        let output = seen.clone().or_else(|| text(line, "output")).unwrap_or_default();
+        // The file of the session lacks a result that is empty.
+        let read = seen.clone().or_else(|| text(line, "output"));
+        let is_read = read.is_some();
+        let output = read.unwrap_or_default();
         let inner = output.strip_prefix(UNTRUSTED[0]).and_then(|text| text.strip_suffix(UNTRUSTED[1]));
         let mut output = inner.unwrap_or(&output).to_owned();
         if self.shell_calls.remove(&id) && ending == CallEnding::Done {
@@ -255,7 +260,7 @@ impl GeminiLines {
             ending = CallEnding::Failed;
             said.push(AgentEvent::Refused(trouble(why, None, None)));
         }
-        said.push(AgentEvent::Answered { id, output, ending, exit_code });
+        said.push(AgentEvent::Answered { id, output: Some(output).filter(|_| is_read), ending, exit_code });
     }
 
     fn end(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {

@@ -158,8 +158,7 @@ impl KimiLines {
         let tool = self.open.remove(&id).unwrap_or_default();
         let result = self.main().results.get(&id).cloned();
         self.now = result.as_ref().and_then(|result| result.time.clone());
-        let content = text(line, "content").unwrap_or_default();
-        let result = KimiResult { output: content, ..result.unwrap_or_default() };
+        let result = KimiResult { output: text(line, "content"), ..result.unwrap_or_default() };
         said.extend(result.is_dropped.then_some(AgentEvent::Interrupted));
         said.push(answer_of(id, &tool, result));
         if let (true, Some(at)) = (self.open.is_empty(), self.shown.checked_sub(1)) {
@@ -200,14 +199,14 @@ fn call(call: &Value) -> Option<KimiCall> {
 
 fn answer_of(id: String, tool: &str, result: KimiResult) -> AgentEvent {
     let KimiResult { output, failed, .. } = result;
-    let is_denied = failed && output.starts_with(DENIED[0]) && output.contains(DENIED[1]);
+    let text = output.as_deref().unwrap_or_default();
+    let is_denied = failed && text.starts_with(DENIED[0]) && text.contains(DENIED[1]);
     let ending = match failed {
         _ if is_denied => CallEnding::Denied,
         true => CallEnding::Failed,
         false => CallEnding::Done,
     };
-    let said =
-        output.lines().next_back().and_then(|line| line.strip_prefix(EXIT_CODE)?.strip_suffix('.')?.parse().ok());
+    let said = text.lines().next_back().and_then(|line| line.strip_prefix(EXIT_CODE)?.strip_suffix('.')?.parse().ok());
     let exit_code = if failed { said } else { Some(0) };
     AgentEvent::Answered { id, output, ending, exit_code: exit_code.filter(|_| tool == "Bash") }
 }

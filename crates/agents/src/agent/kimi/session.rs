@@ -44,7 +44,7 @@ pub(super) struct KimiCall {
 #[derive(Clone, Default)]
 pub(super) struct KimiResult {
     pub time: Option<String>,
-    pub output: String,
+    pub output: Option<String>,
     pub failed: bool,
     /// Whether Kimi Code no longer waited for it, since it was being ended.
     pub is_dropped: bool,

@@ -103,7 +103,7 @@ impl OpenCodeLines {
             "completed" | "error" => CallEnding::Failed,
             _ => return Some(said),
         };
-        let output = error.or_else(|| state["output"].as_str()).unwrap_or_default().to_owned();
+        let output = error.or_else(|| state["output"].as_str()).map(str::to_owned);
         said.push(AgentEvent::Answered { id, output, ending, exit_code: state["metadata"]["exit"].as_i64() });
         Some(said)
     }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::agent::agent_event::{AgentEvent, CallEnding};
-use crate::agent::field::{self, text};
+use crate::agent::field::{self, plain, text};
 use crate::agent::refusal::refused;
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::LineReader;
@@ -142,6 +142,8 @@ impl QwenLines {
     fn begins(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         said.extend(text(line, "qwen_code_version").map(AgentEvent::Version));
         said.extend(text(line, "model").map(AgentEvent::Model));
+        let tools = line["tools"].as_array().into_iter().flatten();
+        said.push(AgentEvent::Tools(tools.filter_map(|name| name.as_str().map(str::to_owned)).collect()));
         let has_list = self.offered.is_some();
         said.extend(self.offered.clone().map(AgentEvent::Offered));
         let servers = line["mcp_servers"].as_array().into_iter().flatten();
@@ -168,7 +170,7 @@ impl QwenLines {
 
     fn answered(&mut self, block: &Value, is_own: bool) -> Option<AgentEvent> {
         let id = text(block, "tool_use_id")?;
-        let in_output = || block["content"].as_str().unwrap_or_default().to_owned();
+        let in_output = || plain(&block["content"]);
         let result = if is_own { self.results.remove(&id) } else { None };
         let ending = match &result {
             Some(result) if result.is_denied => CallEnding::Denied,
@@ -178,7 +180,7 @@ impl QwenLines {
         let exit_code = result.as_ref().and_then(|result| result.exit_code);
         Some(AgentEvent::Answered {
             id,
-            output: result.map_or_else(in_output, |result| result.output),
+            output: result.map_or_else(in_output, |result| Some(result.output)),
             ending,
             exit_code,
         })

@@ -132,7 +132,7 @@ fn requests(line: &Value, said: &mut Vec<AgentEvent>) {
     for (id, result) in line["results"].as_object().into_iter().flatten() {
         let lines = result["texts"].as_array().into_iter().flatten().filter_map(Value::as_str).map(shown);
         let ending = if result["failed"] == true { CallEnding::Failed } else { CallEnding::Done };
-        let output = lines.collect::<Vec<_>>().join("\n");
+        let output = result["texts"].is_array().then(|| lines.collect::<Vec<_>>().join("\n"));
         said.push(AgentEvent::Answered { id: id.clone(), output, ending, exit_code: None });
     }
     if VibeLines::sub_agent(line).is_none() {
@@ -180,6 +180,7 @@ fn result(line: &Value) -> Option<AgentEvent> {
         None => CallEnding::Done,
     };
     let output = if is_by_code(line) { TO_CODE.to_owned() } else { output(result) };
+    let output = result.is_object().then_some(output);
     Some(AgentEvent::Answered { id, output, ending, exit_code: structured["returncode"].as_i64() })
 }
 

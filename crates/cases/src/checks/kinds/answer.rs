@@ -3,17 +3,19 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::checks::kinds::text::NO_MESSAGE;
 use crate::checks::schema::Schema;
 use crate::checks::text_test::json_text;
 use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::skill::slug;
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{Goal, Status};
+use crate::trial::reading::Reading;
 
-pub(in crate::checks) static OUTPUT_SCHEMA: CheckKind = CheckKind::new("output-schema", Goal::Style);
+pub(in crate::checks) static OUTPUT_SCHEMA: CheckKind =
+    CheckKind::new("output-schema", Goal::Style).by(Reading::Answer);
 
-pub(in crate::checks) static INVOKED_SKILLS: CheckKind = CheckKind::new("invoked-skills", Goal::Style).about_skill();
+pub(in crate::checks) static INVOKED_SKILLS: CheckKind =
+    CheckKind::new("invoked-skills", Goal::Style).about_skill().by(Reading::Answer);
 
 /// The final message is JSON that follows the schema at `path`.
 pub fn output_schema(path: RelativePath) -> Check {
@@ -37,7 +39,7 @@ struct InvokedSkills {
 
 /// The final message as JSON; else the status of the check and the reason.
 fn json(subject: &GradingInput<'_>) -> Result<Json, (Status, String)> {
-    let text = subject.final_text().ok_or_else(|| (subject.silent(), NO_MESSAGE.to_owned()))?;
+    let text = subject.final_text()?;
     serde_json::from_str(json_text(text))
         .map_err(|error| (Status::Fail, format!("the final message is not JSON: {error}")))
 }

@@ -66,7 +66,7 @@ fn in_doubt(subject: &GradingInput<'_>, change: &ChangeMeta, seen: Option<Change
     if seen != Some(ChangeVisibility::No) {
         return Some("it has no text or description that was not there before".to_owned());
     }
-    if let Some(gap) = trace.gap() {
+    if let Some(gap) = subject.evidence.gap() {
         return Some(gap);
     }
     if !trace.ended() || trace.stopped.is_some() {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use globset::{Glob, GlobMatcher};
 use serde::Serialize;
 
-use crate::checks::call_count::{CallCount, Counted};
+use crate::checks::call_count::{CallCount, Counted, times};
 use crate::checks::listed::{COUNTS, test_of};
 use crate::checks::pattern::LONGEST;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
     CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck, glob_text,
 };
-use crate::trace::kept_part;
+use crate::trace::{Step, kept_part, shell};
 use crate::trial::mock::MockCall;
 use crate::trial::outcome::{Goal, Status};
 
@@ -47,6 +47,27 @@ struct MockCheck {
     count: CallCount,
 }
 
+impl MockCheck {
+    /// How often the trace names what may be called: a command with this word, or with a path that ends so, and a tool.
+    fn named(&self, subject: &GradingInput<'_>) -> u64 {
+        // This is about whatever is answered from files, and the trace does not say what that is.
+        if self.name.is_match("another") || self.name.is_match("another/tool") {
+            return 0;
+        }
+        let is_it = |word: &str| self.name.is_match(word);
+        let trace = subject.evidence.trace;
+        let of_step = |step: &Step| match step {
+            Step::Command { command, .. } => shell::naming(kept_part(command).0, &is_it),
+            Step::Tool { name, .. } => {
+                let served = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+                u64::from(served.is_some_and(|(server, tool)| is_it(&format!("{server}/{tool}"))))
+            }
+            _ => 0,
+        };
+        trace.steps.iter().map(of_step).sum()
+    }
+}
+
 impl Condition for MockCheck {
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let with =
@@ -66,6 +87,11 @@ impl Condition for MockCheck {
             }
         }
         counted.doubt(record.lost, || "a part of the record of calls cannot be read".to_owned());
+        let named = self.named(subject);
+        let recorded = record.calls.iter().filter(|call| self.name.is_match(&call.name)).count() as u64;
+        counted.doubt(named.saturating_sub(recorded), || {
+            format!("the trace names it {}, and the record has {recorded}: a call by another path is not answered from files", times(named))
+        });
         Some(self.count.answer(subject, counted, expected, "called"))
     }
 

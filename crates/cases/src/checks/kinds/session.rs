@@ -99,13 +99,13 @@ fn stringified(json: &str) -> String {
 
 impl PrintedSession {
     fn of(subject: &GradingInput<'_>) -> Result<Self, String> {
-        if let Some(gap) = subject.evidence.trace.gap() {
+        if let Some(gap) = subject.evidence.gap() {
             return Err(gap);
         }
         let output = subject.contents.of_output();
         let lines = output.ok().and_then(|bytes| String::from_utf8(bytes).ok());
         // The lines of other agents may parse too, and show nothing of what the trace has.
-        let answered = subject.final_text().is_some();
+        let answered = subject.final_text().is_ok();
         let shows = |session: &Self| !answered || !session.last_text.is_empty() || !session.calls.is_empty();
         lines.and_then(|text| Self::read(&text)).filter(shows).map_or_else(|| Self::of_trace(subject), Ok)
     }

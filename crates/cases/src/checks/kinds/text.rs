@@ -13,45 +13,36 @@ use crate::checks::{
 use crate::text::word_enum::word_enum;
 use crate::trace::{Step, excerpt, kept_part};
 use crate::trial::outcome::{Goal, Status};
+use crate::trial::reading::Reading;
 use crate::trial::span::{EventPart, EventRef, Span};
 
 /// The option that there is a final message.
 const EXISTS: &str = "exists";
 
-/// The finding without a final message.
-pub(super) const NO_MESSAGE: &str = "no final message";
+pub(in crate::checks) static OUTPUT_CONTAINS: CheckKind = CheckKind::new("output-contains", Goal::Outcome)
+    .by(Reading::Answer)
+    .with_field("expected_output", "expectedOutput", FieldForm::Pattern(Style::Literal), required);
 
-pub(in crate::checks) static OUTPUT_CONTAINS: CheckKind = CheckKind::new("output-contains", Goal::Outcome).with_field(
-    "expected_output",
-    "expectedOutput",
-    FieldForm::Pattern(Style::Literal),
-    required,
-);
+pub(in crate::checks) static OUTPUT_MATCHES: CheckKind = CheckKind::new("output-matches", Goal::Outcome)
+    .by(Reading::Answer)
+    .with_field("expected_output_pattern", "expectedOutputPattern", FieldForm::Pattern(Style::Exact), required);
 
-pub(in crate::checks) static OUTPUT_MATCHES: CheckKind = CheckKind::new("output-matches", Goal::Outcome).with_field(
-    "expected_output_pattern",
-    "expectedOutputPattern",
-    FieldForm::Pattern(Style::Exact),
-    required,
-);
-
-pub(in crate::checks) static MUST_INCLUDE: CheckKind = CheckKind::new("must-include", Goal::Outcome).with_field(
-    "must_include",
-    "mustInclude",
-    FieldForm::Patterns,
-    required,
-);
+pub(in crate::checks) static MUST_INCLUDE: CheckKind = CheckKind::new("must-include", Goal::Outcome)
+    .by(Reading::Answer)
+    .with_field("must_include", "mustInclude", FieldForm::Patterns, required);
 
 pub(in crate::checks) static MUST_NOT_INCLUDE: CheckKind = CheckKind::new("must-not-include", Goal::Outcome)
+    .by(Reading::Answer)
     .with_field("must_not_include", "mustNotInclude", FieldForm::Patterns, forbidden);
 
-pub(in crate::checks) static TEXT: CheckKind = CheckKind::new("text", Goal::Outcome).in_list(&ListForm {
-    key: "text",
-    form: FieldForm::Choice(&TextPlace::WORDS),
-    options: &[("not", FieldForm::Flag), (EXISTS, FieldForm::Flag)],
-    tests: true,
-    ask: listed,
-});
+pub(in crate::checks) static TEXT: CheckKind =
+    CheckKind::new("text", Goal::Outcome).by(Reading::Answer).in_list(&ListForm {
+        key: "text",
+        form: FieldForm::Choice(&TextPlace::WORDS),
+        options: &[("not", FieldForm::Flag), (EXISTS, FieldForm::Flag)],
+        tests: true,
+        ask: listed,
+    });
 
 word_enum! {
     /// Which texts of a trial are searched.
@@ -149,9 +140,12 @@ impl TextCheck {
     fn of_final(&self, subject: &GradingInput<'_>) -> CheckAnswer {
         let negated = self.test.negated;
         let expected = format!("the final message {}", self.test.words(negated));
-        let Some(text) = subject.final_text() else {
-            let status = if negated { Status::Unknown } else { subject.silent() };
-            return CheckAnswer::new(status, expected, NO_MESSAGE).at(subject.final_event());
+        let text = match subject.final_text() {
+            Ok(text) => text,
+            Err((status, why)) => {
+                let status = if negated { Status::Unknown } else { status };
+                return CheckAnswer::new(status, expected, why).at(subject.final_event());
+            }
         };
         let (status, found, matches) = match self.test.of(text, false) {
             TextResult::Unknown(why) => (Status::Unknown, why, Vec::new()),
@@ -221,7 +215,7 @@ impl TextCheck {
             texts.extend(of_step.map(|(_, text)| (EventRef::Step(at), part, text)));
         }
         // The step of a long final message holds only its start.
-        let last = subject.final_text().filter(|_| wants(TextPlace::Messages));
+        let last = subject.final_text().ok().filter(|_| wants(TextPlace::Messages));
         texts.extend(last.map(|text| (EventRef::Answer, EventPart::Text, text)));
         texts
     }

@@ -21,7 +21,7 @@ use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::stored_trial::StoredTrial;
 use crate::run::{open_run, scheduler};
-use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::settings::{Calibrate, CheckSettings, JudgeSettings, Settings, TestSelection};
 use crate::stand_in::{AnswerUsage, MODEL, ScriptedRequest, ScriptedTurn, StandIn};
 use crate::trial::event::{EventListener, RunEvent};
@@ -96,7 +96,13 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
     if !unclear.is_empty() {
         trials += measure(&unclear).map_err(|why| failed(&why))?.0;
     }
-    let rows = rows(&observations.all, &observations.notes);
+    let mut deliveries: Vec<Delivery> = Vec::new();
+    for mode in &modes {
+        if !deliveries.contains(&mode.delivery) {
+            deliveries.push(mode.delivery);
+        }
+    }
+    let rows = rows(&deliveries, &observations.all, &observations.notes);
     let calibration = AgentCalibration {
         format: CALIBRATION_FORMAT,
         agent: agent.kind.as_str().to_owned(),
@@ -214,7 +220,7 @@ fn planned(root: &Path, settings: Settings, cases: &[CalibrationCase]) -> Result
     let entries = entries.ok_or("the cases of the calibration cannot be read")?;
     let run = RunContext::new(root.to_path_buf(), settings, catalog).with_plan(RunPlan { entries });
     // One trial is refused for hours; the others still run.
-    Ok(run.ignoring_refusals())
+    Ok(run.calibrating())
 }
 
 /// The tokens of the smallest first request of a task, at four bytes for one.

@@ -13,6 +13,7 @@ use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::Delivery;
 use crate::stand_in::{AnswerUsage, Fault, ScriptedRequest};
 use crate::trace::Mechanism;
+use crate::trial::answer::FinalAnswer;
 use crate::trial::outcome::{Grade, Status, TroubleKind, Verdict};
 use crate::trial::reading::Reading;
 
@@ -92,8 +93,10 @@ pub(super) struct Observations {
 
 impl Observations {
     fn add(&mut self, trial: &Measured<'_>, reading: Reading, state: ReadState, expected: String, found: String) {
+        // How an agent ends, and is refused, is tried with one delivery for all.
+        let delivery = Some(trial.case.delivery).filter(|_| trial.case.ends_well());
         let trial = trial.case.id.clone();
-        self.all.push(Observation { trial, reading, state, expected, found });
+        self.all.push(Observation { trial, delivery, reading, state, expected, found });
     }
 
     fn note(&mut self, reading: Reading, text: &str) {
@@ -170,11 +173,13 @@ impl Observations {
         let model = stored.trace.model.clone();
         let model = model.map(|model| if trial.models.contains(&model) { trial.models[0].clone() } else { model });
         self.value(trial, Reading::Model, trial.models[0].clone(), model);
-        // An error that only says what is unknown is seen in the other rows.
-        let is_other = |kind| matches!(kind, TroubleKind::Unobservable | TroubleKind::NotDelivered);
-        let ended = grade.trouble.as_ref().is_none_or(|trouble| is_other(trouble.kind));
-        let answer = stored.final_text.as_ref().filter(|_| ended).map(|text| text.trim().to_owned());
-        self.value(trial, Reading::End, ANSWER.to_owned(), answer);
+        let answer = match stored.evidence().answer() {
+            FinalAnswer::Text(text) => Some(text.trim().to_owned()),
+            FinalAnswer::None | FinalAnswer::Unread(_) => None,
+        };
+        self.value(trial, Reading::Answer, ANSWER.to_owned(), answer.filter(|_| trial.has_ended()));
+        let ended = trial.has_ended().then(|| "the end".to_owned());
+        self.value(trial, Reading::End, "the end".to_owned(), ended);
     }
 
     fn of_bad_end(&mut self, trial: &Measured<'_>) {
@@ -235,11 +240,17 @@ impl Measured<'_> {
         self.status(id) == Some(Status::Unknown)
     }
 
+    /// Whether it came to its end. An error that only says what is unknown is seen in the other rows.
+    fn has_ended(&self) -> bool {
+        let is_other = |kind| matches!(kind, TroubleKind::Unobservable | TroubleKind::NotDelivered);
+        self.grade.trouble.as_ref().is_none_or(|trouble| is_other(trouble.kind))
+    }
+
     /// Whether all was read that happens in such a trial: it came to its end, and nothing that was not read leads to an error.
     fn is_whole(&self) -> bool {
         let metrics = &self.grade.metrics;
-        let has_gap = metrics.unknown_events + metrics.damaged_lines > 0 && self.grade.verdict == Verdict::Error;
-        !has_gap && !self.is_late()
+        let has_gap = metrics.unknown_events + metrics.damaged_lines > 0 || self.stored.trace.gap().is_some();
+        !(has_gap && self.grade.verdict == Verdict::Error) && self.has_ended() && !self.is_late()
     }
 
     /// The verdict, and why the trial was not measured.

@@ -361,7 +361,7 @@ impl Doctor {
         let not_found = matches!(result.ending.exit_code, Some(126 | 127));
         match first_words {
             None => {
-                let measured = Some(kind.profile().measured).filter(|version| !version.is_empty());
+                let measured = kind.profile().measured.last();
                 let measured = measured.map_or_else(String::new, |version| format!(", measured with {version}"));
                 self.ok(name, format!("{} ({path}){measured}", result.first_line()))
             }

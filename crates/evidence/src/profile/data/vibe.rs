@@ -12,7 +12,7 @@ pub const PROFILE: Profile = Profile {
                  [agents.vibe]",
     // Its models see only the name of an MCP server until they search for its tools, so no mode has the built-in server.
     packages: &["mistral-vibe"],
-    measured: "3.0.3",
+    measured: &["3.0.2", "3.0.3"],
     modes: &[("vibe", AgentKind::Vibe, Delivery::Native), ("vibe-none", AgentKind::Vibe, Delivery::None)],
     home: ".vibe",
     sessions: "logs/session",
@@ -44,6 +44,7 @@ pub const PROFILE: Profile = Profile {
         reads: &["read_file"],
         finds: &["grep"],
         edits: &["write_file", "edit"],
+        others: Some(&["ask_user_question", "exit_plan_mode", "task", "todo", "web_fetch", "web_search"]),
         ..AgentTools::NONE
     },
     refusals: RefusalPhrases { login: &["invalid api key"], ..RefusalPhrases::NONE },

@@ -51,6 +51,8 @@ const MANY_HITS: usize = 1 << 15;
 pub struct Reference {
     /// The names of the MCP server of skills and of its tools.
     pub names: ToolNames,
+    /// The tools of that server, by their own names, if it was asked.
+    pub served: Vec<String>,
     /// The texts of the agent's skills.
     pub texts: SkillTexts,
     /// The changes to skills during the session that are to be searched for.

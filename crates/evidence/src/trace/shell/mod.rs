@@ -150,6 +150,23 @@ pub fn run_commands(script: &str) -> RunCommands {
     RunCommands { commands, perhaps, all }
 }
 
+/// How many commands of `script` name such a program: by a word, or by a path with such a part. A command that only reads names
+/// what it reads, and another program's own arguments do not matter.
+pub fn naming(script: &str, is_it: &dyn Fn(&str) -> bool) -> u64 {
+    let names_it = |word: &&str| word.split('/').any(is_it);
+    let RunCommands { commands, all, .. } = run_commands(script);
+    let count = |commands: usize| u64::try_from(commands).unwrap_or(u64::MAX);
+    if !all {
+        let is_part = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+        return count(script.split(|c| !is_part(c)).filter(names_it).count());
+    }
+    let runs_it = |command: &&String| {
+        let is_first = command.split(' ').next().is_some_and(|program| names_it(&program));
+        is_first || (!only_reads(command) && command.split_whitespace().any(|word| names_it(&word)))
+    };
+    count(commands.iter().filter(runs_it).count())
+}
+
 /// The script in `bash -lc '…'`, or else the whole command.
 pub fn passed_script(command: &str) -> String {
     let parsed = script::parse(command);
