@@ -34,7 +34,7 @@ pub fn run(bytes: &[u8]) {
         assert_inside(bytes, &found.problems);
         for found in found.cases {
             match found.case() {
-                Ok(case) => assert_inside(bytes, &lint::case(&found, case, &Catalog::default(), &Nothing)),
+                Ok(case) => assert_inside(bytes, &lint::case(&found, case, &Catalog::default(), &Nothing, false)),
                 Err(problems) => {
                     assert!(!problems.is_empty(), "a case that cannot be read says why");
                     assert_inside(bytes, problems);

@@ -14,7 +14,7 @@ pub fn run(bytes: &[u8]) {
     for row in parsed.rows {
         let found = row.found("skill");
         match found.case() {
-            Ok(case) => assert_inside(bytes, &lint::case(&found, case, &Catalog::default(), &Nothing)),
+            Ok(case) => assert_inside(bytes, &lint::case(&found, case, &Catalog::default(), &Nothing, false)),
             Err(problems) => {
                 assert!(!problems.is_empty(), "a row that cannot be read says why");
                 assert_inside(bytes, problems);

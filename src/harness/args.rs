@@ -50,7 +50,7 @@ const OPTIONS: [(&str, &str, &str); 24] = [
     ("skip", "FILTER", "Leave out trials whose names contain FILTER (repeatable)"),
     ("ignored", "", "Run only ignored trials: those without a recording, which then fail unless agents run"),
     ("include-ignored", "", "Run ignored trials too"),
-    ("test-threads", "N", "Trials to run at once [default: `jobs`, 8]"),
+    ("test-threads", "N", "Trials to run at once [default: `jobs`, or by cores and free memory]"),
     ("fail-fast", "", "Start no trial after the first failure; those not run are reported as ignored"),
     ("shuffle", "", "Run in random order; the seed is printed"),
     ("shuffle-seed", "SEED", "Run in the random order of SEED"),

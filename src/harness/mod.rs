@@ -337,7 +337,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
         settings.selection = TestSelection::default();
         plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_default()
     });
-    settings.jobs = parsed.threads.unwrap_or(settings.jobs).max(1);
+    settings.jobs = parsed.threads.map(|threads| threads.max(1)).or(settings.jobs);
     let mut run = RunContext::new(root, settings, catalog);
     run.rerun_command = harness.rerun_command;
     run.custom_checks = if harness.is_main {
@@ -357,7 +357,7 @@ fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
     let is_main = harness.is_main;
     let PlannedRun { mut run, plan, setup_problem } = planned(harness, root, &parsed);
-    let jobs = run.settings.jobs;
+    let jobs = run.settings.jobs();
     parsed.args.test_threads = Some(jobs);
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
     let unnamed = if is_main { setup::unnamed(&run, &own_name()) } else { None };

@@ -335,7 +335,11 @@ impl OutputListener for TraceListener<'_> {
         // With a dialogue, more messages may follow.
         reply.over |= work == WorkOwner::End && (self.dialogue.is_none() || reply.close);
         // The agent would wait until its timeout. Ended now, it lets the run wait instead, and hold back other trials.
-        reply.end |= matches!(work, WorkOwner::Waits(wait) if self.silence.outlasts(wait));
+        reply.end |= match work {
+            WorkOwner::Waits(wait) => self.silence.outlasts(wait),
+            WorkOwner::Unreachable(wait) => self.silence.outlasts(wait) || self.silence.reaches_nobody(wait),
+            WorkOwner::Model | WorkOwner::End | WorkOwner::Other => false,
+        };
         reply
     }
 

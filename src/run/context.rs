@@ -18,7 +18,7 @@ use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
 use crate::run::kept_store::KeptStore;
 use crate::run::leads::Leads;
 use crate::run::live::LiveRun;
-use crate::run::pace::{Pace, UsageLimit};
+use crate::run::pace::{ClosedBy, ClosedLogin, Pace};
 use crate::run::plan::RunPlan;
 use crate::run::program_runner::ProgramRunner;
 use crate::run::progress_files::ProgressFiles;
@@ -96,7 +96,7 @@ impl RunContext {
         let progress = Arc::new(Mutex::new(ProgressFiles::new(&settings)));
         Self {
             root,
-            slots: Slots::new(settings.jobs),
+            slots: Slots::new(settings.jobs()),
             listeners: Mutex::new(vec![Box::new(Arc::clone(&progress))]),
             progress,
             settings,
@@ -306,27 +306,38 @@ impl RunContext {
         self.not_stored.get().map(String::as_str)
     }
 
-    /// The message for the user if the run lacks trials because a result could not be stored, or because of limits that last
-    /// longer than it waits.
+    /// The message for the user if the run lacks trials because a result could not be stored, or because logins were closed.
     pub fn told_early_end(&self) -> Option<String> {
         let remedy = self.opened()?.folder.remedy();
         if let Some(why) = self.why_not_stored() {
             return Some(format!("the run stopped: {why}; nothing more was started. Fix that; {remedy}"));
         }
-        let when = if self.pace.limits().iter().all(|limit| limit.ends.is_some()) { "After that" } else { "Later" };
+        let when = if self.pace.closed().iter().all(|login| matches!(login.why, ClosedBy::UsageLimit(Some(_)))) {
+            "After that"
+        } else {
+            "Later"
+        };
         Some(format!("not every trial was measured: {}. {when}, {remedy}", self.told_limits()?))
     }
 
-    /// The limits that last longer than the run waits, and when they end.
+    /// Why nothing more was started with some logins, and until when.
     fn told_limits(&self) -> Option<String> {
-        let limits = self.pace.limits();
-        let each = limits.iter().map(|UsageLimit { agent, ends }| {
-            let ends =
-                ends.map(|ends| ends.to_zoned(TimeZone::system()).strftime("until %Y-%m-%d %H:%M %Z").to_string());
-            let until = ends.unwrap_or_else(|| "and does not say until when".to_owned());
-            format!("the provider refuses the login of {} {until}; nothing more was started with it", agent.as_str())
+        let closed = self.pace.closed();
+        let each = closed.iter().map(|ClosedLogin { agent, why }| {
+            let agent = agent.as_str();
+            let what = match why {
+                ClosedBy::Unreachable(why) => format!("the provider of {agent} cannot be reached ({why})"),
+                ClosedBy::UsageLimit(Some(ends)) => {
+                    let ends = ends.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z");
+                    format!("the provider refuses the login of {agent} until {ends}")
+                }
+                ClosedBy::UsageLimit(None) => {
+                    format!("the provider refuses the login of {agent} and does not say until when")
+                }
+            };
+            format!("{what}; nothing more was started with it")
         });
-        (!limits.is_empty()).then(|| each.collect::<Vec<_>>().join("; "))
+        (!closed.is_empty()).then(|| each.collect::<Vec<_>>().join("; "))
     }
 
     /// Ends the run: stores its summary, and notes in its record how it ended. Does nothing if several processes share

@@ -216,10 +216,13 @@ impl Judge<'_> {
             let permit = match self.run.pace.enter(account.clone()) {
                 Ok(permit) => permit,
                 // The attempt before says why.
-                Err(NotRun::UsageLimit) if refusals > 0 => break,
+                Err(NotRun::UsageLimit | NotRun::Unreachable) if refusals > 0 => break,
                 Err(why) => {
-                    let is_limited = why == NotRun::UsageLimit;
-                    let kind = if is_limited { TroubleKind::UsageLimit } else { TroubleKind::Interrupted };
+                    let kind = match why {
+                        NotRun::UsageLimit => TroubleKind::UsageLimit,
+                        NotRun::Unreachable => TroubleKind::Unreachable,
+                        _ => TroubleKind::Interrupted,
+                    };
                     let trouble = Trouble::new(kind, "before the judge was asked");
                     vote.attempts.push(JudgeAttempt::failed(trouble).attempt);
                     break;
@@ -245,8 +248,8 @@ impl Judge<'_> {
                     refusals += 1;
                     let wait = permit.refused_again(refusals, &self.run.settings, agent.kind, &trouble);
                     let Some(PaceWait { pause, at_most }) = wait else { break };
-                    let why = format!("the judge: {}", trouble.detail);
-                    let (id, of) = (self.exhibit.evidence.meta.id(), self.run.settings.retries.saturating_add(1));
+                    let (id, of) = (self.exhibit.evidence.meta.id(), trouble.attempts(self.run.settings.retries));
+                    let why = Trouble { detail: format!("the judge: {}", trouble.detail), ..trouble };
                     self.run.emit(&RunEvent::Waits { id, why, attempt: refusals, of, pause, at_most });
                 }
                 Some(_) => break,

@@ -15,7 +15,7 @@ use crate::settings::{FILE, Settings, load};
 /// The cases, settings and other files in which `now` differs from `base`.
 pub fn other_changes(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Vec<OtherChange>> {
     let (before, after) = (cases(base)?, cases(now)?);
-    let (then, here) = (Side::new(base), Side::new(now));
+    let (then, here) = (Side::new(base)?, Side::new(now)?);
     let mut changes = Vec::new();
     let (mut old_cases, mut new_cases): (Vec<&FoundCase>, Vec<&FoundCase>) = (Vec::new(), Vec::new());
     for name in before.keys().chain(after.keys().filter(|name| !before.contains_key(*name))) {
@@ -26,7 +26,7 @@ pub fn other_changes(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Vec<Ot
             new_cases.extend(new);
         }
     }
-    let (old, new) = (keys(base), keys(now));
+    let (old, new) = (keys(base)?, keys(now)?);
     let named = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
     let changed_keys = named.filter(|key| old.get(*key) != new.get(*key));
     let settings: Vec<OtherChange> =
@@ -105,11 +105,11 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// A tree with what its settings file says. If that is not valid, the settings by which the tree was read count.
-    fn new(tree: ReadTree<'a>) -> Self {
+    fn new(tree: ReadTree<'a>) -> io::Result<Self> {
         let mut settings = Settings::default();
-        let is_valid = load::text(tree.root).is_none_or(|text| settings.apply_file(&text).is_ok());
+        let is_valid = load::text(tree.root)?.is_none_or(|text| settings.apply_file(&text).is_ok());
         let settings = if is_valid { settings } else { tree.settings.clone() };
-        Self { tree, settings, known: TreeDigests::default() }
+        Ok(Self { tree, settings, known: TreeDigests::default() })
     }
 
     /// What the agent gets of a case, with its skills in its own directory.
@@ -129,11 +129,11 @@ impl<'a> Side<'a> {
 }
 
 /// The keys of the settings file with their values. A file that is not TOML has none.
-fn keys(tree: ReadTree<'_>) -> BTreeMap<String, String> {
-    let text = load::text(tree.root).unwrap_or_default();
+fn keys(tree: ReadTree<'_>) -> io::Result<BTreeMap<String, String>> {
+    let text = load::text(tree.root)?.unwrap_or_default();
     let mut keys = BTreeMap::new();
     flatten("", toml::Value::Table(toml::from_str(&text).unwrap_or_default()), &mut keys);
-    keys
+    Ok(keys)
 }
 
 fn flatten(prefix: &str, value: toml::Value, keys: &mut BTreeMap<String, String>) {

@@ -5,7 +5,8 @@
 //! in a row. It is spread at random, so that several runs with one account do not start again at the same moment. After a
 //! trial has used up its retries, others are tried only once until one is accepted.
 //!
-//! A limit that lasts longer than the run waits closes the account: nothing more starts with it. Other accounts continue.
+//! A limit that lasts longer than the run waits closes the account: nothing more starts with it. So does a provider that did not
+//! answer in any way to two attempts, one after the other, and to none between them. Other accounts continue.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -45,17 +46,27 @@ struct AccountPace {
     refused: Option<Instant>,
     /// Whether a trial used up its retries, and none was accepted since: the next ones are tried once and do not wait.
     given_up: bool,
-    /// The limit by which nothing more starts.
-    limit: Option<UsageLimit>,
+    /// When an attempt ended that met nobody, if none was answered since.
+    unreachable: Option<Instant>,
+    /// Why nothing more starts.
+    closed: Option<ClosedLogin>,
 }
 
-/// A limit that lasts longer than the run waits.
+/// Credentials with which nothing more starts.
 #[derive(Clone, Debug)]
-pub struct UsageLimit {
+pub struct ClosedLogin {
     /// The agent that was refused first.
     pub agent: AgentKind,
-    /// When it ends, if the provider says so.
-    pub ends: Option<Timestamp>,
+    pub why: ClosedBy,
+}
+
+/// What closes a login.
+#[derive(Clone, Debug)]
+pub enum ClosedBy {
+    /// A limit that lasts longer than the run waits, and when it ends, if the provider says so.
+    UsageLimit(Option<Timestamp>),
+    /// Its provider does not answer in any way, in the agent's words.
+    Unreachable(String),
 }
 
 /// What a refused trial waits for.
@@ -81,8 +92,7 @@ impl Pace {
         Self { ignores_refusals: true, ..Self::default() }
     }
 
-    /// Waits until a trial with this account may start. Fails if the user interrupted the run, or the account has a limit that
-    /// lasts longer than the run waits.
+    /// Waits until a trial with this account may start. Fails if the user interrupted the run, or the account is closed.
     pub fn enter(&self, account: Account) -> Result<Permit<'_>, NotRun> {
         let mut accounts = self.lock();
         loop {
@@ -91,8 +101,10 @@ impl Pace {
             }
             let now = Instant::now();
             let pace = accounts.entry(account.clone()).or_default();
-            if pace.limit.is_some() {
-                return Err(NotRun::UsageLimit);
+            match pace.closed.as_ref().map(|closed| &closed.why) {
+                Some(ClosedBy::UsageLimit(_)) => return Err(NotRun::UsageLimit),
+                Some(ClosedBy::Unreachable(_)) => return Err(NotRun::Unreachable),
+                None => {}
             }
             let pause = pace.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
             if pause.is_zero() && pace.most.is_none_or(|most| pace.running < most) {
@@ -104,11 +116,11 @@ impl Pace {
         }
     }
 
-    /// The limits by which nothing more starts, by the names of their agents.
-    pub fn limits(&self) -> Vec<UsageLimit> {
-        let mut limits: Vec<UsageLimit> = self.lock().values().filter_map(|pace| pace.limit.clone()).collect();
-        limits.sort_by_key(|limit| limit.agent.as_str());
-        limits
+    /// The logins with which nothing more starts, by the names of their agents.
+    pub fn closed(&self) -> Vec<ClosedLogin> {
+        let mut closed: Vec<ClosedLogin> = self.lock().values().filter_map(|pace| pace.closed.clone()).collect();
+        closed.sort_by_key(|closed| closed.agent.as_str());
+        closed
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Account, AccountPace>> {
@@ -118,8 +130,8 @@ impl Pace {
 
 impl Permit<'_> {
     /// Reports that the provider refused the agent with this trouble, for the `times`th time. `None` if the agent is not to be
-    /// tried again: its retries are used up, those of another trial were, or the refusal lasts longer than
-    /// [`LONGEST_RETRY_WAIT`]. Then nothing more starts with its account.
+    /// tried again: its retries are used up, those of another trial were, the refusal lasts longer than [`LONGEST_RETRY_WAIT`], or
+    /// the provider did not answer in any way again. In the last two cases nothing more starts with its account.
     pub fn refused_again(
         self,
         times: u32,
@@ -133,11 +145,11 @@ impl Permit<'_> {
         let now = Zoned::now();
         let lasts = trouble.retry_after_s.map(Duration::from_secs).or_else(|| reset::lasts(&trouble.detail, &now));
         if lasts.map_or(trouble.kind == TroubleKind::UsageLimit, |lasts| lasts > LONGEST_RETRY_WAIT) {
-            if let Some(pace) = self.pace.lock().get_mut(&self.account) {
-                let ends = lasts.and_then(|lasts| now.timestamp().checked_add(lasts).ok());
-                pace.limit.get_or_insert(UsageLimit { agent, ends });
-            }
-            return None;
+            let ends = lasts.and_then(|lasts| now.timestamp().checked_add(lasts).ok());
+            return self.close(agent, ClosedBy::UsageLimit(ends));
+        }
+        if trouble.kind == TroubleKind::Unreachable && self.meets_nobody_again() {
+            return self.close(agent, ClosedBy::Unreachable(trouble.detail.clone()));
         }
         if times > settings.retries {
             if let Some(pace) = self.pace.lock().get_mut(&self.account) {
@@ -145,7 +157,27 @@ impl Permit<'_> {
             }
             return None;
         }
-        self.refused(settings.retry_wait, lasts.unwrap_or_default(), settings.retries - times)
+        self.refused(
+            settings.retry_wait,
+            lasts.unwrap_or_default(),
+            trouble.attempts(settings.retries).saturating_sub(times + 1),
+        )
+    }
+
+    /// Nothing more starts with the account.
+    fn close(&self, agent: AgentKind, why: ClosedBy) -> Option<PaceWait> {
+        if let Some(pace) = self.pace.lock().get_mut(&self.account) {
+            pace.closed.get_or_insert(ClosedLogin { agent, why });
+        }
+        None
+    }
+
+    /// Whether an attempt that ended before this one began met nobody either, and none was answered since.
+    fn meets_nobody_again(&self) -> bool {
+        let mut accounts = self.pace.lock();
+        let Some(pace) = accounts.get_mut(&self.account) else { return false };
+        let before = *pace.unreachable.get_or_insert_with(Instant::now);
+        self.since >= before
     }
 
     /// `left` is how often the trial may still be refused after this.
@@ -153,11 +185,12 @@ impl Permit<'_> {
         let now = Instant::now();
         let mut accounts = self.pace.lock();
         let pace = accounts.entry(self.account.clone()).or_default();
-        if pace.given_up || pace.limit.is_some() {
+        if pace.given_up || pace.closed.is_some() {
             return None;
         }
         if pace.refused.is_none_or(|refused| self.since >= refused) {
-            pace.most = Some(pace.running.div_ceil(2).max(1));
+            // One is enough to see whether the provider can be reached again.
+            pace.most = Some(if pace.unreachable.is_some() { 1 } else { pace.running.div_ceil(2).max(1) });
             pace.not_before = Some(now + pause(first, pace.refusals, fastrand::f64()).max(retry_after));
             pace.refusals += 1;
             pace.refused = Some(now);
@@ -171,6 +204,7 @@ impl Permit<'_> {
     pub fn through(self) {
         let mut accounts = self.pace.lock();
         let pace = accounts.entry(self.account.clone()).or_default();
+        pace.unreachable = None;
         if pace.refused.is_none_or(|refused| self.since >= refused) {
             (pace.refusals, pace.given_up) = (0, false);
             pace.most = pace.most.map(|most| most + 1);
@@ -272,9 +306,9 @@ mod tests {
             let trouble = Trouble { retry_after_s, ..Trouble::new(kind, detail) };
             let waits = permit.refused_again(1, &settings, AgentKind::ClaudeCli, &trouble).is_some();
             assert!(pace.enter(other).is_ok(), "other accounts continue");
-            let limits = pace.limits();
-            assert_ne!(waits, !limits.is_empty());
-            let known = limits.first().map(|limit| limit.ends.is_some());
+            let closed = pace.closed();
+            assert_ne!(waits, !closed.is_empty());
+            let known = closed.first().map(|closed| matches!(closed.why, ClosedBy::UsageLimit(Some(_))));
             if known.is_some() {
                 assert_eq!(pace.enter(first.clone()).err(), Some(NotRun::UsageLimit));
                 // What is running continues, and is not tried again.
@@ -292,6 +326,26 @@ mod tests {
         assert_eq!(limit(TroubleKind::UsageLimit, "You're out of usage credits", None), Some(false), "who knows");
         assert_eq!(limit(TroubleKind::UsageLimit, "daily quota; retry in 7s", None), None, "it waits for that");
         assert_eq!(limit(TroubleKind::RateLimit, "429", Some(300)), None);
+    }
+
+    #[test]
+    fn nothing_more_starts_with_an_account_whose_provider_twice_did_not_answer_in_any_way() {
+        let settings = Settings { retry_wait: Duration::from_millis(1), ..Settings::default() };
+        let first = account("codex", &[]);
+        let unreachable = Trouble::new(TroubleKind::Unreachable, "Connection refused");
+        let refused = |permit: Permit<'_>| permit.refused_again(1, &settings, AgentKind::Codex, &unreachable).is_some();
+        let pace = Pace::default();
+        let enter = || pace.enter(first.clone());
+        let together = [enter().expect("a permit"), enter().expect("a permit")];
+        assert!(together.into_iter().all(refused), "they ran at the same time");
+        enter().expect("a permit").through();
+        assert!(refused(enter().expect("a permit")), "another was answered since");
+        assert!(pace.closed().is_empty());
+        assert!(!refused(enter().expect("a permit")));
+        assert_eq!(enter().err(), Some(NotRun::Unreachable));
+        assert!(pace.enter(account("native", &[])).is_ok(), "other accounts continue");
+        let why: Vec<ClosedBy> = pace.closed().into_iter().map(|closed| closed.why).collect();
+        assert!(matches!(&why[..], [ClosedBy::Unreachable(why)] if why == "Connection refused"), "{why:?}");
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub fn run(
             }
         };
         // A pair is two trials at the same time.
-        scheduler::workers(run.settings.jobs.div_ceil(2).max(1), work, || run.emit(&RunEvent::Tick));
+        scheduler::workers(run.settings.jobs().div_ceil(2).max(1), work, || run.emit(&RunEvent::Tick));
     }
     let course = course.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((course.state, course.stopped.unwrap_or(PairsStopped::NoMore)))
@@ -238,7 +238,7 @@ fn sides(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<Pa
     }
     let a_first = next.place.is_multiple_of(2);
     let [earlier, later] = if a_first { PairSide::BOTH } else { [PairSide::Candidate, PairSide::Baseline] };
-    let (earlier, later) = if run.settings.jobs == 1 {
+    let (earlier, later) = if run.settings.jobs() == 1 {
         let earlier = one(earlier)?;
         (earlier, one(later)?)
     } else {

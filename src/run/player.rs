@@ -64,7 +64,7 @@ impl Player<'_> {
         let is_same_account = || account(settings.player().0, None) == account(self.mode.agent, Some(self.mode));
         let kind = match trouble.kind {
             kind @ (TroubleKind::Interrupted | TroubleKind::NotStored | TroubleKind::RateLimit) => kind,
-            kind @ TroubleKind::UsageLimit if is_same_account() => kind,
+            kind @ (TroubleKind::UsageLimit | TroubleKind::Unreachable) if is_same_account() => kind,
             _ => TroubleKind::UserFailed,
         };
         Trouble { kind, detail: format!("the user's player: {trouble}"), ..trouble.clone() }

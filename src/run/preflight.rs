@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::agent;
 use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::login::Login;
-use crate::cases::case::{Case, FoundCase, Unsupported};
+use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::mocks::{self, MockNames};
 use crate::cases::plugin::Plugin;
@@ -60,21 +60,10 @@ pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase
     Ok(ReadyCase { planned, case, skill })
 }
 
-/// What a case asks for and this program does not do, unless the rest of it runs. Of a case without a rest every trial would pass.
+/// What a case asks for and this program does not do, unless the rest of it runs.
 pub fn unsupported(run: &RunContext, found: &FoundCase) -> Vec<Diagnostic> {
-    let Ok(case) = found.case() else { return Vec::new() };
-    let of_case = case.unsupported.iter().map(Unsupported::diagnostic);
-    if !run.settings.partial {
-        return of_case.collect();
-    }
-    if case.unsupported.is_empty() || case.expects_something() {
-        return Vec::new();
-    }
-    let message = "nothing is left of what this case expects, so it does not run";
-    let left = Diagnostic::new(Code::Unsupported, case.origin.clone(), message);
-    let help =
-        "add an expectation that this program checks; `partial = true` runs only a case that still expects something";
-    of_case.map(|problem| Diagnostic { help: None, ..problem }).chain([left.help(help)]).collect()
+    let partial = run.settings.partial;
+    found.case().ok().filter(|case| !case.runs(partial)).map(|case| case.unsupported_parts(partial)).unwrap_or_default()
 }
 
 /// What keeps a case from being graded, whatever its trial left.
@@ -84,7 +73,7 @@ pub fn refused(run: &RunContext, found: &FoundCase) -> Vec<Diagnostic> {
 
 /// What keeps a case from running in any mode, found once for all its trials.
 fn case_errors<'a>(run: &RunContext, found: &'a FoundCase) -> &'a [Diagnostic] {
-    found.refused(|found| lint::case_errors(found, &run.catalog, &repository(run), &run.settings.lint))
+    found.refused(|found| lint::case_errors(found, &run.catalog, &repository(run), &run.settings))
 }
 
 fn repository(run: &RunContext) -> Repository {
@@ -118,7 +107,7 @@ fn check_choices(run: &RunContext) -> Result<(), String> {
     }
     check_home(run)?;
     budget::check(settings, &run.plan)?;
-    open_files::allow(settings.jobs.min(run.plan.most()))?;
+    open_files::allow(settings.jobs().min(run.plan.most()))?;
     RunFolder::check_place(&run.root).map_err(|error| error.to_string())
 }
 

@@ -18,7 +18,7 @@ use crate::trial::event::RunEvent;
 use crate::trial::evidence::RefusedAttempts;
 use crate::trial::id::TrialId;
 use crate::trial::not_run::NotRun;
-use crate::trial::outcome::{Outcome, TrialError, TroubleKind};
+use crate::trial::outcome::{Outcome, TrialError, Trouble, TroubleKind};
 use crate::trial::run_record::TrialRecord;
 
 /// How often a tick is sent.
@@ -33,7 +33,7 @@ pub fn run(run: &RunContext) {
             let _ = run_queued(run, queued);
         }
     };
-    workers(run.settings.jobs.min(run.plan.most()), work, || run.emit(&RunEvent::Tick));
+    workers(run.settings.jobs().min(run.plan.most()), work, || run.emit(&RunEvent::Tick));
 }
 
 /// Does `work` on this many threads, and ticks until all are done. Where the system has no more threads, on those that there are.
@@ -204,15 +204,16 @@ fn live(
         if trouble.kind == TroubleKind::NotStored {
             run.not_stored(&format!("{id}: {}", trouble.detail));
         }
-        let wait = permit
-            .filter(|_| trouble.is_refused_for_now())
-            .and_then(|permit| permit.refused_again(attempt, &run.settings, planned.mode.agent, &trouble));
-        let (Some(PaceWait { pause, at_most }), Ok(outcome)) = (wait, &result) else { return (result, attempt) };
         // Earlier refusals were reported earlier.
-        let why = trouble.detail.strip_suffix(&format!("; {refused_before}")).unwrap_or(&trouble.detail).to_owned();
+        let detail = trouble.detail.strip_suffix(&format!("; {refused_before}")).unwrap_or(&trouble.detail).to_owned();
+        let why = Trouble { detail, ..trouble };
+        let wait = permit
+            .filter(|_| why.is_refused_for_now())
+            .and_then(|permit| permit.refused_again(attempt, &run.settings, planned.mode.agent, &why));
+        let (Some(PaceWait { pause, at_most }), Ok(outcome)) = (wait, &result) else { return (result, attempt) };
         refused_before.add(pause);
         run.emit(&RunEvent::Refused { id: id.clone(), spent: outcome.spent });
-        let of = run.settings.retries.saturating_add(1);
+        let of = why.attempts(run.settings.retries);
         run.emit(&RunEvent::Waits { id: id.clone(), why, attempt, of, pause, at_most });
         refused = result.ok();
     }

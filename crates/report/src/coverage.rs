@@ -11,7 +11,7 @@ use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
 use crate::lint;
-use crate::settings::LintSettings;
+use crate::settings::Settings;
 use crate::text::cut;
 use crate::text::diagnostic::Code;
 use crate::text::escape;
@@ -41,7 +41,7 @@ pub fn coverage<'a>(
     cases: impl IntoIterator<Item = &'a Arc<FoundCase>>,
     catalog: &Catalog,
     tree: &dyn RepoFiles,
-    settings: &LintSettings,
+    settings: &Settings,
 ) -> Vec<FileCoverage> {
     let mut files: BTreeMap<(PathBuf, &'static str), FileCoverage> = BTreeMap::new();
     for found in cases {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::cases::case::{Case, Unsupported};
+use crate::cases::case::Case;
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
 use crate::cases::test_case::TestCase;
@@ -38,6 +38,9 @@ pub struct ListedTrial {
     pub format: &'static str,
     /// What the case asks for and this program does not do. Without `partial = true`, it does not run.
     pub unsupported: Vec<Diagnostic>,
+    /// Whether it runs, perhaps without what is unsupported.
+    #[serde(skip)]
+    pub runs: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The files and directories that the case names, from the repository's root, by the column of their field.
@@ -52,10 +55,8 @@ pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, set
     for test in planned {
         let case = &test.found;
         let repetition = settings.repetition.of(&case.skill, case.repetition());
-        let mut problems = lint::case_errors(case, catalog, tree, &settings.lint);
+        let mut problems = lint::case_errors(case, catalog, tree, settings);
         problems.extend(lint::never_decided(case, repetition, tree));
-        let parts = case.case().map(|case| case.unsupported.as_slice()).unwrap_or_default();
-        let unsupported: Vec<Diagnostic> = parts.iter().map(Unsupported::diagnostic).collect();
         trials.push(ListedTrial {
             name: test.test_name(),
             skill: case.skill.to_string(),
@@ -66,7 +67,8 @@ pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, set
             line: case.line,
             column: case.case().map_or(1, |case| case.origin.column.max(1)),
             format: case.format().name,
-            unsupported,
+            unsupported: case.case().map(|case| case.unsupported_parts(settings.partial)).unwrap_or_default(),
+            runs: case.case().is_ok_and(|case| case.runs(settings.partial)),
             tags: case.case().map(|case| case.tags.clone()).unwrap_or_default(),
             sources: case.case().map(sources_by_field).unwrap_or_default(),
             problems,
@@ -102,7 +104,7 @@ pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
 fn cells(trial: &ListedTrial) -> [String; 3] {
     let expected = match (trial.problems.is_empty(), trial.should_trigger) {
         (false, _) => "broken",
-        (true, _) if !trial.unsupported.is_empty() => "unsupported",
+        (true, _) if !trial.runs => "unsupported",
         (true, Some(true)) => "activate",
         (true, Some(false)) => "not-activate",
         (true, None) => "any",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::text::cut;
 use crate::text::escape;
+use crate::trace::trouble::TroubleKind;
 use crate::trial::event::RunEvent;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, TrialError, Verdict};
@@ -67,6 +68,11 @@ impl ProgressBoard {
         Self { may_end_early: true, ..self }
     }
 
+    /// How many trials there are, as far as is known.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
     /// Takes in an event at `now`, which counts from the run's start. Returns a plain line if there is something to report.
     pub fn on_event(&mut self, event: &RunEvent, now: Duration) -> Option<String> {
         match event {
@@ -96,11 +102,12 @@ impl ProgressBoard {
     /// The trial waits for its provider. Returns a line with the reason and the pause.
     fn waits(&mut self, wait: &RunEvent) -> Option<String> {
         let RunEvent::Waits { id, why, attempt, of, pause, at_most } = wait else { return None };
-        let why = escape::line(why);
+        let what = if why.kind == TroubleKind::Unreachable { why.kind.as_str() } else { "refused by the provider" };
+        let why = escape::line(&why.detail);
         self.heard(id, &format!("waits for the provider: {why}"));
         let (pause, at_most) = (duration(*pause), duration(*at_most));
         Some(format!(
-            "{id}: refused by the provider (attempt {attempt} of {of}): {why}; trying again in {pause}, \
+            "{id}: {what} (attempt {attempt} of {of}): {why}; trying again in {pause}, \
              waiting at most {at_most} in all"
         ))
     }

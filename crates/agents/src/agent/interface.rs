@@ -32,6 +32,8 @@ pub enum WorkOwner {
     End,
     /// The program waits this long before it asks its provider again.
     Waits(Duration),
+    /// The program could not reach its provider at all, and waits this long before it tries again, if it says so.
+    Unreachable(Duration),
     /// A tool or the program itself. While the agent is being ended, such lines are about calls that it drops.
     Other,
 }

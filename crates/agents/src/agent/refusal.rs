@@ -79,6 +79,22 @@ const USED_UP_PHRASES: [&str; 13] = [
     "credit balance is too low",
 ];
 
+/// What programs and their HTTP clients say if nobody answers at all, in lower case.
+const UNREACHABLE_PHRASES: [&str; 12] = [
+    "connection refused",
+    "connectionrefused",
+    "econnrefused",
+    "connection error.",
+    "connection failed",
+    "unable to connect",
+    "error sending request",
+    "network is unreachable",
+    "fetch failed",
+    "enotfound",
+    "failed to lookup address",
+    "could not resolve host",
+];
+
 /// What providers say about credentials, in lower case.
 const LOGIN_PHRASES: [&str; 2] = ["invalid api key", "incorrect api key"];
 
@@ -166,6 +182,9 @@ fn kind_of_phrase(message: &str) -> Option<TroubleKind> {
     if TEMPORARY_PHRASES.iter().chain(profile::of_all(|profile| profile.refusals.for_now)).any(has_phrase) {
         return Some(TroubleKind::RateLimit);
     }
+    if UNREACHABLE_PHRASES.iter().any(has_phrase) {
+        return Some(TroubleKind::Unreachable);
+    }
     let mut login = LOGIN_PHRASES.iter().chain(profile::of_all(|profile| profile.refusals.login));
     login.any(has_phrase).then_some(TroubleKind::Login)
 }
@@ -176,6 +195,23 @@ mod tests {
 
     fn kind(message: &str) -> TroubleKind {
         Refusal { message, ..Refusal::default() }.kind()
+    }
+
+    #[test]
+    fn a_provider_that_did_not_answer_in_any_way_is_unreachable() {
+        for message in [
+            "stream disconnected before completion: error sending request for url (http://127.0.0.1:9/v1/responses)",
+            "Reconnecting... waiting for network (Connection failed: error sending request)",
+            "API Error: Connection error.",
+            "API Error: Unable to connect to API (ConnectionRefused)",
+            "connect ECONNREFUSED 127.0.0.1:9",
+            "getaddrinfo ENOTFOUND api.example.org",
+        ] {
+            assert_eq!(kind(message), TroubleKind::Unreachable, "{message}");
+        }
+        // A server in between has answered.
+        let answered = Refusal { status: Some(502), message: "upstream: connection refused", ..Refusal::default() };
+        assert_eq!(answered.kind(), TroubleKind::RateLimit);
     }
 
     #[test]

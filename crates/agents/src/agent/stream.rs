@@ -26,7 +26,7 @@ use crate::settings::mode::AgentKind;
 use crate::settings::{Home, Settings};
 use crate::text::lines::for_each_line;
 use crate::trace::exposure::Reference;
-use crate::trace::trouble::Trouble;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{AgentProgress, Mechanism, Moment, OpenCall, OpenCalls, Step, Trace, Usage, WaitingFor, excerpt};
 
 /// Reads the lines of one run.
@@ -232,6 +232,9 @@ pub(super) fn work_owner(said: Vec<AgentEvent>) -> WorkOwner {
             Some(WorkOwner::Model)
         }
         AgentEvent::Done => Some(WorkOwner::End),
+        AgentEvent::AsksAgain(Trouble { kind: TroubleKind::Unreachable, .. }, wait) => {
+            Some(WorkOwner::Unreachable(wait.unwrap_or_default()))
+        }
         AgentEvent::AsksAgain(_, Some(wait)) => Some(WorkOwner::Waits(wait)),
         _ => None,
     };

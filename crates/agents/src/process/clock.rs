@@ -19,7 +19,7 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(20);
 /// How often it is read later.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long the first interval is used.
+/// How long the first interval is used, on this clock: a program that waits for a CPU starts for longer.
 const FIRST: Duration = Duration::from_secs(2);
 
 /// A limit is over after this many times its length, however long the program waited.
@@ -89,15 +89,7 @@ impl<'a> ProgramClock<'a> {
         let since = self.read.elapsed();
         self.read = Instant::now();
         let waited = match &mut self.source {
-            Source::Tree(leader, known) => {
-                let now = tree_waits(*leader);
-                let of_thread = |(thread, wait): (&i32, &Duration)| {
-                    wait.saturating_sub(known.get(thread).copied().unwrap_or_default())
-                };
-                let longest = now.iter().map(of_thread).max().unwrap_or_default();
-                *known = now;
-                longest
-            }
+            Source::Tree(leader, known) => longest_since(known, tree_waits(*leader)),
             Source::Machine(before) => {
                 let now = pressure().unwrap_or(*before);
                 let waited = now.saturating_sub(*before);
@@ -126,7 +118,8 @@ impl<'a> ProgramClock<'a> {
         if most.is_zero() {
             return Remaining::MachineTooSlow;
         }
-        let interval = if self.started.elapsed() < FIRST { FIRST_INTERVAL } else { INTERVAL };
+        let is_starting = self.started.elapsed().saturating_sub(self.waited) < FIRST;
+        let interval = if is_starting { FIRST_INTERVAL } else { INTERVAL };
         Remaining::Left(left.min(most).min(interval))
     }
 
@@ -134,6 +127,16 @@ impl<'a> ProgramClock<'a> {
     pub(super) fn waited(&self) -> Option<Duration> {
         (!matches!(self.source, Source::Unknown)).then_some(self.waited)
     }
+}
+
+/// The longest wait of a thread since the last call. What is known of a thread that is not seen stays: it may be seen again, and its
+/// whole wait would count twice. If a count is less than that, the thread of this id is another one.
+fn longest_since(known: &mut HashMap<i32, Duration>, now: HashMap<i32, Duration>) -> Duration {
+    let since = now.into_iter().map(|(thread, wait)| {
+        let before = known.insert(thread, wait).unwrap_or_default();
+        wait.checked_sub(before).unwrap_or(wait)
+    });
+    since.max().unwrap_or_default()
 }
 
 /// How long each thread of the processes below `leader` has waited for a CPU so far.
@@ -198,6 +201,20 @@ mod tests {
         assert_eq!(of(5, 15), Remaining::Over);
         assert!(matches!(of(25, 29), Remaining::Left(_)));
         assert_eq!(of(25, 30), Remaining::MachineTooSlow);
+    }
+
+    #[test]
+    fn the_wait_of_a_thread_counts_once_whether_it_is_seen_each_time_and_whoever_had_its_id() {
+        let seconds = Duration::from_secs;
+        let mut known = HashMap::new();
+        let mut since = |waits: &[(i32, u64)]| {
+            longest_since(&mut known, waits.iter().map(|(thread, wait)| (*thread, seconds(*wait))).collect()).as_secs()
+        };
+        assert_eq!(since(&[(1, 5), (2, 3)]), 5);
+        assert_eq!(since(&[(1, 6)]), 1, "the other one has ended, or was not seen");
+        assert_eq!(since(&[(1, 6), (2, 4)]), 1, "it is seen again");
+        assert_eq!(since(&[(1, 2)]), 2, "another thread of this id");
+        assert_eq!(since(&[]), 0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The repository's files behind a trait, so that lint needs no disk.
 
 use std::ffi::OsString;
+use std::fs::FileType;
 use std::io;
 use std::path::Path;
 
@@ -23,6 +24,19 @@ pub enum FileKind {
     Symlink,
     /// Whatever is there, if anything is, cannot be asked about.
     Unreadable,
+}
+
+impl From<Option<FileType>> for FileKind {
+    /// What [`own_kind`](crate::files::look::own_kind) found.
+    fn from(found: Option<FileType>) -> Self {
+        match found {
+            None => Self::Missing,
+            Some(kind) if kind.is_symlink() => Self::Symlink,
+            Some(kind) if kind.is_file() => Self::File,
+            Some(kind) if kind.is_dir() => Self::Folder,
+            Some(_) => Self::Other,
+        }
+    }
 }
 
 /// Read access to a repository, by paths relative to its root.

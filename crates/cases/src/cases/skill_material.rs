@@ -130,14 +130,7 @@ struct SkillFiles<'a>(&'a Path);
 
 impl RepoFiles for SkillFiles<'_> {
     fn kind(&self, path: &Path) -> FileKind {
-        match look::own_kind(&self.0.join(path)) {
-            Err(_) => FileKind::Unreadable,
-            Ok(None) => FileKind::Missing,
-            Ok(Some(kind)) if kind.is_symlink() => FileKind::Symlink,
-            Ok(Some(kind)) if kind.is_file() => FileKind::File,
-            Ok(Some(kind)) if kind.is_dir() => FileKind::Folder,
-            Ok(Some(_)) => FileKind::Other,
-        }
+        look::own_kind(&self.0.join(path)).map_or(FileKind::Unreadable, FileKind::from)
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {

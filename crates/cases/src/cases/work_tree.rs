@@ -18,14 +18,10 @@ impl RepoFiles for Repository {
         let mut kind = FileKind::Folder;
         for part in path.components() {
             at.push(part);
-            kind = match self.noting(look::own_kind(&at)) {
-                None => return FileKind::Unreadable,
-                Some(None) => return FileKind::Missing,
-                Some(Some(kind)) if kind.is_symlink() => return FileKind::Symlink,
-                Some(Some(kind)) if kind.is_dir() => FileKind::Folder,
-                Some(Some(kind)) if kind.is_file() => FileKind::File,
-                Some(Some(_)) => FileKind::Other,
-            };
+            kind = self.noting(look::own_kind(&at)).map_or(FileKind::Unreadable, FileKind::from);
+            if matches!(kind, FileKind::Unreadable | FileKind::Missing | FileKind::Symlink) {
+                break;
+            }
         }
         kind
     }

@@ -18,7 +18,10 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
         return ending.trouble.clone();
     }
     if let Some(trouble) = ending.trouble.as_ref().or(trace.trouble.as_ref()) {
-        return Some(trouble.clone());
+        // A provider that has answered was reached.
+        let is_lost = trouble.kind == TroubleKind::Unreachable && trace.progress >= AgentProgress::Answering;
+        let kind = if is_lost { TroubleKind::Provider } else { trouble.kind };
+        return Some(Trouble { kind, ..trouble.clone() });
     }
     if trace.stopped.is_some() {
         return None;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::cases::case::{Case, FoundCase, Unsupported};
+use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, evals_folder};
 use crate::cases::mocks::{self, MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -26,6 +26,7 @@ pub(super) fn check(
     case: &Case,
     catalog: &Catalog,
     tree: &dyn RepoFiles,
+    partial: bool,
     schemas: &mut Schemas,
 ) -> Vec<Diagnostic> {
     let checker = CaseChecker::of(found, case, tree);
@@ -41,7 +42,7 @@ pub(super) fn check(
     problems.extend(changes::check(case, catalog, tree));
     problems.extend(history::check(case, catalog, || checker.place("history", None)));
     problems.extend(user::check(case, |value| checker.place("user", Some(value))));
-    problems.extend(case.unsupported.iter().map(Unsupported::diagnostic));
+    problems.extend(case.unsupported_parts(partial));
     // Prompts of built-in cases cannot be changed.
     if is_curated(found) {
         if case.should_trigger {

@@ -21,7 +21,7 @@ mod user;
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
-use crate::settings::{CommandAnswer, LintSettings, RepetitionSettings};
+use crate::settings::{CommandAnswer, RepetitionSettings, Settings};
 use crate::text::diagnostic::{Code, Diagnostic, Severity};
 use crate::text::problem_list::ProblemList;
 
@@ -39,28 +39,25 @@ pub struct LintOptions {
     /// How bad it is that a skill has no cases of its own. `None` says nothing of it.
     pub no_cases: Option<Severity>,
     pub listings: &'static [&'static [SkillList]],
+    /// Whether cases run without what is unsupported, as the setting says.
+    pub partial: bool,
 }
 
 /// The problems of `case`, read from `found`: it cannot run, or its result would mean nothing.
-pub fn case(found: &FoundCase, case: &Case, catalog: &Catalog, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
-    case::check(found, case, catalog, tree, &mut schema::Schemas::default())
+pub fn case(found: &FoundCase, case: &Case, catalog: &Catalog, tree: &dyn RepoFiles, partial: bool) -> Vec<Diagnostic> {
+    case::check(found, case, catalog, tree, partial, &mut schema::Schemas::default())
 }
 
 /// The errors that keep a case from running: its own, and those that keep every agent from loading its skill.
-pub fn case_errors(
-    found: &FoundCase,
-    catalog: &Catalog,
-    tree: &dyn RepoFiles,
-    settings: &LintSettings,
-) -> Vec<Diagnostic> {
+pub fn case_errors(found: &FoundCase, catalog: &Catalog, tree: &dyn RepoFiles, settings: &Settings) -> Vec<Diagnostic> {
     match found.case() {
         Ok(read) => {
             let of_skill = catalog.skill(&found.skill).map(|skill| skill.file.problems.clone()).unwrap_or_default();
             // Agents differ in what they read: such a skill is withheld from a mode.
             let is_read = |problem: &Diagnostic| problem.code == Code::FrontMatterMissing;
             let of_skill = of_skill.into_iter().filter(|problem| !is_read(problem));
-            let problems = case(found, read, catalog, tree).into_iter().chain(of_skill);
-            settings.judged(problems.collect()).into_iter().filter(Diagnostic::is_error).collect()
+            let problems = case(found, read, catalog, tree, settings.partial).into_iter().chain(of_skill);
+            settings.lint.judged(problems.collect()).into_iter().filter(Diagnostic::is_error).collect()
         }
         Err(problems) => problems.to_vec(),
     }
@@ -109,7 +106,7 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
     for found in &catalog.cases {
         match found.case() {
             Ok(case) => {
-                problems.extend(case::check(found, case, catalog, tree, &mut schemas));
+                problems.extend(case::check(found, case, catalog, tree, options.partial, &mut schemas));
                 problems.extend(case::without_effect(found, case, tree));
                 // A missing solution keeps no trial from running. What is found twice is reported once.
                 problems.extend(unusable_files(found, case, tree).into_iter().map(|(_, problem)| problem));

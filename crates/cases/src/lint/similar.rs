@@ -22,34 +22,43 @@ const STOP_WORDS: [&str; 48] = [
     "using", "want", "wants", "when", "will", "with",
 ];
 
-/// The content words of every skill's description.
+/// The skills, each with the one whose description is the most similar.
 pub(super) struct Descriptions<'a> {
-    /// Each skill, with its content words.
-    skills: Vec<(&'a FoundSkill, BTreeSet<String>)>,
-    /// The indexes of the skills with a word.
-    by_word: HashMap<String, Vec<usize>>,
+    skills: Vec<&'a FoundSkill>,
+    /// The index of each skill, and the percentage of words that they share; `None` if no description is similar.
+    nearest: Vec<Option<(usize, usize)>>,
 }
 
 impl<'a> Descriptions<'a> {
     pub(super) fn of(catalog: &'a Catalog) -> Self {
-        let mut by_word: HashMap<String, Vec<usize>> = HashMap::new();
-        let mut skills = Vec::new();
-        for (index, found) in catalog.skills.iter().enumerate() {
-            let words = content_words(&found.skill().description);
-            for word in &words {
-                by_word.entry(word.clone()).or_default().push(index);
+        let skills: Vec<&FoundSkill> = catalog.skills.iter().collect();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        // The numbers of the words of each skill, and the indexes of the skills with a word.
+        let mut words: Vec<Vec<usize>> = Vec::new();
+        let mut by_word: Vec<Vec<usize>> = Vec::new();
+        for (index, found) in skills.iter().enumerate() {
+            let mut own = Vec::new();
+            for word in content_words(&found.skill().description) {
+                let next = numbers.len();
+                let number = *numbers.entry(word).or_insert(next);
+                by_word.resize_with(numbers.len(), Vec::new);
+                by_word[number].push(index);
+                own.push(number);
             }
-            skills.push((found, words));
+            words.push(own);
         }
-        Self { skills, by_word }
+        let mut common = vec![0; skills.len()];
+        let nearest = (0..skills.len()).map(|index| nearest(index, &skills, (&words, &by_word), &mut common)).collect();
+        Self { skills, nearest }
     }
 
     /// The problem of a skill if the description of another one is similar. Of two that are most similar to each other, the first
     /// has it.
     pub(super) fn check(&self, found: &FoundSkill) -> Option<Diagnostic> {
-        let (share, sibling) = self.most_similar(found)?;
-        let [skill, other] = [found, sibling].map(FoundSkill::skill);
-        if other.slug < skill.slug && self.most_similar(sibling).is_some_and(|(_, most)| std::ptr::eq(most, found)) {
+        let index = self.skills.iter().position(|skill| std::ptr::eq(*skill, found))?;
+        let (nearest, share) = self.nearest[index]?;
+        let [skill, other] = [found, self.skills[nearest]].map(FoundSkill::skill);
+        if other.slug < skill.slug && self.nearest[nearest].is_some_and(|(most, _)| most == index) {
             return None;
         }
         let message = format!(
@@ -61,31 +70,31 @@ impl<'a> Descriptions<'a> {
                 .help("say what each is for that the other is not, and what it is not for"),
         )
     }
+}
 
-    /// The skill with the most similar description if one is similar, and the percentage of words that they share.
-    fn most_similar(&self, found: &FoundSkill) -> Option<(usize, &'a FoundSkill)> {
-        let words = content_words(&found.skill().description);
-        let mut lists: Vec<(&String, &Vec<usize>)> =
-            words.iter().filter_map(|word| Some((word, self.by_word.get(word)?))).collect();
-        lists.sort_by_key(|(_, skills)| skills.len());
-        // A similar one has another word too than the most frequent few, which all skills may have.
-        let (rare, frequent) = lists.split_at(lists.len().saturating_sub(FEWEST_WORDS * SIMILAR / 100));
-        let mut common: HashMap<usize, usize> = HashMap::new();
-        for index in rare.iter().flat_map(|(_, skills)| *skills) {
-            *common.entry(*index).or_default() += 1;
+/// The skill whose description is the most similar to that of `index`, if one is similar, and the percentage of words that they
+/// share. `common` is zero for every skill, before and after.
+fn nearest(
+    index: usize,
+    skills: &[&FoundSkill],
+    (words, by_word): (&[Vec<usize>], &[Vec<usize>]),
+    common: &mut [usize],
+) -> Option<(usize, usize)> {
+    let mut siblings = Vec::new();
+    for &other in words[index].iter().flat_map(|word| &by_word[*word]) {
+        if common[other] == 0 {
+            siblings.push(other);
         }
-        let shares = common.into_iter().filter_map(|(index, rare)| {
-            let (sibling, others) = &self.skills[index];
-            let fewer = words.len().min(others.len());
-            if std::ptr::eq(*sibling, found) || fewer < FEWEST_WORDS {
-                return None;
-            }
-            let share = (rare + frequent.iter().filter(|(word, _)| others.contains(*word)).count()) * 100 / fewer;
-            Some((share, &sibling.skill().name, Reverse(index)))
-        });
-        let (share, _, Reverse(index)) = shares.max().filter(|(share, ..)| *share >= SIMILAR)?;
-        Some((share, self.skills[index].0))
+        common[other] += 1;
     }
+    let shares = siblings.into_iter().filter_map(|other| {
+        let shared = std::mem::take(&mut common[other]);
+        let fewer = words[index].len().min(words[other].len());
+        let is_compared = other != index && fewer >= FEWEST_WORDS;
+        is_compared.then(|| (shared * 100 / fewer, &skills[other].skill().name, Reverse(other)))
+    });
+    let (share, _, Reverse(other)) = shares.max()?;
+    (share >= SIMILAR).then_some((other, share))
 }
 
 /// The skills whose descriptions share the most words with that of `slug`, the nearest first, then by name. One that shares

@@ -50,7 +50,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
         (false, true) => Some(Severity::Warning),
         (false, false) => None,
     };
-    let options = lint::LintOptions { no_cases, listings: &agent::LISTINGS };
+    let options = lint::LintOptions { no_cases, listings: &agent::LISTINGS, partial: settings.partial };
     let mut problems = problems(&repository, &settings, &catalog, options);
     if !args.skills.is_empty() && !catalog.skills.is_empty() {
         let paths = args.paths(&catalog)?;

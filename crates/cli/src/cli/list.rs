@@ -93,7 +93,7 @@ fn print_coverage(
     let mut cases: Vec<&Arc<FoundCase>> = planned.iter().map(|planned| &planned.found).collect();
     cases.sort_by_key(|found| Arc::as_ptr(found));
     cases.dedup_by_key(|found| Arc::as_ptr(found));
-    let files = coverage::coverage(cases, catalog, repository, &settings.lint);
+    let files = coverage::coverage(cases, catalog, repository, settings);
     if args.json {
         print_list("files", &files)?;
         return Ok(Exit::Clean);

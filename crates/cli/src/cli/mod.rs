@@ -364,7 +364,7 @@ impl RepositoryArgs {
         };
         let settings =
             if self.for_gate { load::read_for_gate(root, trust, base.as_deref())? } else { load::read(root, trust)? };
-        let ignored = match load::text(root).filter(|_| trust == Trust::Untrusted) {
+        let ignored = match load::text(root)?.filter(|_| trust == Trust::Untrusted) {
             Some(text) => ignored_keys(&text, base.as_deref()),
             None => Vec::new(),
         };

@@ -14,6 +14,7 @@ use crate::report::progress::ProgressBoard;
 use crate::report::trial_text as report;
 use crate::report::trial_text::RerunCommand;
 use crate::run::context::RunContext;
+use crate::settings::machine::Machine;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
 use crate::trial::event::{EventListener, RunEvent};
@@ -80,7 +81,7 @@ impl Terminal {
             detail: TrialDetail::NotPassed,
             draws: prints && Stream::Errors.is_terminal() && !dumb,
             paint: paint(Stream::Output),
-            board: ProgressBoard::new(total, run.settings.jobs),
+            board: ProgressBoard::new(total, run.settings.jobs()),
             start: Instant::now(),
             drawn_at: None,
         }
@@ -103,11 +104,22 @@ impl Terminal {
 
     /// Prints what happens in the run while `work` is done.
     pub fn over<T>(self, run: &RunContext, work: impl FnOnce() -> T) -> T {
-        let terminal = Arc::new(Mutex::new(self));
+        let mut terminal = self;
+        terminal.tell_jobs(run);
+        let terminal = Arc::new(Mutex::new(terminal));
         run.read_by(Arc::clone(&terminal));
         let done = work();
         terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
         done
+    }
+
+    /// Says how many agents run at once, and why so many if nobody chose that.
+    fn tell_jobs(&mut self, run: &RunContext) {
+        let (settings, trials) = (&run.settings, self.board.total());
+        if settings.live && settings.jobs.is_none() && trials > 1 {
+            let jobs = settings.jobs().min(trials);
+            self.note(&format!("{trials} trials, {jobs} at once ({})", Machine::at_start()));
+        }
     }
 
     fn finished(&mut self, id: &TrialId, result: &Result<Outcome, TrialError>) {

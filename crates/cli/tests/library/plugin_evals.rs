@@ -165,7 +165,7 @@ fn said(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
         match found.case() {
             Ok(case) => {
                 cases.push(format!("{}: {}", case.id, case.prompt));
-                problems.extend(case.unsupported.iter().map(|part| part.diagnostic().to_string()));
+                problems.extend(case.unsupported_parts(false).iter().map(ToString::to_string));
                 let of_mocks = Mocks::of(&fixture.repository(), &[], case, Delivery::Native).err().unwrap_or_default();
                 problems.extend(of_mocks.iter().map(ToString::to_string));
             }

@@ -142,6 +142,26 @@ fn a_limit_that_lasts_for_hours_ends_the_trials_of_its_login_and_says_when_and_h
 }
 
 #[test]
+fn a_provider_that_nobody_can_reach_ends_the_trials_of_its_login_after_two_attempts() {
+    let met = "stream disconnected before completion: error sending request for url (http://127.0.0.1:9/v1/responses)";
+    let unreachable = REFUSED.replace("exceeded retry limit, last status: 429 Too Many Requests", met);
+    let stub = Stub::new(4, &format!("case \"$prompt\" in *0) ;; *) {unreachable} ;; esac"));
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 3), "{}{}", ran.stdout, ran.stderr);
+    let trouble = &stub.progress("r")[1]["trouble"];
+    assert_eq!(trouble["kind"], "unreachable");
+    for told in
+        [&format!("the provider cannot be reached (attempt 1 of 2): turn.failed: {met}"), "; nothing more was started"]
+    {
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    assert!(ran.stdout.contains("not run: its provider cannot be reached"), "{}", ran.stdout);
+    stub.body("");
+    let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
+    assert_eq!((resumed.code, stub.starts().len()), (0, 6), "{}{}", resumed.stdout, resumed.stderr);
+}
+
+#[test]
 fn a_comparison_that_meets_a_limit_of_hours_ends_with_what_it_measured() {
     let stub = Stub::new(4, &used_up("or try again in 5 hours."));
     let rows = ["c0", "c1", "c2", "c3"].map(|case| format!("{case},false,Prompt {case},Done\n")).concat();

@@ -411,7 +411,13 @@ fn a_run_counts_unsupported_cases_and_partial_runs_the_rest_and_says_so() {
     assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("tidy/evals-1/codex: not run: unsupported: the key `wall_clock`"), "{}", ran.stdout);
     assert_eq!(stub.json("one", "summary.json")["not_run"]["the case asks for something unsupported"], 1);
+    let before = ["list", "lint"].map(|command| stub.run(&[command]).stdout);
+    assert!(before[0].contains("\tunsupported\tskills"), "{}", before[0]);
+    assert!(before[1].contains("the case does not run"), "{}", before[1]);
     stub.settings("partial = true");
+    let now = ["list", "lint"].map(|command| stub.run(&[command]).stdout);
+    assert!(now.iter().all(|text| text.contains("unsupported: the key `wall_clock`")), "{now:?}");
+    assert!(!now[0].contains("\tunsupported\tskills") && now[1].contains("the rest of the case runs"), "{now:?}");
     let ran = stub.run(&["run", "--run-id", "two"]);
     assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("1 trial ran only in part"), "{}", ran.stdout);

@@ -122,8 +122,11 @@ impl Fixture {
 
     /// All problems of skills and cases.
     pub fn problems(&self) -> Vec<Diagnostic> {
-        let options =
-            lint::LintOptions { no_cases: Some(Severity::Warning), listings: &skill_evals_agents::agent::LISTINGS };
+        let options = lint::LintOptions {
+            no_cases: Some(Severity::Warning),
+            listings: &skill_evals_agents::agent::LISTINGS,
+            partial: false,
+        };
         lint::all(&self.catalog(), &self.repository(), options)
     }
 

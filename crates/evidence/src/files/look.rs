@@ -3,7 +3,7 @@
 //! library that take the one for the other.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, FileType};
+use std::fs::{self, FileType, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -42,12 +42,23 @@ pub fn is_loop(error: &io::Error) -> bool {
 
 /// What is at `path`, behind links; `None` if nothing is.
 pub fn kind(path: &Path) -> Result<Option<FileType>, PathError> {
-    unless_absent(fs::metadata(path)).at(path).map(|found| found.map(|found| found.file_type()))
+    found(path, fs::metadata(path)).map(|found| found.map(|found| found.file_type()))
 }
 
 /// The same, but a link is a link.
 pub fn own_kind(path: &Path) -> Result<Option<FileType>, PathError> {
-    unless_absent(fs::symlink_metadata(path)).at(path).map(|found| found.map(|found| found.file_type()))
+    found(path, fs::symlink_metadata(path)).map(|found| found.map(|found| found.file_type()))
+}
+
+/// What the system says of a path, or `None` if there is nothing. Who may not ask may not search a directory above it: the error names
+/// that directory, since the path itself may not exist.
+fn found(path: &Path, answer: io::Result<Metadata>) -> Result<Option<Metadata>, PathError> {
+    unless_absent(answer).map_err(|source| {
+        let is_denied = source.kind() == io::ErrorKind::PermissionDenied;
+        let closed = || path.ancestors().skip(1).find(|above| fs::metadata(above).is_ok());
+        let path = is_denied.then(closed).flatten().unwrap_or(path);
+        PathError { path: path.to_path_buf(), source }
+    })
 }
 
 /// Whether anything is at `path`, behind links.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::files::inside;
+use crate::files::at::{At, PathError};
+use crate::files::{inside, look};
 use crate::settings::{FILE, Settings, Trust};
 use crate::text::diagnostic::Diagnostic;
 
@@ -52,9 +53,10 @@ pub fn read_file(root: &Path, trust: Trust) -> Result<Settings, ConfigError> {
     read_file_with(root, trust, None)
 }
 
-/// The text of the settings file, if there is one.
-pub fn text(root: &Path) -> Option<String> {
-    inside::read_text(root, Path::new(FILE)).ok()
+/// The text of the settings file, if there is one, whatever it says.
+pub fn text(root: &Path) -> Result<Option<String>, PathError> {
+    let bytes = look::unless_absent(inside::read(root, Path::new(FILE))).at(&root.join(FILE))?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn read_file_with(root: &Path, trust: Trust, base: Option<&str>) -> Result<Settings, ConfigError> {

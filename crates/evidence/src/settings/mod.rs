@@ -10,6 +10,7 @@ mod judge;
 pub mod limits;
 mod lint;
 pub mod load;
+pub mod machine;
 mod mocks;
 pub mod mode;
 mod player;
@@ -95,8 +96,8 @@ pub struct Settings {
     pub repetition: RepetitionSettings,
     /// What counts as an activation in the cases of a skill, by its slug.
     pub activation: BTreeMap<String, ActivationRule>,
-    /// Number of trials that run at once.
-    pub jobs: usize,
+    /// Number of trials that run at once, if somebody says so.
+    pub jobs: Option<usize>,
     /// The timeout of cases that set none.
     pub timeout: Duration,
     /// When a live trial ends, if set.
@@ -181,7 +182,7 @@ impl Default for Settings {
             model: None,
             repetition: RepetitionSettings::default(),
             activation: BTreeMap::new(),
-            jobs: 8, // Agents wait more than they work.
+            jobs: None,
             timeout: DEFAULT_TIMEOUT,
             stop: None,
             lift: false,

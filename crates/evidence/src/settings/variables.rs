@@ -100,7 +100,8 @@ variables! {
         |to, given| to.repetition.asked.trials = Some(given.value.parse().map_err(|_| given.not_allowed(TRIALS))?);
     THRESHOLD: "the share of a case's trials that must pass, above 0 and up to 1, whatever the case says",
         |to, given| to.repetition.asked.threshold = Some(given.share()?);
-    JOBS "jobs" "N": "how many trials run at once, 1 to 1000", |to, given| to.jobs = given.size(1000)?;
+    JOBS "jobs" "N": "how many trials run at once, 1 to 1000 [default: by cores and free memory]",
+        |to, given| to.jobs = Some(given.size(1000)?);
     TIMEOUT_S: "seconds for cases that name no timeout of their own, 1 to 86400",
         |to, given| to.timeout = given.seconds()?;
     CHECK_TIMEOUT_S: "seconds for a program that checks a trial, 1 to 86400",

@@ -18,6 +18,8 @@ pub enum TroubleKind {
     RateLimit,
     /// A limit of the credentials that lasts for hours or days is reached: a quota, a plan's limit, credits.
     UsageLimit,
+    /// The provider did not answer in any way: nothing listens at its address, or the network is down.
+    Unreachable,
     /// The provider returned another error, or the agent aborted the turn.
     Provider,
     /// A signal ended the agent, or its exit status was an error without a message.
@@ -52,6 +54,7 @@ impl TroubleKind {
             TroubleKind::Login => "the login was refused",
             TroubleKind::RateLimit => "the provider refused for now",
             TroubleKind::UsageLimit => "the usage limit of the login is reached",
+            TroubleKind::Unreachable => "the provider cannot be reached",
             TroubleKind::Provider => "the provider failed",
             TroubleKind::Crashed => "the agent crashed",
             TroubleKind::NoAnswer => "the model did not answer",
@@ -86,9 +89,15 @@ impl Trouble {
         Self { kind, detail: detail.into(), retry_after_s: None }
     }
 
-    /// Whether the provider refused the agent, and will not refuse it later.
+    /// Whether the agent was refused or met nobody, which may be otherwise later.
     pub fn is_refused_for_now(&self) -> bool {
-        matches!(self.kind, TroubleKind::RateLimit | TroubleKind::UsageLimit)
+        matches!(self.kind, TroubleKind::RateLimit | TroubleKind::UsageLimit | TroubleKind::Unreachable)
+    }
+
+    /// How many attempts a trial has of which each ends with it. Who met nobody twice is not started again.
+    pub fn attempts(&self, retries: u32) -> u32 {
+        let all = retries.saturating_add(1);
+        if self.kind == TroubleKind::Unreachable { all.min(2) } else { all }
     }
 
     /// Whether its attempt may have cost something that was not reported.

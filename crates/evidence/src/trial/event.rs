@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::trace::trouble::Trouble;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, TrialError};
 use crate::trial::spent::AttemptCost;
@@ -24,8 +25,8 @@ pub enum RunEvent {
     Waits {
         /// Which trial.
         id: TrialId,
-        /// The reason, in words.
-        why: String,
+        /// Why it was not measured.
+        why: Trouble,
         /// Which of its attempts was refused, from 1.
         attempt: u32,
         /// Maximum number of attempts.

@@ -35,6 +35,8 @@ pub enum NotRun {
     NotStored,
     /// Its credentials have a limit that lasts longer than the run waits.
     UsageLimit,
+    /// The provider of its credentials could not be reached.
+    Unreachable,
     /// What a stored run says, on which nothing depends.
     Other(String),
 }
@@ -59,6 +61,7 @@ impl NotRun {
             Self::Interrupted => "the run was interrupted",
             Self::NotStored => "an earlier result of the run could not be stored",
             Self::UsageLimit => "the usage limit of its login is reached",
+            Self::Unreachable => "its provider cannot be reached",
             Self::Other(text) => text,
             Self::CostLimit(limit) => return format!("the run has cost its limit of ${limit}").into(),
             Self::TokenLimit(limit) => return format!("the run has taken its limit of {limit} tokens").into(),

@@ -107,8 +107,8 @@ impl RunFolder {
     }
 
     /// Whether it says what it is to do, as every run but a part of one does.
-    pub fn has_record(&self) -> bool {
-        look::is_usable_file(&self.path.join(RUN))
+    pub fn has_record(&self) -> Result<bool, StoreError> {
+        Ok(look::is_file(&self.path.join(RUN))?)
     }
 
     /// Whether it has what is left of a run. A run that could not start leaves an empty directory, and one may be starting.
@@ -367,7 +367,7 @@ impl RunFolder {
 
     /// Checks that the record of the run is there, which says how many trials it planned, unless this is only a part of a run.
     pub fn check_record(&self) -> Result<(), StoreError> {
-        if !self.is_run()? || self.has_record() { Ok(()) } else { Err(self.half(&format!("it has no {RUN}"))) }
+        if !self.is_run()? || self.has_record()? { Ok(()) } else { Err(self.half(&format!("it has no {RUN}"))) }
     }
 
     /// The error of a run of which only a part is there.

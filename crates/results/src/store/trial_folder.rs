@@ -224,8 +224,12 @@ impl TrialFolder {
     fn check_links(&self) -> Result<(), StoreError> {
         let inner: PathBuf = self.names().iter().collect();
         let Some(all) = self.path.ancestors().nth(self.named) else { return Ok(()) };
-        let is_reached = RootedPath::open(all).is_ok_and(|all| all.join(inner).is_dir());
-        if is_reached || !look::is_directory(&self.path)? {
+        match RootedPath::open(all).and_then(|all| all.join(inner).pinned()) {
+            Ok(_) => return Ok(()),
+            Err(error) if look::is_loop(&error) || look::is_absent(&error) => {}
+            Err(error) => return Err(error).at(&self.path)?,
+        }
+        if !look::is_directory(&self.path)? {
             return Ok(());
         }
         let why = "it is behind a symbolic link, which is not followed".to_owned();

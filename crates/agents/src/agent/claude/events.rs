@@ -46,6 +46,8 @@ pub(super) struct StreamDecoder<'a, 's> {
     interrupted_tool: Option<String>,
     /// The id of the model's current answer.
     answer_id: Option<String>,
+    /// What the session says that claude met at its provider's address.
+    met: Option<String>,
     /// The last retry, until the model answers.
     retry: Option<Retry>,
     /// When the limit ends that the provider last refused by, if claude reports that.
@@ -67,6 +69,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             times: facts.times,
             turn_ends: facts.turn_ends,
             attachments: facts.attachments,
+            met: facts.met,
             open: OpenCalls::default(),
             synthetic: BTreeMap::new(),
             sub_agents: SubAgents::new(forks),
@@ -379,7 +382,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         }
         // An agent that still retried waited for its provider, whatever ended it.
         if let Some(retry) = self.retry.take_if(|_| !trace.ended()) {
-            trace.trouble.get_or_insert_with(|| retry.trouble());
+            trace.trouble.get_or_insert_with(|| retry.trouble(self.met.as_deref()));
         }
         if let (Some(trouble), Some(ends)) = (&mut trace.trouble, self.limit_ends)
             && trouble.is_refused_for_now()

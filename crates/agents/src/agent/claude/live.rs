@@ -39,7 +39,11 @@ pub(super) fn work_owner(line: &[u8]) -> WorkOwner {
         },
         ("result", _) => WorkOwner::End,
         ("system", Some("api_retry")) => {
-            parse::<Retry>(line).and_then(|retry| retry.delay()).map_or(WorkOwner::Other, WorkOwner::Waits)
+            let Some(retry) = parse::<Retry>(line) else { return WorkOwner::Other };
+            match retry.delay() {
+                wait if retry.is_unreachable() => WorkOwner::Unreachable(wait.unwrap_or_default()),
+                wait => wait.map_or(WorkOwner::Other, WorkOwner::Waits),
+            }
         }
         _ => WorkOwner::Other,
     }

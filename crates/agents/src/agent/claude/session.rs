@@ -30,6 +30,14 @@ struct SessionLine {
     is_meta: bool,
     message: Option<SessionMessage>,
     attachment: Lenient<Attachment>,
+    error: Lenient<ApiError>,
+}
+
+/// What claude met when it asked its provider.
+#[derive(Deserialize)]
+struct ApiError {
+    formatted: Lenient<String>,
+    message: Lenient<String>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +76,8 @@ pub(super) struct SessionFacts {
     pub attachments: AttachmentFacts,
     /// The skills whose bodies claude put into the conversation, and those that the prompt calls.
     pub bodies: Vec<String>,
+    /// What it met last at its provider's address, in its words.
+    pub met: Option<String>,
 }
 
 /// Reads the session file of one run.
@@ -94,6 +104,9 @@ impl<'a, 's> SessionDecoder<'a, 's> {
         }
         if let Some(attachment) = line.attachment.0 {
             self.facts.attachments.add(attachment, self.recorder);
+        }
+        if let Some(ApiError { formatted, message }) = line.error.0 {
+            self.facts.met = formatted.0.or(message.0);
         }
         let Some(message) = message else { return };
         if message.ends_turn() {

@@ -16,7 +16,7 @@ use crate::agent::refusal::Refusal;
 use crate::text::cut::bytes;
 use crate::text::redact::Masked;
 use crate::trace::exposure::MAX_ANSWER;
-use crate::trace::trouble::Trouble;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{OpenCall, Usage};
 
 /// The name in place of a model's, in messages that no model wrote.
@@ -280,8 +280,17 @@ pub(super) struct Retry {
 }
 
 impl Retry {
-    /// Why nothing was measured if the agent ended while it waited.
-    pub(super) fn trouble(&self) -> Trouble {
+    /// Whether nobody answered: there is no status, and claude names no error of a provider.
+    pub(super) fn is_unreachable(&self) -> bool {
+        self.error_status.0.is_none() && self.error.0.as_deref().is_none_or(|error| error == "unknown")
+    }
+
+    /// Why nothing was measured if the agent ended while it waited; `met` is what it met at the provider's address, if it says so.
+    pub(super) fn trouble(&self, met: Option<&str>) -> Trouble {
+        if self.is_unreachable() {
+            let met = met.map_or_else(String::new, |met| format!(": {met}"));
+            return Trouble::new(TroubleKind::Unreachable, format!("{self}{met}"));
+        }
         let refusal = Refusal { status: self.error_status.0, code: self.error.0.as_deref(), ..Refusal::default() };
         let what = format!("the provider had not answered when the agent was ended: {self}");
         Trouble::new(refusal.kind(), what).after(self.delay())
@@ -295,7 +304,11 @@ impl Retry {
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-        write!(f, "retry {} of {}: ", number(self.attempt.0), number(self.max_retries.0))?;
+        write!(f, "retry {} of {}", number(self.attempt.0), number(self.max_retries.0))?;
+        if self.is_unreachable() {
+            return f.write_str(", no answer of any kind");
+        }
+        f.write_str(": ")?;
         write!(f, "{} {}", number(self.error_status.0), self.error.0.as_deref().unwrap_or_default())
     }
 }

@@ -1,5 +1,7 @@
 //! The events that `codex exec --json` prints, one JSON object per line.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -9,8 +11,9 @@ use super::wire::{CodexTokens, RanCommand, RolloutError, mcp_tool};
 use crate::agent::interface::WorkOwner;
 use crate::agent::lenient::Lenient;
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
+use crate::agent::refusal::refused;
 use crate::agent::reset::wait_in;
-use crate::trace::trouble::Trouble;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{AgentProgress, OpenCall, OpenCalls, Step, StopReason, Usage, WaitingFor, excerpt, shell};
 use crate::trial::evidence::digest;
 
@@ -108,8 +111,16 @@ pub(super) fn work_owner(line: &[u8]) -> WorkOwner {
         ("item.started", Some(kind)) if kind != "error" => WorkOwner::Model,
         ("item.completed", Some("agent_message" | "reasoning")) => WorkOwner::Model,
         ("turn.completed", _) => WorkOwner::End,
+        ("error", _) if event.message.0.as_deref().is_some_and(is_unreachable) => {
+            WorkOwner::Unreachable(Duration::ZERO)
+        }
         _ => WorkOwner::Other,
     }
+}
+
+/// Whether codex announces that it tries again since it met nobody.
+fn is_unreachable(message: &str) -> bool {
+    refused(None, message).kind == TroubleKind::Unreachable
 }
 
 /// Reads the events of one run, after the rollouts.
@@ -120,6 +131,8 @@ pub(super) struct EventDecoder<'a, 's> {
     /// The sum over the turns; `None` after a turn with an unreadable number.
     usage: Option<Usage>,
     open: OpenCalls,
+    /// Why it met nobody, if it did not go on since.
+    unreachable: Option<String>,
     /// A digest of the line before.
     last_line: String,
     /// The commands that ended. A rollout with a conversation must have them, too.
@@ -132,15 +145,13 @@ impl<'a, 's> EventDecoder<'a, 's> {
     pub(super) fn new(recorder: &'a mut TraceRecorder<'s>, facts: RolloutFacts) -> Self {
         let usage = Some(Usage::default());
         let (open, last_line, commands) = (OpenCalls::default(), String::new(), Vec::new());
-        Self { recorder, facts, usage, open, last_line, commands, mcp_calls: 0 }
+        Self { recorder, facts, usage, open, unreachable: None, last_line, commands, mcp_calls: 0 }
     }
 
     pub(super) fn line(&mut self, line: &[u8]) {
         let trace = &mut self.recorder.trace;
         let digest = digest(line);
-        if std::mem::replace(&mut self.last_line, digest.clone()) == digest {
-            return trace.lose("a line that comes twice");
-        }
+        let is_again = std::mem::replace(&mut self.last_line, digest.clone()) == digest;
         let Ok(event) = serde_json::from_slice::<EventLine>(line) else {
             match serde_json::from_slice::<EventHead>(line) {
                 Ok(EventHead { kind }) => {
@@ -151,6 +162,13 @@ impl<'a, 's> EventDecoder<'a, 's> {
             }
             return;
         };
+        // A notice, or a plan that did not change, may come twice.
+        if is_again && ["item.completed", "turn.completed"].contains(&event.kind.as_str()) {
+            return trace.lose("a line that comes twice");
+        }
+        if event.kind != "error" {
+            self.unreachable = None;
+        }
         match (event.kind.as_str(), event.item) {
             ("thread.started" | "turn.started", _) => {
                 if trace.started() {
@@ -183,7 +201,11 @@ impl<'a, 's> EventDecoder<'a, 's> {
                 self.turn_failed(&message.unwrap_or_else(|| "no reason given".to_owned()));
             }
             // The announcement of a retry; the end of the turn shows the result.
-            ("error", _) => trace.push(Step::Notice(event.message.0.unwrap_or_default())),
+            ("error", _) => {
+                let message = event.message.0.unwrap_or_default();
+                self.unreachable = is_unreachable(&message).then(|| message.clone());
+                trace.push(Step::Notice(message));
+            }
             (other, _) => trace.unknown_event(other, line),
         }
     }
@@ -343,6 +365,10 @@ impl<'a, 's> EventDecoder<'a, 's> {
                 trace.models.insert(model, usage);
             }
             trace.usage = Some(usage.plus(sub_agents.usage));
+        }
+        // It would have tried again until it was ended.
+        if let Some(why) = self.unreachable.filter(|_| !trace.ended()) {
+            trace.trouble.get_or_insert(Trouble::new(TroubleKind::Unreachable, why));
         }
         // A refused sub-agent did not do its part, whatever the agent made of that.
         if let Some(error) = sub_agents.refused.values().find(|error| error.stop_reason(&error.message).is_none()) {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::{PATIENCE, failure, git, output, paths, stdout};
 use crate::files::at::At;
-use crate::files::{bounded, look};
+use crate::files::bounded;
+use crate::files::look::{self, Step, Walk};
 
 /// Whether git knows a directory: it, or one above it, has `.git`. An empty one is left by sandboxes of agents.
 pub fn knows(directory: &Path) -> io::Result<bool> {
@@ -21,17 +22,45 @@ pub fn knows(directory: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
+/// The rules of git in a directory, by which it ignores files.
+const RULES: &str = ".gitignore";
+
 /// Whether git ignores anything in a directory. An error if it would wait for what is in the place of its rules.
 fn has_rules(directory: &Path) -> io::Result<bool> {
     for above in directory.ancestors() {
-        let rules = above.join(".gitignore");
-        match look::own_kind(&rules)? {
-            // git follows no link.
-            Some(kind) if !kind.is_symlink() => bounded::check_kind(kind).at(&rules)?,
-            _ => {}
-        }
+        check_rules(above)?;
+        let own = above.join(".git/info/exclude");
+        look::kind(&own)?.map_or(Ok(()), bounded::check_kind).at(&own)?;
     }
     knows(directory)
+}
+
+/// Fails if git would wait for what is in the place of its rules in this directory.
+fn check_rules(directory: &Path) -> io::Result<()> {
+    let rules = directory.join(RULES);
+    // git follows no link.
+    let kind = look::own_kind(&rules)?.filter(|kind| !kind.is_symlink());
+    Ok(kind.map_or(Ok(()), bounded::check_kind).at(&rules)?)
+}
+
+/// The same for each directory in these parts of a directory.
+fn check_rules_in(directory: &Path, parts: &[&Path]) -> io::Result<()> {
+    let mut refused = Ok(());
+    for part in parts {
+        for above in part.ancestors().skip(1) {
+            check_rules(&directory.join(above))?;
+        }
+        let unread = Walk::new(&directory.join(part)).each(|entry| {
+            if entry.file_name() == RULES && !entry.file_type().is_symlink() {
+                refused = bounded::check_kind(entry.file_type()).at(entry.path());
+            }
+            if refused.is_ok() { Step::Into } else { Step::Stop }
+        });
+        // What cannot be read is git's to name.
+        unread.report(|_| {});
+        std::mem::replace(&mut refused, Ok(()))?;
+    }
+    Ok(())
 }
 
 /// The files in these parts of `directory` that git ignores.
@@ -39,6 +68,7 @@ pub fn ignored(directory: &Path, parts: &[&Path]) -> io::Result<BTreeSet<PathBuf
     if parts.is_empty() || !has_rules(directory)? {
         return Ok(BTreeSet::new());
     }
+    check_rules_in(directory, parts)?;
     let args = ["--literal-pathspecs", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
     // git takes no empty path for the directory.
     let parts = parts.iter().map(|part| if part.as_os_str().is_empty() { Path::new(".") } else { part });
@@ -50,6 +80,7 @@ pub fn ignored_parts(directory: &Path) -> io::Result<Vec<String>> {
     if !has_rules(directory)? {
         return Ok(Vec::new());
     }
+    check_rules_in(directory, &[Path::new("")])?;
     let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
     let parts = stdout(git(directory).args(args))?;
     Ok(paths(&parts).map(|path| path.to_string_lossy().trim_end_matches('/').to_owned()).collect())
@@ -60,6 +91,10 @@ pub fn ignored_parts(directory: &Path) -> io::Result<Vec<String>> {
 pub fn ignored_of(directory: &Path, files: &BTreeSet<PathBuf>) -> io::Result<BTreeSet<PathBuf>> {
     if files.is_empty() || !has_rules(directory)? {
         return Ok(BTreeSet::new());
+    }
+    let folders: BTreeSet<&Path> = files.iter().flat_map(|file| file.ancestors().skip(1)).collect();
+    for folder in folders {
+        check_rules(&directory.join(folder))?;
     }
     let mut inner: BTreeMap<&Path, bool> = BTreeMap::new();
     let mut of_repositories: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
@@ -149,11 +184,25 @@ mod tests {
         fs::create_dir(repository.path().join("deep")).expect("a directory");
         fs::write(repository.path().join("deep/x"), "").expect("a file");
         assert!(ignored_of(repository.path(), &files).expect("an answer").is_empty());
-        mkfifo(&repository.path().join("deep/.gitignore"), Mode::S_IRWXU).expect("a pipe");
-        let late = ignored_of(repository.path(), &files).expect_err("no answer");
-        assert!(late.to_string().contains("no answer in 1 s"), "{late}");
-        mkfifo(&repository.path().join(".gitignore"), Mode::S_IRWXU).expect("a pipe");
-        let named = ignored_of(repository.path(), &files).expect_err("a pipe");
-        assert!(named.to_string().contains("/.gitignore: it is a named pipe"), "{named}");
+        let root = repository.path();
+        for place in ["deep/.gitignore", ".gitignore", ".git/info/exclude"] {
+            let rules = root.join(place);
+            let before = fs::read(&rules).ok();
+            if before.is_some() {
+                fs::remove_file(&rules).expect("it is removed");
+            }
+            mkfifo(&rules, Mode::S_IRWXU).expect("a pipe");
+            let answers =
+                [ignored_of(root, &files).err(), ignored(root, &[Path::new("deep")]).err(), ignored_parts(root).err()];
+            for error in answers {
+                let error = error.expect("a pipe").to_string();
+                assert!(error.contains(&format!("{place}: it is a named pipe")), "{error}");
+            }
+            fs::remove_file(&rules).expect("it is removed");
+            if let Some(before) = before {
+                fs::write(&rules, before).expect("a file");
+            }
+        }
+        assert!(ignored_parts(root).expect("an answer").is_empty());
     }
 }

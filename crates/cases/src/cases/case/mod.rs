@@ -196,6 +196,28 @@ impl Case {
         weights.any(|weight| weight.is_none_or(|weight| weight.amount > 0.0 && is_score_required))
     }
 
+    /// Whether it runs, although this program does not do all that it asks for. Of a case without a rest every trial would pass.
+    pub fn runs(&self, partial: bool) -> bool {
+        self.unsupported.is_empty() || (partial && self.expects_something())
+    }
+
+    /// What it asks for and this program does not do, with what comes of that.
+    pub fn unsupported_parts(&self, partial: bool) -> Vec<Diagnostic> {
+        let told = |help: &str| self.unsupported.iter().map(|part| part.diagnostic().help(help)).collect::<Vec<_>>();
+        if !partial {
+            return told(
+                "the case does not run; `partial = true` in evals/evals.toml runs the rest of it, if that expects something, and says so",
+            );
+        }
+        if self.unsupported.is_empty() || self.expects_something() {
+            return told("`partial = true` in evals/evals.toml: the rest of the case runs, and its results say so");
+        }
+        let message = "nothing is left of what this case expects, so it does not run";
+        let left = Diagnostic::new(Code::Unsupported, self.origin.clone(), message);
+        let help = "add an expectation that this program checks; `partial = true` runs only a case that still expects something";
+        self.unsupported.iter().map(Unsupported::diagnostic).chain([left.help(help)]).collect()
+    }
+
     /// What its agent was asked: the history, the prompt, and these messages after it.
     pub fn asked(&self, follow_ups: &[String]) -> String {
         let earlier = self.history.iter().map(|HistoryMessage { role, content }| match role {
@@ -282,9 +304,7 @@ pub struct Unsupported {
 }
 
 impl Unsupported {
-    /// It as `lint` reports it.
-    pub fn diagnostic(&self) -> Diagnostic {
-        let problem = Diagnostic::new(Code::Unsupported, self.place.clone(), format!("unsupported: {}", self.what));
-        problem.help("the case does not run; `partial = true` in evals/evals.toml runs the rest of it, if that expects something, and says so")
+    fn diagnostic(&self) -> Diagnostic {
+        Diagnostic::new(Code::Unsupported, self.place.clone(), format!("unsupported: {}", self.what))
     }
 }

@@ -1,13 +1,13 @@
 //! Runs both sides of a comparison until its plan is done.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
+use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{CompareArgs, LiveRequest, gate, stored};
+use super::earlier::{continued, earlier, tell_of_gone};
+use super::{CompareArgs, LiveRequest, gate};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr, text_stdout, warn};
 use crate::cli::shard::{name_shard, shard_is_empty};
@@ -30,12 +30,11 @@ use crate::run::kept_store::KeptStore;
 use crate::run::pairing::{self, Pairing};
 use crate::run::pairs::{self, PairsStopped};
 use crate::run::skill_version::SkillVersion;
-use crate::run::{history, open_run, preflight, same_contents};
+use crate::run::{history, open_run, same_contents};
+use crate::settings::Stop;
 use crate::settings::trials::Trials;
-use crate::settings::{Settings, Stop};
-use crate::store::RunFolder;
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{ComparedSides, PairRecord, RunChoices, RunRecord};
+use crate::trial::run_record::{ComparedSides, RunChoices};
 
 pub struct LiveComparison {
     pub compared: ComparisonResults,
@@ -164,68 +163,6 @@ fn check_end(asked: Option<Stop>) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Makes the run continue an earlier start of the same comparison, if there is one. Returns the pairs that it began.
-fn continued(
-    request: &LiveRequest<'_>,
-    run: &mut RunContext,
-    pairing: &Pairing,
-    sides: &mut ComparedSides,
-) -> CliResultOf<Vec<PairRecord>> {
-    let start = request.start;
-    let told = same_contents::of_comparison(run, pairing, sides);
-    let Some(contents) = start.contents(told)? else { return Ok(Vec::new()) };
-    run.contents = Some(same_contents::with_names(&contents, pairing.trials()));
-    if start.dry_run {
-        return Ok(Vec::new());
-    }
-    let earlier = match run.kept {
-        Some(_) => of_gates(run, pairing, sides, &contents)?,
-        None => match same_contents::among(run, request.ended) {
-            Some(folder) => Some(folder),
-            None => start.unfinished(run)?,
-        },
-    };
-    let Some(folder) = earlier else { return Ok(Vec::new()) };
-    run.settings.resume = true;
-    run.settings.run_id = Some(folder.id().to_owned());
-    Ok(folder.pairs()?)
-}
-
-/// A run with the trials that gates with these contents have measured, if there are some.
-fn of_gates(
-    run: &mut RunContext,
-    pairing: &Pairing,
-    sides: &mut ComparedSides,
-    contents: &str,
-) -> CliResultOf<Option<RunFolder>> {
-    let Some(kept) = &mut run.kept else { return Ok(None) };
-    let mut told = None;
-    let mut waits =
-        || _ = told.get_or_insert_with(|| writeln!(stderr(), "another gate has the same contents: waiting for it"));
-    sides.measurement = Some(kept.continue_with(contents, &mut waits)?);
-    run.sides = Some(sides.clone());
-    preflight::check(run)?;
-    // A run with the id of this one is that of a shard which starts again.
-    let named = run.settings.run_id.as_ref().and_then(|id| RunFolder::open(&run.root, id).ok());
-    let is_same = |record: &RunRecord| {
-        let measurement = record.sides.as_ref().and_then(|sides| sides.measurement);
-        record.contents == run.contents && measurement == sides.measurement
-    };
-    let named = match named {
-        Some(folder) if folder.is_run()? => Some(folder),
-        _ => None,
-    };
-    match named {
-        Some(folder) if folder.run_record()?.as_ref().is_some_and(is_same) => Ok(Some(folder)),
-        Some(folder) => {
-            let (id, path) = (folder.id(), folder.path().display());
-            Err(format!("the run `{id}` exists and compared something else: choose another --run-id, or delete {path}")
-                .into())
-        }
-        None => Ok(kept::restored(run, pairing)?),
-    }
-}
-
 fn versions(run: &RunContext, sides: &ComparedSides, is_gate: bool) -> CliResultOf<Vec<SkillVersion>> {
     let versions = pairing::versions(run, sides)?;
     // A gate has said it.
@@ -342,27 +279,6 @@ fn ended_early(stopped: &PairsStopped, run: &RunContext, next: &str) -> Option<S
     }
 }
 
-/// What the run to resume was to do, and the pairs that it has begun.
-fn earlier(
-    root: &Path,
-    settings: &Settings,
-    chosen: RunChoices,
-) -> CliResultOf<(RunChoices, ComparedSides, Vec<PairRecord>)> {
-    let folder = start::to_resume(root, settings)?;
-    let id = folder.id();
-    let record =
-        folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
-    let sides = record.sides.ok_or_else(|| format!("{id} compares nothing; {}", folder.remedy()))?;
-    if !sides.shards.is_empty() {
-        return Err(format!("{id} is merged: {}", folder.remedy()).into());
-    }
-    if sides.measurement.is_some() {
-        return Err(format!("{id} is of a gate: {}", folder.remedy()).into());
-    }
-    stored::warn_of_unmeasured_pairs(&folder)?;
-    Ok((chosen.or(record.chosen), sides, folder.pairs()?))
-}
-
 /// Refuses what cannot be compared before it costs anything.
 fn check(pairing: &Pairing) -> Result<(), String> {
     for case in &pairing.cases {
@@ -377,26 +293,6 @@ fn check(pairing: &Pairing) -> Result<(), String> {
         Some((case, why)) => Err(format!("no case can be compared; {case}: {why}")),
         None => Err("no case is selected".to_owned()),
     }
-}
-
-/// Pairs that have begun and whose cases are not there any more would be missing from the answer.
-fn tell_of_gone(begun: &[PairRecord], pairing: &Pairing, force: bool) -> Result<(), Box<dyn Error>> {
-    let gone: BTreeSet<String> = begun.iter().filter(|pair| pairing.case_of(pair).is_none()).map(of_case).collect();
-    if gone.is_empty() {
-        return Ok(());
-    }
-    let list = gone.into_iter().collect::<Vec<_>>().join(", ");
-    if !force {
-        return Err(
-            format!("cannot resume: {list} no longer exists on either side; --force leaves those pairs out").into()
-        );
-    }
-    writeln!(stderr(), "left out, since they no longer exist on either side: {list}")?;
-    Ok(())
-}
-
-fn of_case(pair: &PairRecord) -> String {
-    format!("{}/{}", pair.candidate.skill, pair.candidate.case)
 }
 
 fn dry_run(request: &LiveRequest<'_>, run: &RunContext, pairing: &Pairing, sides: &ComparedSides) -> CliResult {

@@ -1,6 +1,7 @@
 //! `skill-evals compare`.
 
 mod drift;
+mod earlier;
 mod elsewhere;
 mod gate;
 mod lift;

@@ -177,13 +177,16 @@ fn read(paths: &[PathBuf]) -> CliResultOf<SideReader> {
     let mut trials = SideReader::default();
     for path in paths {
         // A file that was copied of a run has lost its grades.
-        let run = path.parent().map(RunFolder::at).filter(|run| run.has_record() && run.progress_path() == *path);
-        let Some(run) = run else {
-            trials.baseline(path)?;
-            continue;
-        };
-        if let Some(differences) = differences(trials.run(&run)?) {
-            warn(&format!("{}: {differences}", run.id()))?;
+        let run = path.parent().map(RunFolder::at).filter(|run| run.progress_path() == *path);
+        match run {
+            Some(run) if run.has_record()? => {
+                if let Some(differences) = differences(trials.run(&run)?) {
+                    warn(&format!("{}: {differences}", run.id()))?;
+                }
+            }
+            _ => {
+                trials.baseline(path)?;
+            }
         }
     }
     Ok(trials)

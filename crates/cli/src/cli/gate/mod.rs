@@ -334,7 +334,7 @@ impl GateArgs {
 
 /// The errors of `lint`, as the settings judge them.
 fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
-    let options = lint::LintOptions { no_cases: None, listings: &agent::LISTINGS };
+    let options = lint::LintOptions { no_cases: None, listings: &agent::LISTINGS, partial: settings.partial };
     let mut problems = settings.lint.judged(lint_command::problems(repository, settings, catalog, options));
     problems.retain(Diagnostic::is_error);
     problems

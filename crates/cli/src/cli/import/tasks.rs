@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use crate::cases::case::{Case, FoundCase, Unsupported, task_json, task_text};
+use crate::cases::case::{Case, FoundCase, task_json, task_text};
 use crate::cases::catalog::Catalog;
 use crate::cases::mocks::{MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -132,7 +132,7 @@ impl TaskArgs {
         let case = found.source.case(&found.skill);
         let case = case.map_err(|problems| problems.iter().map(Diagnostic::to_string).collect::<Vec<_>>())?;
         if !case.unsupported.is_empty() {
-            return Err(case.unsupported.iter().map(|part| Unsupported::diagnostic(part).to_string()).collect());
+            return Err(case.unsupported_parts(false).iter().map(Diagnostic::to_string).collect());
         }
         let is_mocked =
             || !MockNames::of(repository, &[], &case, Delivery::Native, &MockServers::default()).servers.is_empty();

@@ -186,7 +186,7 @@ fn settings(users: &Settings, kind: AgentKind, url: String) -> Settings {
         model: Some(MODEL.to_owned()),
         endpoint: Some(url),
         scripted: Some("calibration".to_owned()),
-        jobs: JOBS,
+        jobs: Some(JOBS),
         retries: 0,
         agents: users.agents.clone(),
         modes: users.modes.clone(),

@@ -51,7 +51,7 @@ pub fn problems(draft: &GeneratedCase, slug: &str, catalog: &Catalog, tree: &dyn
     let mut problems = parsed.problems;
     for found in parsed.rows.into_iter().map(|row| row.found(slug)) {
         problems.extend(match found.case() {
-            Ok(case) => lint::case(&found, case, catalog, tree),
+            Ok(case) => lint::case(&found, case, catalog, tree, false),
             Err(problems) => problems.to_vec(),
         });
     }

@@ -287,7 +287,6 @@ fn the_docs_say_the_defaults_of_the_settings_file() {
     let built_in = Settings::default();
     let seconds = |time: std::time::Duration| time.as_secs().to_string();
     for (key, default) in [
-        ("jobs", built_in.jobs.to_string()),
         ("timeout_s", seconds(built_in.timeout)),
         ("check_timeout_s", seconds(built_in.checks.timeout)),
         ("retries", built_in.retries.to_string()),
@@ -302,6 +301,7 @@ fn the_docs_say_the_defaults_of_the_settings_file() {
     ] {
         assert!(text.contains(&format!("| `{key}` | `{default}` |")), "{key} is {default}");
     }
+    assert!(built_in.jobs.is_none() && text.contains("| `jobs` | 4 for each core"));
     assert!(built_in.max_cost_usd.is_none() && built_in.max_tokens.is_none());
 }
 
