@@ -74,10 +74,10 @@ pub(super) struct SessionFacts {
     /// run in the background have ended.
     pub turn_ends: HashSet<String>,
     pub attachments: AttachmentFacts,
-    /// What it met last at its provider's address, in its words.
-    pub met: Option<String>,
     /// The skills whose bodies claude put into the conversation, and those that the prompt calls.
     pub bodies: Vec<String>,
+    /// What it met last at its provider's address, in its words.
+    pub met: Option<String>,
 }
 
 /// Reads the session file of one run.

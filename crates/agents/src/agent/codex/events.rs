@@ -151,9 +151,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
     pub(super) fn line(&mut self, line: &[u8]) {
         let trace = &mut self.recorder.trace;
         let digest = digest(line);
-        if std::mem::replace(&mut self.last_line, digest.clone()) == digest {
-            return trace.lose("a line that comes twice");
-        }
+        let is_again = std::mem::replace(&mut self.last_line, digest.clone()) == digest;
         let Ok(event) = serde_json::from_slice::<EventLine>(line) else {
             match serde_json::from_slice::<EventHead>(line) {
                 Ok(EventHead { kind }) => {
@@ -164,6 +162,10 @@ impl<'a, 's> EventDecoder<'a, 's> {
             }
             return;
         };
+        // A notice, or a plan that did not change, may come twice.
+        if is_again && ["item.completed", "turn.completed"].contains(&event.kind.as_str()) {
+            return trace.lose("a line that comes twice");
+        }
         if event.kind != "error" {
             self.unreachable = None;
         }
