@@ -103,7 +103,15 @@ pub fn rows(
             notes: notes.get(&reading).cloned().unwrap_or_default(),
         }
     };
-    deliveries.iter().flat_map(|delivery| Reading::ALL.map(|reading| row(*delivery, reading))).collect()
+    // Without skills, none is used.
+    let is_tried = |delivery: Delivery, reading| {
+        delivery.offers_skills() || ![Reading::Activation, Reading::Resources].contains(&reading)
+    };
+    let of = |delivery| {
+        let tried = Reading::ALL.into_iter().filter(move |reading| is_tried(delivery, *reading));
+        tried.map(move |reading| row(delivery, reading))
+    };
+    deliveries.iter().copied().flat_map(of).collect()
 }
 
 impl AgentCalibration {
@@ -202,6 +210,19 @@ mod tests {
             1,
             "of one that was not tried, all is doubted that is of any"
         );
+    }
+
+    #[test]
+    fn that_no_skill_is_used_where_there_is_none_is_not_doubted() {
+        let mut observations: Vec<Observation> =
+            Reading::ALL.into_iter().map(|reading| observed(reading, ReadState::Right)).collect();
+        for observation in &mut observations {
+            observation.delivery =
+                [Reading::Activation, Reading::Resources].contains(&observation.reading).then_some(Delivery::Native);
+        }
+        let rows = rows(&[Delivery::Native, Delivery::None], &observations, &BTreeMap::new());
+        assert!(rows.iter().all(|row| row.state == ReadState::Right), "{rows:?}");
+        assert_eq!(rows.iter().filter(|row| row.reading == Reading::Activation).count(), 1);
     }
 
     #[test]
