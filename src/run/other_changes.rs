@@ -81,13 +81,18 @@ fn files(base: ReadTree<'_>, now: ReadTree<'_>, known: &BTreeSet<PathBuf>) -> io
     paths.extend(now.files());
     let (old, new) = (base.contents(&paths), now.contents(&paths));
     let is_known = |path: &PathBuf| path.ancestors().any(|part| known.contains(part));
-    let differing: BTreeSet<&Path> = old
-        .keys()
-        .chain(new.keys())
-        .filter(|path| old.get(*path) != new.get(*path) && !is_known(path))
-        .map(PathBuf::as_path)
-        .collect();
+    let is_same = |path: &PathBuf| match (old.get(path), new.get(path)) {
+        (Some(Ok(old)), Some(Ok(new))) => old == new,
+        _ => false,
+    };
+    let paths = old.keys().chain(new.keys()).filter(|path| !is_same(path) && !is_known(path));
+    let differing: BTreeSet<&Path> = paths.map(PathBuf::as_path).collect();
     let ignored = now.ignored(differing.iter().copied())?;
+    // What cannot be read is not known to differ.
+    let unreadable = |path: &&Path| [&old, &new].into_iter().find_map(|side| side.get(*path)?.as_ref().err());
+    if let Some((path, error)) = differing.difference(&ignored).find_map(|path| Some((path, unreadable(path)?))) {
+        return Err(io::Error::new(error.kind(), format!("{}: cannot be read: {error}", path.display())));
+    }
     let of_settings: BTreeSet<PathBuf> = base.of_settings().into_iter().chain(now.of_settings()).collect();
     let change = |path: &Path| {
         let kind = if of_settings.contains(path) { DifferenceKind::Setting } else { DifferenceKind::File };

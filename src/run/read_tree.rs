@@ -9,7 +9,7 @@ use crate::cases::case::FoundCase;
 use crate::cases::case_parts::CasePart;
 use crate::cases::catalog::Catalog;
 use crate::cases::judge_files;
-use crate::files::material::Material;
+use crate::files::material::{Material, UnusableFile};
 use crate::files::{bounded, inside, look};
 use crate::process::git;
 use crate::settings::{CommandAnswer, FILE, Settings};
@@ -85,15 +85,19 @@ impl ReadTree<'_> {
     }
 
     /// The content of what is at these paths and in them, as digests. What does not exist has none.
-    pub(super) fn contents(&self, paths: &BTreeSet<PathBuf>) -> BTreeMap<PathBuf, String> {
+    pub(super) fn contents(&self, paths: &BTreeSet<PathBuf>) -> BTreeMap<PathBuf, FileContent> {
         let mut contents = BTreeMap::new();
         // The whole repository is more than a file that is read.
         for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
             match inside::real(self.root, path) {
                 Ok(real) if look::is_usable_directory(&real) => {
                     let material = Material::list(&real);
-                    for problem in &material.problems {
-                        contents.insert(path.join(&problem.path), self.without_root(&problem.why.to_string()));
+                    for problem in material.problems {
+                        let content = match problem.why {
+                            UnusableFile::Unreadable(error) => Err(error),
+                            why => Ok(self.without_root(&why.to_string())),
+                        };
+                        contents.insert(path.join(&problem.path), content);
                     }
                     for file in &material.files {
                         let content = content(bounded::digest(&real.join(&file.path)), file.executable);
@@ -105,21 +109,21 @@ impl ReadTree<'_> {
                     digest => _ = contents.insert(path.clone(), content(digest, is_executable(&real))),
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => _ = contents.insert(path.clone(), error.kind().to_string()),
+                Err(error) => _ = contents.insert(path.clone(), Err(error)),
             }
         }
         contents
     }
 }
 
+/// What is in a file, as a digest; or why it cannot be read.
+pub(super) type FileContent = io::Result<String>;
+
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }
 
-fn content(digest: io::Result<impl Display>, is_executable: bool) -> String {
-    match digest {
-        Ok(digest) => format!("{digest} {is_executable}"),
-        Err(error) => error.kind().to_string(),
-    }
+fn content(digest: io::Result<impl Display>, is_executable: bool) -> FileContent {
+    digest.map(|digest| format!("{digest} {is_executable}"))
 }
