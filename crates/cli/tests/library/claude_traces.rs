@@ -828,7 +828,7 @@ fn what_claude_retried_last_tells_why_it_gave_up_or_was_still_waiting() {
     // What it got through is over.
     assert_eq!(trouble(&(retry(429, 500) + ANSWER)), None);
     let later = retry(529, 500) + ANSWER + &gives_up(None, "server_error", "API Error: Connection error.");
-    assert_eq!(trouble(&later), Some((TroubleKind::Provider, None)));
+    assert_eq!(trouble(&later), Some((TroubleKind::Unreachable, None)));
     let other = retry(529, 500) + &gives_up(Some(400), "invalid_request", "API Error: 400 no");
     assert_eq!(trouble(&other), Some((TroubleKind::Provider, None)));
 }

@@ -139,9 +139,9 @@ fn a_mock_that_a_command_names_and_the_record_lacks_is_unknown() {
 }
 
 /// What a trial of codex may not have seen, if it reports this version and these calibrations were made. It is not installed here.
-fn unmeasured(settings: &Settings, made: &[AgentCalibration], version: Option<&str>) -> Option<String> {
+fn unmeasured(settings: &Settings, calibrations: &[AgentCalibration], version: Option<&str>) -> Option<String> {
     let mode = Mode::new("native", AgentKind::Codex, Delivery::Native);
-    calibration::known(settings, made, std::iter::once(&mode))["native"].unmeasured(AgentKind::Codex, version)
+    calibration::known(settings, calibrations, std::iter::once(&mode))["native"].unmeasured(AgentKind::Codex, version)
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn changed(line: &Value) -> Vec<(String, Value)> {
         let mut other = line.clone();
         let (last, parents) = path.split_last().expect("a field");
         let parent = parents.iter().fold(&mut other, |at, step| match at {
-            Value::Array(list) => &mut list[step.parse::<usize>().expect("a number")],
+            Value::Array(items) => &mut items[step.parse::<usize>().expect("a number")],
             at => &mut at[step.as_str()],
         });
         let Value::Object(fields) = parent else { return };
