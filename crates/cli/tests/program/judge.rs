@@ -298,13 +298,14 @@ fn a_stored_answer_grades_again_until_what_it_is_about_changes() {
     assert_eq!(grade(&fake).judged, Some(Judged::Stale));
 
     fs::remove_file(template).expect("no template");
+    let trace = fs::read_to_string(fake.trial().join("trace.jsonl")).expect("a trace");
+    fs::write(fake.trial().join("trace.jsonl"), trace.replace("Ahoy, Ada!", "Ahoy, Grace!")).expect("other evidence");
     fs::write(fake.trial().join("final.txt"), "Ahoy, Grace!").expect("other evidence");
     stored::seal(&fake.trial());
     let stale = fake.program(&["grade", "t"]);
-    assert!(stale.stdout.contains("changed since: judge's prompt\n"), "{}", stale.stdout);
+    assert!(stale.stdout.contains("changed since: evidence, judge's prompt\n"), "{}", stale.stdout);
 
     fs::write(fake.trial().join("final.txt"), "Ahoy, Ada!").expect("the evidence");
-    let trace = fs::read_to_string(fake.trial().join("trace.jsonl")).expect("a trace");
     fs::write(fake.trial().join("trace.jsonl"), trace.replace("cat .agents", "cat ./.agents")).expect("a trace");
     stored::seal(&fake.trial());
     let stale = fake.program(&["grade", "t"]);

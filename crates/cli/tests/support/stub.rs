@@ -22,8 +22,8 @@ const OFFER: &str = r#"mkdir -p "$CODEX_HOME/sessions"
 printf '%s\n' '{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"<skills_instructions>\n### Available skills\n- tidy: x (file: r0/tidy/SKILL.md)\n</skills_instructions>"}]}}' > "$CODEX_HOME/sessions/rollout-1.jsonl"
 "#;
 
-/// The end of a turn that went well.
-pub const ANSWER: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"Done."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+/// The end of a turn that went well, with `$answer`, if it is set, as the message.
+pub const ANSWER: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'"${answer:-Done.}"'"}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
 "#;
 
 /// The start of an agent that activates skills as codex does: it reads the skill's file, and says what the file says. Where

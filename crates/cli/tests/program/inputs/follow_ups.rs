@@ -6,7 +6,7 @@ use crate::support::stub::Stub;
 
 /// The script keeps its session as codex does: in one file with the session's id in its name.
 const SESSION: &str = r#"s="$CODEX_HOME/sessions"; all="$s/rollout-2026-01a20e67-3df6-7dd1-b245-408acd6e3915.jsonl"
-cat "$s/rollout-1.jsonl" >> "$all"; rm "$s/rollout-1.jsonl"; echo "$*" >> "$folder/args"; printf '%s' "$prompt" > "$(echo "$*" | sed 's/.*--output-last-message \([^ ]*\).*/\1/')"
+cat "$s/rollout-1.jsonl" >> "$all"; rm "$s/rollout-1.jsonl"; echo "$*" >> "$folder/args"; answer=$prompt; printf '%s' "$answer" > "$(echo "$*" | sed 's/.*--output-last-message \([^ ]*\).*/\1/')"
 "#;
 
 const SAYS_NOTHING_TO_TWO: &str = r#"if [ "$prompt" = Two ]; then
@@ -74,14 +74,14 @@ fn a_message_in_the_middle_without_an_answer_is_an_error() {
 #[test]
 fn the_answer_to_an_earlier_message_is_not_that_to_the_last_one() {
     // It writes no file for its last message.
-    let keeps = SESSION.replace("printf '%s' \"$prompt\" >", "[ \"$prompt\" = Two ] || printf '%s' \"$prompt\" >");
+    let keeps = SESSION.replace("printf '%s' \"$answer\" >", "[ \"$prompt\" = Two ] || printf '%s' \"$answer\" >");
     assert_ne!(keeps, SESSION);
     let stub = stub("Two", "");
     stub.body(&keeps);
     let ran = stub.run(&["run", "--run-id", "r"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let last = stub.run_folder("r").join("work/tidy/c0/codex/1/final.txt");
-    assert_eq!(fs::read_to_string(last).expect("an answer"), "Done.", "what its events say");
+    assert_eq!(fs::read_to_string(last).expect("an answer"), "Two", "what its events say");
 }
 
 #[test]

@@ -113,7 +113,8 @@ fn the_tokens_of_a_player_are_apart_and_the_cost_of_a_trial_has_them() {
 fn a_failure_that_ends_with_a_question_says_so_unless_a_user_could_answer() {
     let rows =
         |more: &str, cell: &str| format!("id,should_trigger,prompt,must_include{more}\nc0,false,One,AHOY{cell}\n");
-    let asks = BODY.to_owned() + "[ -s \"$last\" ] || printf 'Hello. Which version?' > \"$last\"";
+    let asks = BODY.to_owned()
+        + "[ -s \"$last\" ] || { answer='Hello. Which version?'; printf '%s' \"$answer\" > \"$last\"; }";
     let words = "it asked: “Which version?”; give the case a user";
     for (rows, is_said) in
         [(rows("", ""), true), (rows(",follow_ups", ",Two"), false), (rows(",user", ",user.json"), false)]
