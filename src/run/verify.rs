@@ -204,10 +204,9 @@ impl CaseVerifier<'_> {
     }
 
     fn results(self, trial: &MadeUpTrial) -> Result<Vec<Vec<CheckResult>>, NotVerified> {
-        let answer = trial.answer.as_deref();
-        let runs = programs::run_all(self.run, &self.exhibit(trial, answer))?.runs;
+        let runs = programs::run_all(self.run, &self.exhibit(trial))?.runs;
         let all = |subject: &GradingInput<'_>| self.case.checks.iter().map(|check| check.evaluate(subject)).collect();
-        Ok(self.with_subject(trial, answer, &runs, all))
+        Ok(self.with_subject(trial, trial.answer.as_deref(), &runs, all))
     }
 
     /// Calls `grade` with this trial, with `answer` as its final message.
@@ -218,14 +217,16 @@ impl CaseVerifier<'_> {
         runs: &ProgramRuns,
         grade: impl FnOnce(&GradingInput<'_>) -> T,
     ) -> T {
-        with_subject(self.run, &self.exhibit(trial, answer), runs, grade)
+        let trace = Trace { final_message: answer.map(str::to_owned), ..trial.trace.clone() };
+        let evidence = Evidence { meta: &trial.meta, trace: &trace, final_text: answer };
+        with_subject(self.run, &TrialEvidence { evidence, ..self.exhibit(trial) }, runs, grade)
     }
 
-    fn exhibit<'t>(self, trial: &'t MadeUpTrial, answer: Option<&'t str>) -> TrialEvidence<'t>
+    fn exhibit<'t>(self, trial: &'t MadeUpTrial) -> TrialEvidence<'t>
     where
         Self: 't,
     {
-        let evidence = Evidence { meta: &trial.meta, trace: &trial.trace, final_text: answer };
+        let evidence = Evidence { meta: &trial.meta, trace: &trial.trace, final_text: trial.answer.as_deref() };
         TrialEvidence { case: self.case, skill: self.skill, evidence, folder: &trial.folder }
     }
 

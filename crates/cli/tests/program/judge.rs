@@ -298,12 +298,18 @@ fn a_stored_answer_grades_again_until_what_it_is_about_changes() {
     assert_eq!(grade(&fake).judged, Some(Judged::Stale));
 
     fs::remove_file(template).expect("no template");
-    fs::write(fake.trial().join("final.txt"), "Ahoy, Grace!").expect("other evidence");
+    let says = |from: &str, to: &str| {
+        for name in ["final.txt", "trace.jsonl", "rollout.jsonl"] {
+            let text = fs::read_to_string(fake.trial().join(name)).expect("evidence");
+            fs::write(fake.trial().join(name), text.replace(from, to)).expect("other evidence");
+        }
+    };
+    says("Ahoy, Ada!", "Ahoy, Grace!");
     stored::seal(&fake.trial());
     let stale = fake.program(&["grade", "t"]);
-    assert!(stale.stdout.contains("changed since: judge's prompt\n"), "{}", stale.stdout);
+    assert!(stale.stdout.contains("changed since: evidence, judge's prompt\n"), "{}", stale.stdout);
 
-    fs::write(fake.trial().join("final.txt"), "Ahoy, Ada!").expect("the evidence");
+    says("Ahoy, Grace!", "Ahoy, Ada!");
     let trace = fs::read_to_string(fake.trial().join("trace.jsonl")).expect("a trace");
     fs::write(fake.trial().join("trace.jsonl"), trace.replace("cat .agents", "cat ./.agents")).expect("a trace");
     stored::seal(&fake.trial());

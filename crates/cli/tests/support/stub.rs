@@ -26,6 +26,11 @@ printf '%s\n' '{"type":"response_item","payload":{"type":"message","role":"devel
 pub const ANSWER: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"Done."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
 "#;
 
+/// The same with the prompt as its message.
+pub const REPEATS: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'"$prompt"'"}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+exit 0
+"#;
+
 /// The start of an agent that activates skills as codex does: it reads the skill's file, and says what the file says. Where
 /// there is a skill `other`, it is offered too.
 pub const ACTIVATES: &str = r#"[ ! -e .agents/skills/other ] || sed -i 's|(file: r0/tidy/SKILL.md)|(file: r0/tidy/SKILL.md)\\n- other: x (file: r0/other/SKILL.md)|' "$CODEX_HOME/sessions/rollout-1.jsonl"

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::stub::Stub;
+use crate::support::stub::{REPEATS, Stub};
 
 /// The script keeps its session as codex does: in one file with the session's id in its name.
 const SESSION: &str = r#"s="$CODEX_HOME/sessions"; all="$s/rollout-2026-01a20e67-3df6-7dd1-b245-408acd6e3915.jsonl"
@@ -14,7 +14,7 @@ printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started
 exit 0; fi"#;
 
 fn stub(follow_ups: &str, body: &str) -> Stub {
-    let stub = Stub::new(0, &format!("{SESSION}{body}"));
+    let stub = Stub::new(0, &format!("{SESSION}{body}\n{REPEATS}"));
     let rows = format!("id,should_trigger,prompt,follow_ups,timeout_s\nc0,false,One,{follow_ups},5\n");
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("a table");
     stub

@@ -4,13 +4,14 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::stub::Stub;
+use crate::support::stub::{REPEATS, Stub};
 
 /// The script continues the only session, as codex does.
-const CONTINUES: &str = r#"s="$CODEX_HOME/sessions"; [ "$*" != --version ] || { rm "$s/rollout-1.jsonl"; echo codex-cli 1.2.3; exit; }
+const CONTINUES: &str = r#"s="$CODEX_HOME/sessions"; [ "$*" != --version ] || { rm "$s/rollout-1.jsonl"; echo codex-cli 0.171.0; exit; }
 all=$(ls "$s"/1970/01/01/rollout-*); cp "$all" "$folder/session"
 cat "$s/rollout-1.jsonl" >> "$all"; rm "$s/rollout-1.jsonl"; echo "$*" >> "$folder/args"
 printf '%s' "$prompt" > "$(echo "$*" | sed 's/.*--output-last-message \([^ ]*\).*/\1/')"
+echo '{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"'"$prompt"'"}]}}' >> "$all"
 "#;
 
 const HISTORY: &str =
@@ -18,7 +19,7 @@ const HISTORY: &str =
 
 #[test]
 fn codex_continues_a_session_with_the_history_which_is_not_part_of_the_evidence() {
-    let stub = Stub::new(0, CONTINUES);
+    let stub = Stub::new(0, &format!("{CONTINUES}{REPEATS}"));
     stub.write("evals/skills/tidy/before.json", HISTORY);
     let rows = "id,should_trigger,prompt,history,follow_ups\nc0,false,One,before.json,Two\n";
     stub.write("evals/skills/tidy/prompts.csv", rows);
@@ -44,7 +45,7 @@ fn codex_continues_a_session_with_the_history_which_is_not_part_of_the_evidence(
     let meta = stub.json("r", "work/tidy/c0/codex/1/meta.json");
     assert_eq!(meta["case"]["history"], serde_json::from_str::<Value>(HISTORY).expect("JSON"));
     assert!(meta["inputs"]["history"].is_string(), "{meta}");
-    assert_eq!(meta["agent"]["version"], "1.2.3");
+    assert_eq!(meta["agent"]["version"], "0.171.0");
     let shown = stub.run(&["show", "tidy/c0", "--run", "r"]).stdout;
     let order = ["history: the user", "We are at \"sea\".", "history: the assistant", "Aye.", "One"];
     let places: Vec<usize> = order.iter().map(|text| shown.find(text).unwrap_or_else(|| panic!("{shown}"))).collect();
@@ -61,7 +62,7 @@ fn codex_continues_a_session_with_the_history_which_is_not_part_of_the_evidence(
 fn a_session_that_the_agent_does_not_resume_is_an_error() {
     let refuses = "echo 'Error: thread/resume failed: no rollout found for thread id' >&2; exit";
     for code in [0, 1] {
-        let version = r#"[ "$*" != --version ] || { echo codex-cli 1.2.3; exit; }"#;
+        let version = r#"[ "$*" != --version ] || { echo codex-cli 0.171.0; exit; }"#;
         let stub = Stub::new(0, &format!("{version}\n{refuses} {code}"));
         stub.write("evals/skills/tidy/before.json", HISTORY);
         let rows = "id,should_trigger,prompt,history\nc0,false,One,before.json\n";

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::stub::Stub;
+use crate::support::stub::{REPEATS, Stub};
 
 /// Each player's prompt takes the next line of `player`; an agent keeps its session as codex does.
 const BODY: &str = r#"last=$(echo "$*" | head -n 1 | sed 's/.*--output-last-message \([^ ]*\).*/\1/')
@@ -113,7 +113,8 @@ fn the_tokens_of_a_player_are_apart_and_the_cost_of_a_trial_has_them() {
 fn a_failure_that_ends_with_a_question_says_so_unless_a_user_could_answer() {
     let rows =
         |more: &str, cell: &str| format!("id,should_trigger,prompt,must_include{more}\nc0,false,One,AHOY{cell}\n");
-    let asks = BODY.to_owned() + "[ -s \"$last\" ] || printf 'Hello. Which version?' > \"$last\"";
+    let question = "prompt='Hello. Which version?'; printf '%s' \"$prompt\" > \"$last\"";
+    let asks = format!("{BODY}[ -s \"$last\" ] || {{ {question}; {REPEATS} }}");
     let words = "it asked: “Which version?”; give the case a user";
     for (rows, is_said) in
         [(rows("", ""), true), (rows(",follow_ups", ",Two"), false), (rows(",user", ",user.json"), false)]
