@@ -11,7 +11,7 @@ use crate::cases::skill_material::skill_material;
 use crate::files::material::{Material, MaterialProblem, UnusableFile};
 use crate::process::git;
 use crate::results::gate::{SkillDifference, SkillEdit};
-use crate::run::read_tree::ReadTree;
+use crate::run::read_tree::{ReadTree, hides};
 use crate::skill::SKILL_FILE;
 
 /// A skill as agents see it: in their list of skills, its text, and all of its files.
@@ -89,7 +89,7 @@ fn of_skill(tree: ReadTree<'_>, folder: &Path, ignored: &BTreeSet<PathBuf>) -> i
 /// skill does.
 fn digest(tree: ReadTree<'_>, folder: &Path, material: &Material) -> io::Result<String> {
     let unreadable = |problem: &MaterialProblem| match &problem.why {
-        UnusableFile::Unreadable(error) => {
+        UnusableFile::Unreadable(error) if hides(error) => {
             let path = folder.join(&problem.path);
             Some(io::Error::new(
                 error.kind(),
@@ -101,8 +101,10 @@ fn digest(tree: ReadTree<'_>, folder: &Path, material: &Material) -> io::Result<
     if let Some(error) = material.problems.iter().find_map(unreadable) {
         return Err(error);
     }
-    let digest =
-        material.digest().map_err(|problem| unreadable(&problem).unwrap_or_else(|| io::Error::other(problem)))?;
+    let digest = match material.digest() {
+        Ok(digest) => digest,
+        Err(problem) => unreadable(&problem).map_or_else(|| Ok(tree.without_root(&problem.to_string())), Err)?,
+    };
     let problems: Vec<String> = material.problems.iter().map(|why| tree.without_root(&why.to_string())).collect();
     Ok(format!("{digest} {} {problems:?}", material.programs()))
 }

@@ -94,7 +94,7 @@ impl ReadTree<'_> {
                     let material = Material::list(&real);
                     for problem in material.problems {
                         let content = match problem.why {
-                            UnusableFile::Unreadable(error) => Err(error),
+                            UnusableFile::Unreadable(error) if hides(&error) => Err(error),
                             why => Ok(self.without_root(&why.to_string())),
                         };
                         contents.insert(path.join(&problem.path), content);
@@ -105,11 +105,11 @@ impl ReadTree<'_> {
                     }
                 }
                 Ok(real) => match bounded::digest(&real) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) if look::is_absent(&error) => {}
                     digest => _ = contents.insert(path.clone(), content(digest, is_executable(&real))),
                 },
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => _ = contents.insert(path.clone(), Err(error)),
+                Err(error) if look::is_absent(&error) => {}
+                Err(error) => _ = contents.insert(path.clone(), told(error)),
             }
         }
         contents
@@ -125,5 +125,15 @@ fn is_executable(path: &Path) -> bool {
 }
 
 fn content(digest: io::Result<impl Display>, is_executable: bool) -> FileContent {
-    digest.map(|digest| format!("{digest} {is_executable}"))
+    digest.map_or_else(told, |digest| Ok(format!("{digest} {is_executable}")))
+}
+
+fn told(error: io::Error) -> FileContent {
+    if hides(&error) { Err(error) } else { Ok(error.kind().to_string()) }
+}
+
+/// Whether nobody knows what is there, because of this error of the system. That nothing is there, or a link that leads out or in a
+/// circle, is known.
+pub(super) fn hides(error: &io::Error) -> bool {
+    error.raw_os_error().is_some() && !look::is_absent(error) && !look::is_loop(error)
 }
