@@ -164,7 +164,7 @@ fn a_plugin_that_runs_code_needs_the_line_that_trusts_it() {
     let ran = live.run(&["--skill", "greeting", "--mode", "cli-native"]);
     let told = format!("{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.code, 3, "{told}");
-    assert!(told.contains("`trust = [\".\"]`") && told.contains("hooks, .mcp.json"), "{told}");
+    assert!(told.contains("`trust = [\".\"]`") && told.contains(".mcp.json, hooks"), "{told}");
     assert!(live.model.requests().is_empty(), "no agent starts");
     assert_eq!(live.run(&["--skill", "greeting", "--mode", "codex"]).code, 1, "another agent gets no code of it");
 }
