@@ -77,7 +77,7 @@ fn graded(directory: &Path) -> Vec<(Grade, String)> {
 
 fn a_real_model_is_measured_compared_and_gated() {
     let server = ModelServer::start();
-    let live = Live::new("should_trigger,prompt,timeout_s", "true,Greet Ada.,400", |_| Turn::Hang);
+    let live = Live::new("should_trigger,prompt,timeout_s,must_include", "true,Greet Ada.,400,Ada", |_| Turn::Hang);
     let settings = "max_turns = 2\njobs = 1\n[agents.chat]\nargs = ['--no-tools', '--max-tokens=32']\n";
     std::fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
     let ran =
