@@ -100,8 +100,8 @@ pub(super) fn tool_use(kind: AgentKind, tool: &str, input: &Value, failed: bool,
         return ToolUse::LoadSkill { skill: field(&["skill", "name"]), loaded: !failed };
     }
     match path() {
-        Some(path) if is(tools.reads) => ToolUse::ReadFile(path),
-        Some(path) if is(tools.edits) && !failed => ToolUse::ChangeFiles(vec![path]),
+        Some(path) if is(tools.reads) => ToolUse::ReadFile(Some(path)),
+        Some(path) if is(tools.edits) && !failed => ToolUse::ChangeFiles(Some(vec![path])),
         _ if is(tools.finds) => ToolUse::SearchFiles,
         _ => ToolUse::Other,
     }

@@ -33,20 +33,15 @@ pub(super) struct EndedCall {
 /// What a tool does, as far as that matters to skills.
 pub(super) enum ToolUse {
     /// Runs a shell command, if its input says which. Without an exit code, nobody saw the command end.
-    Shell {
-        command: Option<String>,
-        exit_code: Option<i64>,
-    },
+    Shell { command: Option<String>, exit_code: Option<i64> },
     /// Loads the skill of this name. The call may fail after it loaded the skill.
-    LoadSkill {
-        skill: Option<String>,
-        loaded: bool,
-    },
-    /// Reads the file at this path.
-    ReadFile(String),
+    LoadSkill { skill: Option<String>, loaded: bool },
+    /// Reads the file at this path, if its input says which.
+    ReadFile(Option<String>),
     /// Searches names or contents of files.
     SearchFiles,
-    ChangeFiles(Vec<String>),
+    /// Changes these files, if its input says which.
+    ChangeFiles(Option<Vec<String>>),
     /// Anything else. The name may be that of a tool of an MCP server.
     Other,
 }
@@ -121,7 +116,8 @@ impl<'a> TraceRecorder<'a> {
             ToolUse::Shell { command: Some(command), exit_code } => {
                 return self.with_call(tool, input, |to| to.command(command, exit_code, output));
             }
-            ToolUse::ChangeFiles(paths) => {
+            ToolUse::ChangeFiles(None) => self.trace.lose("a change of a file: its call names none"),
+            ToolUse::ChangeFiles(Some(paths)) => {
                 return self.with_call(tool, input, |to| to.trace.push(Step::FileChange(paths)));
             }
             ToolUse::LoadSkill { skill: None, .. } => self.trace.lose("a call of the skill tool that names no skill"),
@@ -137,7 +133,9 @@ impl<'a> TraceRecorder<'a> {
             ToolUse::LoadSkill { skill: Some(skill), loaded: false } => {
                 self.trace.failed_load(&self.own_name(&skill), Mechanism::SkillTool, &evidence);
             }
-            ToolUse::ReadFile(path) => self.file_read(&path, &evidence, &output, failed),
+            ToolUse::ReadFile(None) if failed => {}
+            ToolUse::ReadFile(None) => self.trace.lose("a read of a file: its call names none"),
+            ToolUse::ReadFile(Some(path)) => self.file_read(&path, &evidence, &output, failed),
             ToolUse::SearchFiles => _ = self.shown(&input, &evidence, &output, !failed),
             ToolUse::Other => self.tool_answered(&tool, &input, &output, failed),
         }

@@ -65,7 +65,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
         } else {
             diagnostics::render(&problems, paint(Stream::Output))
         };
-        write!(text_stdout(), "{text}{}", diagnostics::allowed(&problems))?;
+        write!(text_stdout(), "{text}{}{}", diagnostics::allowed(&problems), not_asked(&settings))?;
         if no_cases.is_none() && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
             next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
         }
@@ -141,6 +141,15 @@ impl LintArgs {
         }
         Ok(paths)
     }
+}
+
+/// The line about what nobody looked at: only the harness itself knows its checks, and `lint` starts nothing.
+fn not_asked(settings: &Settings) -> String {
+    let Some(harness) = &settings.harness else { return String::new() };
+    format!(
+        "not looked at: the checks in Rust of the harness `{}`, since lint starts nothing; run, gate and cargo test do\n",
+        harness.as_path().display()
+    )
 }
 
 /// The slug of a skill from its name, its directory or its SKILL.md.

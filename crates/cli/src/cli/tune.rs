@@ -126,7 +126,7 @@ pub fn tune(args: &TuneArgs) -> CliResult {
         Err(exit) => Ok(exit),
         Ok(live) => {
             let exit = tuning.decide(best, &live)?;
-            if live.ended_early.is_none() {
+            if matches!(exit, Exit::Clean | Exit::Problems | Exit::Undecided) {
                 left.paid.answered()?;
             }
             Ok(exit)

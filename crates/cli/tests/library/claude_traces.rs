@@ -661,6 +661,22 @@ fn calls_that_failed_are_told_with_the_skill_that_was_wanted() {
 }
 
 #[test]
+fn a_call_that_names_no_file_and_an_answer_that_does_not_say_whether_it_failed_leave_a_gap() {
+    let gap = |tool: &str, input: &serde_json::Value, failed: &serde_json::Value| {
+        let mut answer = answer("text");
+        answer["message"]["content"][0]["is_error"] = failed.clone();
+        lines([call(tool, input), answer]).gap().is_some()
+    };
+    let (no, yes) = (json!(false), json!(true));
+    for tool in ["Read", "Write"] {
+        let [named, unnamed] = [json!({ "file_path": "/a" }), json!({ "filePath": "/a" })];
+        assert!(!gap(tool, &named, &no) && gap(tool, &unnamed, &no), "{tool}");
+        assert!(!gap(tool, &unnamed, &yes), "{tool} failed for it");
+        assert!(!gap(tool, &named, &json!(null)) && gap(tool, &named, &json!("yes")), "{tool}");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_leaves_a_gap() {
     let gap = |line: &str| trace_of(line).gap().is_some();
     assert!(gap("{\"type\":\"assistant\",\"mess"), "half a line");

@@ -140,7 +140,7 @@ fn a_harness_started_without_cargo_is_for_its_own_crate_or_for_none() {
 }
 
 #[test]
-fn a_harness_without_checks_is_fine_and_that_of_another_repository_is_an_error() {
+fn a_harness_without_checks_is_fine_that_of_another_repository_is_an_error_and_lint_asks_none() {
     let stub = Stub::new(1, "");
     stub.settings("harness = \"skill_evals\"");
     let programs = stub.root().join("programs");
@@ -156,6 +156,8 @@ fn a_harness_without_checks_is_fine_and_that_of_another_repository_is_an_error()
         script("harness", format!("echo '{greeting}'; cat > /dev/null"));
         ran(stub.command(&["run", "--replay"]).env("PATH", &path))
     };
+    let lint = ran(stub.command(&["lint"]).env("PATH", &path));
+    assert!(lint.stdout.contains("not looked at: the checks in Rust of the harness `skill_evals`"), "{}", lint.stdout);
     let without = listed(stub.root(), &[]);
     assert_eq!(without.code, 3, "only a recording is missing: {}{}", without.stdout, without.stderr);
     for checks in [&[][..], &["one"]] {

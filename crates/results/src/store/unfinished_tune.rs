@@ -40,7 +40,13 @@ impl UnfinishedTune {
     pub fn of(root: &Path, slug: &str) -> Result<Self, StoreError> {
         let path = runs_folder(root)?.join(GENERATE).join(format!("{slug}.tune.json"));
         let is_there = look::is_file(&path)?;
-        Ok(Self { paid: if is_there { read_json(&path)? } else { Paid::default() }, path })
+        let paid = match is_there.then(|| read_json(&path)).transpose() {
+            Err(StoreError::Damaged { path, why }) => {
+                return Err(StoreError::Damaged { path, why: format!("{why}; without it a tune pays anew") });
+            }
+            paid => paid?.unwrap_or_default(),
+        };
+        Ok(Self { paid, path })
     }
 
     /// What was proposed when this was asked.

@@ -124,7 +124,7 @@ impl<'a, 's> SessionDecoder<'a, 's> {
             self.facts.bodies.extend(self.recorder.knows(name).then(|| name.to_owned()));
         }
         if line.is_meta && text.starts_with(BODY) {
-            let skill = text.lines().next().and_then(|line| line.rsplit('/').next()).unwrap_or_default();
+            let skill = skill_of_body(text);
             self.facts.bodies.extend(self.recorder.knows(skill).then(|| skill.to_owned()));
         }
         // What the user types is never meta, so no prompt can fake a body.
@@ -138,6 +138,12 @@ impl<'a, 's> SessionDecoder<'a, 's> {
             self.recorder.trace.activate(skill, Mechanism::Injected, &format!("the prompt called /{name}"));
         }
     }
+}
+
+/// The skill whose body this is, by its directory.
+pub(super) fn skill_of_body(body: &str) -> &str {
+    let directory = body.lines().next().unwrap_or_default();
+    directory.rsplit('/').next().unwrap_or_default()
 }
 
 fn first_text(content: &Value) -> &str {

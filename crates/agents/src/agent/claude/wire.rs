@@ -124,7 +124,8 @@ pub(super) struct Block {
     pub input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
     pub content: Option<ToolTexts>,
-    pub is_error: Lenient<bool>,
+    /// `None` if it has none, empty if it is another type.
+    pub is_error: Option<Lenient<bool>>,
 }
 
 impl Block {
@@ -157,10 +158,15 @@ pub(super) struct ToolInput {
     skill: Lenient<String>,
     name: Lenient<String>,
     pub file_path: Lenient<String>,
-    pub notebook_path: Lenient<String>,
+    notebook_path: Lenient<String>,
 }
 
 impl ToolInput {
+    /// The file that a call reads or writes.
+    pub(super) fn path(self) -> Option<String> {
+        self.file_path.0.or(self.notebook_path.0)
+    }
+
     /// The skill that a call of the skill tool requests.
     pub(super) fn skill(&self) -> Option<&str> {
         let skill = self.skill.0.as_ref().or(self.command.0.as_ref()).or(self.name.0.as_ref());

@@ -1,10 +1,11 @@
 //! The messages of a run: what the model says and calls, and what it is answered.
 
 use super::super::ending::SyntheticMessage;
-use super::super::session::BODY;
+use super::super::session::{BODY, skill_of_body};
 use super::super::sub_agents;
 use super::super::wire::{Assistant, Block, MessageContent, ModelMessage, ToolInput};
 use super::{SKILL_TOOL, StreamDecoder};
+use crate::agent::lenient::Lenient;
 use crate::agent::recorder::{EndedCall, ToolUse, texts};
 use crate::trace::{AgentProgress, OpenCall, spoken};
 
@@ -125,7 +126,14 @@ impl StreamDecoder<'_, '_> {
         }
         let output = block.content.map(|content| content.text);
         // A command may print the same.
-        let failed = block.is_error.0.unwrap_or(false);
+        let failed = match block.is_error {
+            None => false,
+            Some(Lenient(Some(failed))) => failed,
+            Some(Lenient(None)) => {
+                self.recorder.trace.lose("whether a call failed");
+                false
+            }
+        };
         let is_interrupted =
             failed && output.as_ref().is_some_and(|output| INTERRUPTED.iter().any(|words| output.starts_with(words)));
         if is_interrupted && self.open.last(|call| call.id == id && call.by == by).is_some() {
@@ -154,21 +162,15 @@ impl StreamDecoder<'_, '_> {
                 let loaded = !failed || skill.as_ref().is_some_and(|skill| self.sub_agents.forks.has(skill));
                 ToolUse::LoadSkill { skill, loaded }
             }
-            "Read" | "NotebookRead" => ToolUse::ReadFile(fields.file_path.0.unwrap_or_default()),
+            "Read" | "NotebookRead" => ToolUse::ReadFile(fields.path()),
             "Glob" | "Grep" | "LS" => ToolUse::SearchFiles,
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if !failed => {
-                ToolUse::ChangeFiles(vec![fields.file_path.0.or(fields.notebook_path.0).unwrap_or_default()])
+                ToolUse::ChangeFiles(fields.path().map(|path| vec![path]))
             }
             _ => ToolUse::Other,
         };
         self.recorder.ended(EndedCall { tool, input, output, failed }, tool_use);
     }
-}
-
-/// The skill whose body this is, by its directory.
-fn skill_of_body(body: &str) -> &str {
-    let directory = body.lines().next().unwrap_or_default();
-    directory.rsplit('/').next().unwrap_or_default()
 }
 
 /// The 3 of "Exit code 3" at the start of a command's output.
