@@ -11,7 +11,7 @@
 //!
 //! # Public interface
 //!
-//! [`harness`] turns trials into tests. A custom check sees a [`Trace`]. [`artifacts`] has the types of the files that a
+//! [`harness`] turns trials into tests. [`ask`] gates and compares from a test. A custom check sees a [`Trace`]. [`artifacts`] has the types of the files that a
 //! run writes. The rest belongs to the program `skill-evals`: it may change with any version.
 //!
 //! The features `schemas` (on by default: cases with an `output_schema`, rubrics), `mcp` (live trials over MCP) and `chat` (models
@@ -70,6 +70,8 @@
 //! | `crates/report` | | results as text: for a terminal, as Markdown, as a test's failure message |
 //! | `crates/exports` | | results as files: HTML, JUnit, JSON, CSV, and those of other tools |
 //! | `src` | `run` | runs trials: plan, execution, grading, judging, storing |
+//! | | `engine` | what can be asked about skills, as plans of trials: compare, gate, diagnose, tune; one way executes them |
+//! | | [`ask`] | the same for tests of other crates: whether a change breaks something, and what differs |
 //! | | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
 //! | `crates/cli` | `stand_in` | the scripted model that agents are calibrated with |
 //! | | `setup` | adds evals to a repository, says what is missing, and whether agents are read rightly |
@@ -90,6 +92,9 @@
 //! sandboxes limit writing, not reading; each trial's `meta.json` says what was asked for and is not enforced.
 
 pub mod artifacts;
+pub mod ask;
+#[doc(hidden)]
+pub mod engine;
 pub mod harness;
 #[doc(hidden)]
 pub mod run;

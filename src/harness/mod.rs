@@ -20,7 +20,6 @@ mod results;
 mod root;
 mod setup;
 #[doc(hidden)]
-pub mod stubs;
 mod trials;
 mod watch;
 

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{CaseBuilder, Harness, stubs};
+use super::{CaseBuilder, Harness};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::run::context::RunContext;
 use crate::run::custom_check::CustomChecks;
+use crate::run::stubs;
 use crate::settings::{Settings, load};
 use crate::text::relative_path::RelativePath;
 

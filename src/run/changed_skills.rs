@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use crate::agent::snapshot::plugin_files;
 use crate::cases::plugin::Plugin;
 use crate::cases::skill_material::skill_material;
+use crate::files::look;
 use crate::files::material::{Material, MaterialProblem, UnusableFile};
 use crate::process::git;
 use crate::results::gate::{SkillDifference, SkillEdit};
-use crate::run::read_tree::{ReadTree, hides};
+use crate::run::read_tree::ReadTree;
 use crate::skill::SKILL_FILE;
 
 /// A skill as agents see it: in their list of skills, its text, and all of its files.
@@ -89,7 +90,7 @@ fn of_skill(tree: ReadTree<'_>, folder: &Path, ignored: &BTreeSet<PathBuf>) -> i
 /// skill does.
 fn digest(tree: ReadTree<'_>, folder: &Path, material: &Material) -> io::Result<String> {
     let unreadable = |problem: &MaterialProblem| match &problem.why {
-        UnusableFile::Unreadable(error) if hides(error) => {
+        UnusableFile::Unreadable(error) if look::hides(error) => {
             let path = folder.join(&problem.path);
             Some(io::Error::new(
                 error.kind(),

@@ -12,7 +12,6 @@ use crate::grade::rubric::{self, Rubric};
 use crate::process::interrupt;
 use crate::report::trial_text::RerunCommand;
 use crate::results::calibration::AgentCalibration;
-use crate::run::budget::{Budget, BudgetPermit};
 use crate::run::custom_check::CustomChecks;
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
 use crate::run::kept_store::KeptStore;
@@ -29,6 +28,7 @@ use crate::run::slots::Slots;
 use crate::settings::mode::Mode;
 use crate::settings::{EffectiveRepetition, Settings};
 use crate::text::diagnostic::Diagnostic;
+use crate::text::problem::Problem;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::evidence::Inputs;
 use crate::trial::not_run::NotRun;
@@ -40,7 +40,7 @@ use crate::trial::variants::VariantRun;
 pub struct RunContext {
     pub root: PathBuf,
     pub settings: Settings,
-    pub catalog: Catalog,
+    pub catalog: Arc<Catalog>,
     /// Other versions of the skills than those of the catalog, for modes that ask for them.
     pub versions: Vec<SkillVersion>,
     pub plan: RunPlan,
@@ -76,12 +76,9 @@ pub struct RunContext {
     pub progress: Arc<Mutex<ProgressFiles>>,
     listeners: Mutex<Vec<Box<dyn EventListener>>>,
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
-    pub(super) live: OnceLock<Result<LiveRun, String>>,
-    budget: OnceLock<Budget>,
+    pub(super) live: OnceLock<Result<LiveRun, Problem>>,
     /// What keeps the run from beginning, found once.
-    pub(super) checked: OnceLock<Result<(), String>>,
-    /// Which result could not be stored, and why.
-    not_stored: OnceLock<String>,
+    pub(super) checked: OnceLock<Result<(), Problem>>,
 }
 
 impl std::fmt::Debug for RunContext {
@@ -92,7 +89,7 @@ impl std::fmt::Debug for RunContext {
 
 impl RunContext {
     /// A run over the repository at `root`, with an empty plan.
-    pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
+    pub fn new(root: PathBuf, settings: Settings, catalog: impl Into<Arc<Catalog>>) -> Self {
         let progress = Arc::new(Mutex::new(ProgressFiles::new(&settings)));
         Self {
             root,
@@ -100,7 +97,7 @@ impl RunContext {
             listeners: Mutex::new(vec![Box::new(Arc::clone(&progress))]),
             progress,
             settings,
-            catalog,
+            catalog: catalog.into(),
             versions: Vec::new(),
             plan: RunPlan::default(),
             whole_plan: None,
@@ -122,9 +119,7 @@ impl RunContext {
             leads: Leads::default(),
             rubric: OnceLock::new(),
             live: OnceLock::new(),
-            budget: OnceLock::new(),
             checked: OnceLock::new(),
-            not_stored: OnceLock::new(),
         }
     }
 
@@ -245,9 +240,8 @@ impl RunContext {
         DigestInputs { root: &self.root, settings: &self.settings, catalog, skills_root, skills }
     }
 
-    /// Begins the open run: from now on its limits apply, and its events are stored.
+    /// Begins the open run: from now on its events are stored.
     pub(super) fn begin(&self, live: &LiveRun, progress_file: impl EventListener + 'static) {
-        let _ = self.budget.set(Budget::new(&self.settings, live.folder.follower()));
         // First, so that no result is reported before it is stored.
         self.listeners().insert(0, Box::new(progress_file));
         if self.shared_id.is_none() {
@@ -278,7 +272,7 @@ impl RunContext {
 
     /// What the run has cost in dollars; `None` if that is unknown.
     pub fn cost_usd(&self) -> Option<f64> {
-        self.budget.get()?.cost_usd()
+        self.opened()?.budget.cost_usd()
     }
 
     /// Why no further trial may start, if so.
@@ -289,21 +283,11 @@ impl RunContext {
         if self.why_not_stored().is_some() {
             return Some(NotRun::NotStored);
         }
-        self.budget.get()?.used_up()
-    }
-
-    /// Waits until the limits of the run leave room for a trial. `None` if one is reached, or the run was interrupted.
-    pub(super) fn enter_budget(&self) -> Option<BudgetPermit<'_>> {
-        self.budget.get()?.enter()
-    }
-
-    /// Notes that a result could not be stored. No further trial starts, since its result would be lost as well.
-    pub(super) fn not_stored(&self, why: &str) {
-        let _ = self.not_stored.set(why.to_owned());
+        self.opened()?.budget.used_up()
     }
 
     pub fn why_not_stored(&self) -> Option<&str> {
-        self.not_stored.get().map(String::as_str)
+        self.opened()?.not_stored.get().map(String::as_str)
     }
 
     /// The message for the user if the run lacks trials because a result could not be stored, or because logins were closed.

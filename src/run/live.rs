@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::agent::secrets::{secrets_in_arguments, secrets_in_variable};
 use crate::agent::snapshot::SkillSnapshot;
 use crate::agent::trial_env::ScratchDir;
 use crate::cases::plugin::Plugin;
+use crate::run::budget::Budget;
 use crate::run::calibration::ModeKnowledge;
 use crate::settings::Settings;
 use crate::settings::mode::{Mode, SkillSelection};
@@ -33,6 +34,10 @@ pub struct LiveRun {
     pub before: LedgerContents,
     /// Why the progress file lacks lines.
     pub ledger_trouble: Arc<Mutex<Option<String>>>,
+    /// What may still be spent.
+    pub(super) budget: Budget,
+    /// Which result could not be stored, and why.
+    pub(super) not_stored: OnceLock<String>,
     /// Makes this process the run's runner.
     pub(super) lock: RunLock,
 }
@@ -47,6 +52,13 @@ pub struct Snapshots {
 
 /// The commit, the slugs of the skills, and the place of the plugin that some of them come with.
 type SnapshotKey = (Option<String>, Vec<String>, Option<PathBuf>);
+
+impl LiveRun {
+    /// Notes that a result could not be stored. No further trial starts, since its result would be lost as well.
+    pub(super) fn not_stored(&self, why: &str) {
+        let _ = self.not_stored.set(why.to_owned());
+    }
+}
 
 impl Snapshots {
     pub(super) fn new(versions: HashMap<Option<String>, Arc<SkillSnapshot>>) -> Self {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::agent::isolation;
 use crate::agent::snapshot::SkillSnapshot;
@@ -13,6 +13,7 @@ use crate::cases::catalog::Catalog;
 use crate::process::{background, watchdog};
 use crate::results::table;
 use crate::run::agent_run::files;
+use crate::run::budget::Budget;
 use crate::run::calibration;
 use crate::run::case_digests;
 use crate::run::context::RunContext;
@@ -21,7 +22,8 @@ use crate::run::live::{LiveRun, Redactors, Snapshots};
 use crate::run::preflight;
 use crate::settings::TestSelection;
 use crate::settings::mode::Mode;
-use crate::store::{Ledger, RunFolder, StoreError};
+use crate::store::{Ledger, RunFolder, RunLock, StoreError};
+use crate::text::problem::Problem;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::TroubleKind;
@@ -29,7 +31,7 @@ use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, 
 use crate::trial::shard::ShardedCase;
 
 /// Opens the run at the first call. If that fails, every later call fails in the same way.
-pub fn live(run: &RunContext) -> Result<&LiveRun, &String> {
+pub fn live(run: &RunContext) -> Result<&LiveRun, &Problem> {
     let opened = run.live.get_or_init(|| {
         let (live, progress_file) = open(run)?;
         run.begin(&live, progress_file);
@@ -43,21 +45,12 @@ fn trouble(error: impl Error) -> String {
 }
 
 /// Opens the run; the second value writes its progress file.
-fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
+fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), Problem> {
     preflight::check(run)?;
     let resumes = run.settings.resume;
     let folder = folder(run)?;
     let is_shared = run.shared_id.is_some();
-    let mut runner = background::this_process();
-    if is_shared {
-        runner = background::parent_process();
-        runner.shared = true;
-    }
-    let lock = folder.lock(runner).map_err(|error| error.to_string())?;
-    if !is_shared && !resumes && folder.is_run().map_err(|error| error.to_string())? {
-        // Another process had the run while this one waited for the lock.
-        return Err(StoreError::Exists(folder.id().to_owned()).to_string());
-    }
+    let lock = locked(&folder, is_shared, resumes)?;
     // The record is written before anything that takes long: if the run is killed meanwhile, it must not resume with more
     // than it was to do.
     let mut record = (!is_shared).then(|| {
@@ -87,13 +80,7 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     let planned = folder.add_to_plan(run.plan.lines()).map_err(trouble)?;
     if let Some(record) = &mut record {
         record.planned = planned;
-        if let Some(whole) = &run.whole_plan {
-            let mut cases: Vec<ShardedCase> =
-                whole.entries.iter().map(|entry| case_digests::sharded(run, entry)).collect();
-            // The order of the files decides nothing.
-            cases.sort_by(|a, b| a.case.cmp(&b.case));
-            record.all_cases = Some(folder.write_all_cases(&cases).map_err(trouble)?);
-        }
+        record.all_cases = all_cases(run, &folder)?.or(record.all_cases.take());
     }
     write_record(&record).map_err(trouble)?;
     let redactors = Redactors::new(&run.settings);
@@ -103,8 +90,20 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     let modes: HashMap<&String, &Mode> =
         run.plan.entries.iter().map(|entry| (&entry.planned.mode.name, &*entry.planned.mode)).collect();
     let known = calibration::known(&run.settings, &run.calibrated, modes.into_values());
-    let live =
-        LiveRun { folder, snapshots, scratch, redactors, known, kept_although_changed, before, ledger_trouble, lock };
+    let budget = Budget::new(&run.settings, folder.follower());
+    let live = LiveRun {
+        folder,
+        snapshots,
+        scratch,
+        redactors,
+        known,
+        kept_although_changed,
+        before,
+        ledger_trouble,
+        budget,
+        not_stored: OnceLock::new(),
+        lock,
+    };
     Ok((live, progress))
 }
 
@@ -144,6 +143,30 @@ fn snapshots(
         take(Some(&version.commit), version.root(), &version.catalog)?;
     }
     Ok(Snapshots::new(versions))
+}
+
+/// Makes this process, or the one that shares the run, its runner.
+fn locked(folder: &RunFolder, is_shared: bool, resumes: bool) -> Result<RunLock, Problem> {
+    let mut runner = background::this_process();
+    if is_shared {
+        runner = background::parent_process();
+        runner.shared = true;
+    }
+    let lock = folder.lock(runner)?;
+    if !is_shared && !resumes && folder.is_run()? {
+        // Another process had the run while this one waited for the lock.
+        return Err(StoreError::Exists(folder.id().to_owned()).into());
+    }
+    Ok(lock)
+}
+
+/// Stores what all shards of the run are to have, if it is one of them. Returns its digest.
+fn all_cases(run: &RunContext, folder: &RunFolder) -> Result<Option<String>, Problem> {
+    let Some(whole) = &run.whole_plan else { return Ok(None) };
+    let mut cases: Vec<ShardedCase> = whole.entries.iter().map(|entry| case_digests::sharded(run, entry)).collect();
+    // The order of the files decides nothing.
+    cases.sort_by(|a, b| a.case.cmp(&b.case));
+    Ok(Some(folder.write_all_cases(&cases).map_err(trouble)?))
 }
 
 fn folder(run: &RunContext) -> Result<RunFolder, String> {

@@ -20,7 +20,7 @@ pub fn other_changes(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Vec<Ot
     let (mut old_cases, mut new_cases): (Vec<&FoundCase>, Vec<&FoundCase>) = (Vec::new(), Vec::new());
     for name in before.keys().chain(after.keys().filter(|name| !before.contains_key(*name))) {
         let (old, new) = (before.get(name).copied(), after.get(name).copied());
-        if let Some(kind) = difference((&then, old), (&here, new)) {
+        if let Some(kind) = difference((&then, old), (&here, new))? {
             changes.push(OtherChange { kind, name: name.clone() });
             old_cases.extend(old);
             new_cases.extend(new);
@@ -63,16 +63,16 @@ fn cases(tree: ReadTree<'_>) -> io::Result<BTreeMap<String, &FoundCase>> {
 fn difference(
     (then, old): (&Side<'_>, Option<&FoundCase>),
     (here, new): (&Side<'_>, Option<&FoundCase>),
-) -> Option<DifferenceKind> {
+) -> io::Result<Option<DifferenceKind>> {
     let (Some(old), Some(new)) = (old, new) else {
-        return Some(if old.is_some() { DifferenceKind::CaseRemoved } else { DifferenceKind::CaseAdded });
+        return Ok(Some(if old.is_some() { DifferenceKind::CaseRemoved } else { DifferenceKind::CaseAdded }));
     };
-    match (old.case(), new.case()) {
-        (Ok(old), Ok(new)) if then.asked(old) != here.asked(new) => Some(DifferenceKind::Prompt),
-        (Ok(old), Ok(new)) if then.checked(old) != here.checked(new) => Some(DifferenceKind::Checks),
+    Ok(match (old.case(), new.case()) {
+        (Ok(old), Ok(new)) if then.asked(old)? != here.asked(new)? => Some(DifferenceKind::Prompt),
+        (Ok(old), Ok(new)) if then.checked(old)? != here.checked(new)? => Some(DifferenceKind::Checks),
         (Ok(_), Ok(_)) | (Err(_), Err(_)) => None,
         (Ok(_), Err(_)) | (Err(_), Ok(_)) => Some(DifferenceKind::Prompt),
-    }
+    })
 }
 
 /// The files that are read and differ, without those that are known already.
@@ -118,12 +118,12 @@ impl<'a> Side<'a> {
     }
 
     /// What the agent gets of a case, with its skills in its own directory.
-    fn asked(&self, case: &Case) -> String {
+    fn asked(&self, case: &Case) -> io::Result<String> {
         case.digest_of(SeenBy::Agent, &self.of_case())
     }
 
     /// What decides the verdict of its trials besides.
-    fn checked(&self, case: &Case) -> String {
+    fn checked(&self, case: &Case) -> io::Result<String> {
         case.digest_of(SeenBy::Checks, &self.of_case())
     }
 

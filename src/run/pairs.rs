@@ -143,7 +143,7 @@ fn next<'a>(
             let planned =
                 live.folder.add_to_plan([&pair.baseline, &pair.candidate].into_iter().cloned().map(PlanLine::from));
             if let Err(error) = planned.and_then(|_| live.folder.add_pair(&pair)) {
-                run.not_stored(&error.to_string());
+                live.not_stored(&error.to_string());
                 course.stopped = Some(PairsStopped::NoMore);
                 return None;
             }

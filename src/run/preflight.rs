@@ -17,8 +17,6 @@ use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
 use crate::lint;
 use crate::process::open_files;
-use crate::report::diagnostics;
-use crate::report::paint::Paint;
 use crate::report::trial_text::RerunCommand;
 use crate::run::budget;
 use crate::run::context::RunContext;
@@ -30,6 +28,7 @@ use crate::skill::SKILL_FILE;
 use crate::store::RunFolder;
 use crate::text::cut::names;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
+use crate::text::problem::Problem;
 use crate::trial::outcome::{TrialError, TroubleKind};
 use crate::trial::shard::Shard;
 
@@ -81,20 +80,20 @@ fn repository(run: &RunContext) -> Repository {
 }
 
 /// Whether the run can begin; if not, the problem and what to do.
-pub fn check(run: &RunContext) -> Result<(), String> {
+pub fn check(run: &RunContext) -> Result<(), Problem> {
     run.checked.get_or_init(|| check_choices(run).and_then(|()| agents(run))).clone()
 }
 
 /// As [`check`], without the agents.
-fn check_choices(run: &RunContext) -> Result<(), String> {
+fn check_choices(run: &RunContext) -> Result<(), Problem> {
     let settings = &run.settings;
     check_id(run)?;
     let unknown = settings.repetition.unknown_skills(&run.catalog.slugs());
     if !unknown.is_empty() {
-        return Err(diagnostics::render(&unknown, Paint::Plain));
+        return Err(unknown.into());
     }
     if run.plan.is_judged(settings) {
-        run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), Paint::Plain))?;
+        run.rubric().map_err(Diagnostic::clone)?;
     }
     check_offers(run)?;
     check_decidable(run)?;
@@ -103,12 +102,12 @@ fn check_choices(run: &RunContext) -> Result<(), String> {
     }
     let (_, unanswered) = mocks::commands(&repository(run), settings.mocks.iter());
     if !unanswered.is_empty() {
-        return Err(diagnostics::render(&unanswered, Paint::Plain));
+        return Err(unanswered.into());
     }
     check_home(run)?;
     budget::check(settings, &run.plan)?;
     open_files::allow(settings.jobs().min(run.plan.most()))?;
-    RunFolder::check_place(&run.root).map_err(|error| error.to_string())
+    Ok(RunFolder::check_place(&run.root)?)
 }
 
 /// Refuses the id of a shard for a run that is not this shard: `merge` would take it for one.
@@ -124,7 +123,7 @@ fn check_id(run: &RunContext) -> Result<(), String> {
 
 /// Whether every agent that is to run is installed and, as far as can be known, has credentials: without them it would try
 /// for a minute. If not, what each of them lacks, what to do, and, if no mode was selected, an agent that lacks nothing.
-pub fn agents(run: &RunContext) -> Result<(), String> {
+pub fn agents(run: &RunContext) -> Result<(), Problem> {
     let settings = &run.settings;
     if !settings.live {
         return Ok(());
@@ -141,7 +140,7 @@ pub fn agents(run: &RunContext) -> Result<(), String> {
     if settings.selected_modes.is_none() {
         lines.extend(others(settings, &run.rerun_command));
     }
-    Err(lines.join("\n"))
+    Err(lines.join("\n").into())
 }
 
 /// A mode that is used in place of a default one, whose agent cannot run here.
@@ -307,7 +306,7 @@ fn check_offers(run: &RunContext) -> Result<(), String> {
     let modes: BTreeMap<_, _> = modes.map(|mode| (&mode.name, mode)).collect();
     for mode in modes.values() {
         let SkillSelection::Only(slugs) = &mode.offer else { continue };
-        let catalogs = [Some(&run.catalog), run.skills_of(mode.commit.as_deref())];
+        let catalogs = [Some(run.catalog.as_ref()), run.skills_of(mode.commit.as_deref())];
         let skills = catalogs.into_iter().flatten().flat_map(|catalog| &catalog.skills);
         let known: BTreeSet<&str> = skills.map(|found| found.skill().slug.as_str()).collect();
         if let Some(slug) = slugs.iter().find(|slug| !known.contains(slug.as_str())) {
@@ -343,10 +342,10 @@ fn check_home(run: &RunContext) -> Result<(), String> {
 }
 
 /// Refuses a run in which no case could ever be decided. If only some could not, each of them is an invalid case.
-fn check_decidable(run: &RunContext) -> Result<(), String> {
+fn check_decidable(run: &RunContext) -> Result<(), Problem> {
     let problems = run.plan.entries.iter().map(|entry| undecidable(run, entry));
     match problems.collect::<Option<Vec<Diagnostic>>>() {
-        Some(all) if !all.is_empty() => Err(diagnostics::render(&once(all), Paint::Plain)),
+        Some(all) if !all.is_empty() => Err(once(all).into()),
         _ => Ok(()),
     }
 }
@@ -434,16 +433,16 @@ pub fn kept_from_agent(run: &RunContext, planned: &TestCase) -> Option<(TroubleK
 
 /// As [`check`], for a run that does not begin: what it would meet before its first agent. Even without its [`agents`],
 /// a run shows what it would do. `keeps` is whether the run would have a directory of its own.
-pub fn check_dry_run(run: &RunContext, keeps: bool) -> Result<(), String> {
+pub fn check_dry_run(run: &RunContext, keeps: bool) -> Result<(), Problem> {
     check_choices(run)?;
     if keeps {
-        RunFolder::check_place(&run.root).map_err(|error| error.to_string())?;
+        RunFolder::check_place(&run.root)?;
     }
     if let Some(id) = run.settings.run_id.as_deref().filter(|_| keeps && !run.settings.resume) {
-        RunFolder::check_new(&run.root, id).map_err(|error| error.to_string())?;
+        RunFolder::check_new(&run.root, id)?;
     }
     match isolation::status(&run.settings.isolation) {
-        IsolationStatus::Refused(why) if run.settings.live => Err(why),
+        IsolationStatus::Refused(why) if run.settings.live => Err(why.into()),
         _ => Ok(()),
     }
 }

@@ -94,7 +94,7 @@ impl ReadTree<'_> {
                     let material = Material::list(&real);
                     for problem in material.problems {
                         let content = match problem.why {
-                            UnusableFile::Unreadable(error) if hides(&error) => Err(error),
+                            UnusableFile::Unreadable(error) if look::hides(&error) => Err(error),
                             why => Ok(self.without_root(&why.to_string())),
                         };
                         contents.insert(path.join(&problem.path), content);
@@ -129,11 +129,5 @@ fn content(digest: io::Result<impl Display>, is_executable: bool) -> FileContent
 }
 
 fn told(error: io::Error) -> FileContent {
-    if hides(&error) { Err(error) } else { Ok(error.kind().to_string()) }
-}
-
-/// Whether nobody knows what is there, because of this error of the system. That nothing is there, or a link that leads out or in a
-/// circle, is known.
-pub(super) fn hides(error: &io::Error) -> bool {
-    error.raw_os_error().is_some() && !look::is_absent(error) && !look::is_loop(error)
+    if look::hides(&error) { Err(error) } else { Ok(error.kind().to_string()) }
 }

@@ -13,8 +13,6 @@ use crate::cases::catalog::FoundSkill;
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
 use crate::cases::test_case::TestCase;
-use crate::report::diagnostics;
-use crate::report::paint::Paint;
 use crate::results::run_status::is_live;
 use crate::run::case_digests;
 use crate::run::context::RunContext;
@@ -24,6 +22,7 @@ use crate::run::pairing::Pairing;
 use crate::run::shared_contents::SharedContents;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::store::{self, RunFolder};
+use crate::text::problem::Problem;
 use crate::trial::evidence::digest;
 use crate::trial::id::CaseInMode;
 use crate::trial::run_record::{ComparedSides, RunEndKind, RunRecord};
@@ -46,8 +45,8 @@ impl SharedContents {
 
 /// Everything that decides a trial of this case: all that is offered to its agent, what it is asked, how it is started and limited,
 /// and how it is graded. Not what its mode is called, and not which commit its skills are of.
-pub fn of_case(run: &RunContext, planned: &TestCase) -> Result<String, String> {
-    let case = planned.found.case().map_err(|problems| diagnostics::render(problems, Paint::Plain))?;
+pub fn of_case(run: &RunContext, planned: &TestCase) -> Result<String, Problem> {
+    let case = planned.found.case().map_err(<[_]>::to_vec)?;
     let mode = &planned.mode;
     let (root, catalog) = run.skills_at(mode.commit.as_deref());
     let skills = catalog.skills.iter().map(FoundSkill::skill);
@@ -126,7 +125,7 @@ pub fn of_cases<'a>(
     run: &RunContext,
     cases: impl IntoIterator<Item = &'a TestCase>,
     question: &str,
-) -> Result<String, String> {
+) -> Result<String, Problem> {
     let mut text = format!("{question}\n");
     for planned in cases {
         let _ = writeln!(text, "{}/{} {}", planned.found.skill, planned.found.id, of_case(run, planned)?);
@@ -135,7 +134,7 @@ pub fn of_cases<'a>(
 }
 
 /// The same for the trials of both sides. Their number does not count: a comparison may be continued.
-pub fn of_comparison(run: &RunContext, pairing: &Pairing, sides: &ComparedSides) -> Result<String, String> {
+pub fn of_comparison(run: &RunContext, pairing: &Pairing, sides: &ComparedSides) -> Result<String, Problem> {
     let ComparedSides { alpha, margin, plan, outcome_only, .. } = sides;
     let margin = margin.map(|margin| margin.to_string()).unwrap_or_default();
     // The trials of a gate are in its own store.

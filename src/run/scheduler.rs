@@ -132,7 +132,7 @@ fn told(run: &RunContext, planned: &TestCase, number: u32, tell: &dyn Fn(RunEven
                 }
                 Ok(None) => {
                     // Without one, the limit is reached, which `live` reports.
-                    _budget = open_run::live(run).ok().and_then(|_| run.enter_budget());
+                    _budget = open_run::live(run).ok().and_then(|live| live.budget.enter());
                     let (result, attempts) = live(run, &ready, number, tell);
                     // Only now: until a trial has ended again, the progress file counts its earlier attempt.
                     if let (Ok(_), Some(earlier)) = (&result, earlier(run, &id)) {
@@ -173,9 +173,10 @@ fn live(
         return (Err(TrialError::BadCase(vec![problem])), 0);
     }
     // Opened before the first look at the budget, which an earlier part of the run may have used up.
-    if let Err(why) = open_run::live(run) {
-        return (Err(TrialError::NotOpened(why.clone())), 0);
-    }
+    let live = match open_run::live(run) {
+        Ok(live) => live,
+        Err(why) => return (Err(TrialError::NotOpened(why.clone())), 0),
+    };
     let account = agent::account(&run.settings, planned.mode.agent, Some(&planned.mode));
     let mut attempt = 0;
     let mut refused_before = RefusedAttempts::default();
@@ -202,7 +203,7 @@ fn live(
             return (result, attempt);
         };
         if trouble.kind == TroubleKind::NotStored {
-            run.not_stored(&format!("{id}: {}", trouble.detail));
+            live.not_stored(&format!("{id}: {}", trouble.detail));
         }
         // Earlier refusals were reported earlier.
         let detail = trouble.detail.strip_suffix(&format!("; {refused_before}")).unwrap_or(&trouble.detail).to_owned();

@@ -122,7 +122,7 @@ pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
     let folder = live.folder.trial(&id);
     let unreadable = |error: &dyn Display| TrialError::Unreadable(format!("{id}: {error}"));
     let not_stored = |error: &dyn Display| {
-        run.not_stored(&format!("{id}: {error}"));
+        live.not_stored(&format!("{id}: {error}"));
         TrialError::NotRun(NotRun::NotStored)
     };
     // How a kept trial was checked is a part of what it was kept as.

@@ -7,8 +7,6 @@ use crate::cases::case::{Case, FoundCase, ReadCase};
 use crate::cases::test_case::TestCase;
 use crate::checks::Check;
 use crate::lint::calls_skill;
-use crate::report::diagnostics;
-use crate::report::paint::Paint;
 use crate::run::context::RunContext;
 use crate::run::pairing::{free_name, mode_of};
 use crate::run::plan::{PlannedCase, RunPlan};
@@ -16,6 +14,7 @@ use crate::run::preflight;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode, SkillSelection};
 use crate::skill::Skill;
+use crate::text::problem::Problem;
 use crate::trial::run_record::ComparedSide;
 use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
 
@@ -58,11 +57,11 @@ impl TrialLimit {
 
 /// The variants that show why a skill does not help: its positive cases without skills, with the skill forced, with all
 /// skills offered, and with the skill alone.
-pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<VariantPlan, String> {
+pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<VariantPlan, Problem> {
     let skill = run.catalog.named_skill(slug)?.skill();
     let positive = positive_cases(run)?;
     if positive.is_empty() {
-        return Err(no_positive_case(slug));
+        return Err(no_positive_case(slug).into());
     }
     let base = only_mode(&positive)?;
     check_mode(skill, &base)?;
@@ -81,7 +80,7 @@ pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<Vari
         let mut add = |found: &Arc<FoundCase>, mode: &Arc<Mode>| {
             let planned = TestCase { found: Arc::clone(found), mode: Arc::clone(mode) };
             if let Some((_, problem)) = preflight::kept_from_agent(run, &planned) {
-                return Err(diagnostics::render(&[problem], Paint::Plain));
+                return Err(Problem::from(problem));
             }
             entries.push(planned);
             Ok(())
@@ -98,7 +97,7 @@ pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<Vari
         }
     }
     if entries.is_empty() {
-        return Err(no_positive_case(slug));
+        return Err(no_positive_case(slug).into());
     }
     let rounds = limit.rounds(entries.len(), DIAGNOSIS_TRIALS)?;
     let variant = |name: &str, mode: &Mode| Variant { name: name.to_owned(), mode: mode.name.clone() };
@@ -118,10 +117,10 @@ pub fn models(
     models: &[String],
     (margin, alpha): (f64, f64),
     limit: TrialLimit,
-) -> Result<VariantPlan, String> {
+) -> Result<VariantPlan, Problem> {
     let distinct: BTreeSet<&String> = models.iter().collect();
     if distinct.len() < 2 || distinct.len() < models.len() {
-        return Err("--models takes two or more different models".to_owned());
+        return Err("--models takes two or more different models".into());
     }
     let cases: Vec<TestCase> = run.plan.entries.iter().map(|entry| entry.planned.clone()).collect();
     let base = only_mode(&cases)?;
@@ -149,11 +148,11 @@ fn of(entries: Vec<TestCase>, record: VariantRun) -> VariantPlan {
 }
 
 /// The case of a planned trial; an error if it cannot be read.
-fn read(planned: &TestCase) -> Result<&Case, String> {
-    planned.found.case().map_err(|problems| diagnostics::render(problems, Paint::Plain))
+fn read(planned: &TestCase) -> Result<&Case, Problem> {
+    planned.found.case().map_err(|problems| problems.to_vec().into())
 }
 
-fn positive_cases(run: &RunContext) -> Result<Vec<TestCase>, String> {
+fn positive_cases(run: &RunContext) -> Result<Vec<TestCase>, Problem> {
     let mut positive = Vec::new();
     for PlannedCase { planned, .. } in &run.plan.entries {
         let case = read(planned)?;

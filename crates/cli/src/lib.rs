@@ -13,7 +13,7 @@ pub mod cli;
 pub mod setup;
 pub mod stand_in;
 
-use skill_evals::{harness, run};
+use skill_evals::{engine, harness, run};
 use skill_evals_agents::{agent, mcp, process};
 use skill_evals_cases::{cases, grade, lint};
 use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};

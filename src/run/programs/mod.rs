@@ -47,7 +47,7 @@ pub fn run_all(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<CaseProg
         } else {
             Err("it did not run".to_owned())
         };
-        let digest = program_content::digest(&run.root, program);
+        let digest = program_content::digest(&run.root, program).unwrap_or_else(|error| error.to_string());
         all.runs.insert(program.clone(), ProgramRun { digest, ending });
     }
     Ok(all)

@@ -4,6 +4,7 @@
 //! of it. It takes a case apart by all its fields: a new one does not compile until somebody says who sees it.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cases::case::Case;
-use crate::cases::case_tree::CaseTree;
+use crate::cases::case_tree::{CaseTree, known, seen};
 use crate::cases::start_files::start_files;
 use crate::cases::{mocks, program_content};
 use crate::checks::{Check, SCRIPT_KEY};
@@ -141,13 +142,17 @@ impl Case {
         parts
     }
 
-    /// A digest of all parts that are seen so, as they are in this tree. A part that cannot be read counts as that.
-    pub fn digest_of(&self, seen_by: SeenBy, tree: &CaseTree<'_>) -> String {
-        let parts = self.parts().into_iter().filter(|part| part.seen_by == seen_by).filter_map(|part| {
-            let content = part.digest(tree).unwrap_or_else(|error| Some(error.kind().to_string()))?;
-            Some(format!("{}\n{content}\n", part.name))
-        });
-        digest(parts.collect::<String>().as_bytes())
+    /// A digest of all parts that are seen so, as they are in this tree. What is not there counts as that. Fails if nobody knows what
+    /// is there.
+    pub fn digest_of(&self, seen_by: SeenBy, tree: &CaseTree<'_>) -> io::Result<String> {
+        let mut text = String::new();
+        for part in self.parts().into_iter().filter(|part| part.seen_by == seen_by) {
+            let content = part.digest(tree).map_or_else(|error| known(Err(error)).map(Some), Ok)?;
+            if let Some(content) = content {
+                let _ = writeln!(text, "{}\n{content}", part.name);
+            }
+        }
+        Ok(digest(text.as_bytes()))
     }
 
     /// The files that its fields name, from the repository's root, each behind the column of its field.
@@ -210,8 +215,8 @@ impl<'a> CasePart<'a> {
             PartContent::Text(text) => text.as_ref().map(|text| digest(text.as_bytes())),
             PartContent::Start(case) => Some(tree.start_files(case)?),
             PartContent::Programs(case) => {
-                let programs = start_files(tree.root, case).map(|files| files.programs());
-                programs.filter(|programs| !programs.is_empty()).map(|programs| digest(programs.as_bytes()))
+                let programs = seen(start_files(tree.root, case).unwrap_or_default())?.programs();
+                (!programs.is_empty()).then(|| digest(programs.as_bytes()))
             }
             PartContent::Schema(path) => Some(digest(&inside::read(tree.root, path.as_path())?)),
             PartContent::Change(_) if tree.delivery == Delivery::None => None,
@@ -222,7 +227,7 @@ impl<'a> CasePart<'a> {
                 Some(digest(format!("{}\0{content}", change_text(change)).as_bytes()))
             }
             PartContent::Mocks(case) => tree.mocks(case),
-            PartContent::Check(check) => Some(tree.check(check, &check_text(check))),
+            PartContent::Check(check) => Some(tree.check(check, &check_text(check))?),
             PartContent::Judge(case) => tree.judge(case),
             PartContent::Unread(_, path) => Some(digest(path.to_string().as_bytes())),
         })

@@ -14,6 +14,7 @@ use crate::cases::repository::Repository;
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
 use crate::checks::Check;
+use crate::files::at::PathError;
 use crate::files::material::{Material, MaterialProblem, UnusableFile};
 use crate::files::{inside, look};
 use crate::settings::Settings;
@@ -65,10 +66,23 @@ impl TreeDigests {
 fn of_material(material: Material) -> io::Result<String> {
     match material.whole().and_then(|material| material.digest()) {
         Err(MaterialProblem { path, why: UnusableFile::Unreadable(error) }) if !look::is_absent(&error) => {
-            Err(io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+            Err(PathError { path, source: error }.into())
         }
         digest => Ok(or_problem(digest)),
     }
+}
+
+/// What was read, or why not, unless nobody knows what is there.
+pub(in crate::cases) fn known(read: io::Result<String>) -> io::Result<String> {
+    read.or_else(|error| if look::hides(&error) { Err(error) } else { Ok(error.kind().to_string()) })
+}
+
+/// These files, unless nobody knows whether they are all.
+pub(in crate::cases) fn seen(mut material: Material) -> io::Result<Material> {
+    let hides =
+        |problem: &MaterialProblem| matches!(&problem.why, UnusableFile::Unreadable(error) if look::hides(error));
+    let Some(at) = material.problems.iter().position(hides) else { return Ok(material) };
+    Err(material.problems.swap_remove(at).into())
 }
 
 /// The digest of a directory, or of the reason why agents cannot get it: its own trials and `lint` report that, and
@@ -102,13 +116,14 @@ impl CaseTree<'_> {
     }
 
     /// A check with this text, with the content of the program or the file that it names.
-    pub(in crate::cases) fn check(&self, check: &Check, text: &str) -> String {
+    pub(in crate::cases) fn check(&self, check: &Check, text: &str) -> io::Result<String> {
+        let snapshot = || {
+            let file = inside::read(self.root, check.ask.names().snapshot?.as_path()).map(|content| digest(&content));
+            Some(known(file))
+        };
         let program = check.program().map(|program| program_content::digest(self.root, program));
-        let content = program.or_else(|| {
-            let file = inside::read(self.root, check.ask.names().snapshot?.as_path());
-            Some(file.map_or_else(|error| error.kind().to_string(), |content| digest(&content)))
-        });
-        digest(format!("{text}\n{}", content.unwrap_or_default()).as_bytes())
+        let content = program.or_else(snapshot).transpose()?;
+        Ok(digest(format!("{text}\n{}", content.unwrap_or_default()).as_bytes()))
     }
 
     /// By what a judge grades the trials of a case; `None` if none does.

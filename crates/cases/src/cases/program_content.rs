@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use crate::cases::case_tree::known;
 use crate::checks::program::WorkspaceProgram;
 use crate::files::look;
 use crate::files::material::Material;
@@ -37,24 +38,34 @@ pub fn added(root: &Path, program: &WorkspaceProgram) -> Material {
 }
 
 /// A digest of a program of the repository at `root`, and of what it can read there.
-pub fn digest(root: &Path, program: &WorkspaceProgram) -> String {
-    let content = content(root, program).unwrap_or_else(|why| why);
-    digest_of(format!("{program}\n{content}").as_bytes())
+pub fn digest(root: &Path, program: &WorkspaceProgram) -> io::Result<String> {
+    let content = content(root, program)?;
+    Ok(digest_of(format!("{program}\n{content}").as_bytes()))
 }
 
-/// A digest of what it can read. If that is missing, there is none; if it cannot be read, why.
-fn content(root: &Path, program: &WorkspaceProgram) -> Result<String, String> {
-    let digest = |material: &Material| material.digest().map(|digest| digest + &material.programs());
-    let unread = |error: io::Error| if look::is_absent(&error) { String::new() } else { error.kind().to_string() };
+/// A digest of what it can read. If that is missing, there is none.
+fn content(root: &Path, program: &WorkspaceProgram) -> io::Result<String> {
+    let digest = |material: &Material| match material.digest() {
+        Ok(digest) => Ok(digest + &material.programs()),
+        Err(problem) => {
+            let told = problem.to_string();
+            let error = io::Error::from(problem);
+            if look::hides(&error) { Err(error) } else { Ok(told) }
+        }
+    };
+    let unread = |error: io::Error| if look::is_absent(&error) { Ok(String::new()) } else { known(Err(error)) };
     match program {
         WorkspaceProgram::Command { files, .. } if files.is_empty() => Ok(String::new()),
-        WorkspaceProgram::Command { .. } => digest(&added(root, program)).map_err(|problem| problem.to_string()),
+        WorkspaceProgram::Command { .. } => digest(&added(root, program)),
         WorkspaceProgram::Script(script) => {
-            let path = inside::real(root, readable(script)).map_err(unread)?;
+            let path = match inside::real(root, readable(script)) {
+                Ok(path) => path,
+                Err(error) => return unread(error),
+            };
             if look::is_usable_directory(&path) {
-                digest(&Material::list(&path)).map_err(|problem| problem.to_string())
+                digest(&Material::list(&path))
             } else {
-                bounded::digest(&path).map(|digest| digest.to_string()).map_err(unread)
+                bounded::digest(&path).map(|digest| digest.to_string()).or_else(unread)
             }
         }
     }

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches};
+use clap::{Args, FromArgMatches};
 
-use super::explicit_args;
+use super::given::ALONE;
 use super::init::{NOT_RELEASED, SourceArgs};
 use super::run::RunArgs;
-use super::{Cli, CliResult, RepositoryArgs, one_of};
+use super::{CliResult, RepositoryArgs, command, one_of};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr};
 use crate::process::{find_program, run_to_end};
@@ -16,9 +16,6 @@ use crate::setup::cluster::{ClusterEngine, ShardedRun};
 use crate::text::escape;
 use crate::text::name::check_id;
 use crate::trial::shard::Shard;
-
-/// Options of `run` that the jobs have already, that do not run a shard to its end, or that name one file for all shards.
-const REFUSED: &str = "shard shards run_id resume background dry_run watch root junit";
 
 #[derive(Args)]
 pub struct ClusterArgs {
@@ -107,14 +104,15 @@ impl ClusterArgs {
         }
         let wrong = |error: clap::Error| format!("options of run: {error}");
         let words = ["skill-evals", "run"].into_iter().chain(self.options.iter().map(String::as_str));
-        let given = Cli::command().try_get_matches_from(words).map_err(wrong)?;
+        let given = command().try_get_matches_from(words).map_err(wrong)?;
         let Some(("run", run)) = given.subcommand() else { return Err("expected options of run".to_owned()) };
         if run.get_one::<PathBuf>("cases_from").is_some_and(|file| file.as_os_str() == "-") {
             return Err("--cases-from -: the jobs have no stdin: name a file".to_owned());
         }
-        if let Some(option) = explicit_args::first_in(run, REFUSED) {
-            return Err(format!("{option} is not for shards of a cluster: leave it out"));
+        let run = RunArgs::from_arg_matches(run).map_err(wrong)?;
+        match run.given.first(&[ALONE]) {
+            Some(option) => Err(format!("{option} is not for shards of a cluster: leave it out")),
+            None => Ok(run),
         }
-        RunArgs::from_arg_matches(run).map_err(wrong)
     }
 }

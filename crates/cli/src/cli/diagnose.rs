@@ -2,18 +2,16 @@
 
 use clap::Args;
 
-use super::explicit_args;
 use super::export_args::IN_PLACE;
-use super::select;
-use super::start::{self, StartArgs};
+use super::given::{CASES, Given, MODES, STARTS};
+use super::start::StartArgs;
 use super::variants;
-use super::{CliResult, LoadedRepository, print_answer};
-use crate::cli::default_agent;
+use super::{CliResult, print_answer};
 use crate::cli::exit_code::Exit;
+use crate::engine::{self, variants::Question};
 use crate::report::diagnosis as report;
 use crate::results::diagnosis::Diagnosis;
-use crate::run::variants::{self as plan, TrialLimit};
-use crate::settings::trials::Trials;
+use crate::run::variants::TrialLimit;
 use crate::skill::slug;
 use crate::store::{self, RunFolder};
 use crate::trial::run_record::RunChoices;
@@ -38,20 +36,23 @@ Exit codes:
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub struct DiagnoseArgs {
+    // First: what is read of the arguments is taken out of them.
+    #[command(flatten)]
+    given: Given,
     /// Skill to diagnose, or a stored diagnosis to show again
     #[arg(value_name = "SKILL|RUN", required_unless_present = "resume", conflicts_with = "resume")]
     what: Option<String>,
     /// Only this case, as `id` or `skill/id` (repeatable)
-    #[arg(long, value_name = "ID", conflicts_with = "resume")]
+    #[arg(long, value_name = "ID", conflicts_with = "resume", group = CASES)]
     case: Vec<String>,
     /// Mode to use; the skills must be in the agent's own directory [default: that of the cases]
-    #[arg(long, value_name = "MODE", conflicts_with = "resume")]
+    #[arg(long, value_name = "MODE", conflicts_with = "resume", group = MODES)]
     mode: Option<String>,
     /// Model that the agent uses
-    #[arg(long, conflicts_with = "resume")]
+    #[arg(long, conflicts_with = "resume", group = STARTS)]
     model: Option<String>,
     /// Maximum number of trials, all variants together [default: 120, or a trial of each]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..), conflicts_with = "resume")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..), conflicts_with = "resume", group = STARTS)]
     max_trials: Option<u64>,
     #[command(flatten)]
     start: StartArgs,
@@ -61,43 +62,34 @@ pub struct DiagnoseArgs {
 }
 
 pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
-    let LoadedRepository { repository, mut settings, catalog } = args.start.read()?;
-    if let Some(what) = args.what.as_deref().filter(|what| catalog.skill(&slug(what)).is_none())
-        && let Some(run) = store::runs(&repository.root)?.into_iter().find(|run| run.id() == what)
+    let loaded = args.start.read()?;
+    let root = &loaded.repository.root;
+    if let Some(what) = args.what.as_deref().filter(|what| loaded.catalog.skill(&slug(what)).is_none())
+        && let Some(run) = store::runs(root)?.into_iter().find(|run| run.id() == what)
     {
         return args.show(&run);
     }
-    let (mut chosen, earlier) = if args.start.resume {
-        let (chosen, earlier) = variants::earlier(&repository.root, &settings, "diagnose")?;
+    let (chosen, earlier) = if args.start.resume {
+        let (chosen, earlier) = engine::variants::earlier(root, &loaded.settings, "diagnose")?;
         (chosen, Some(earlier))
     } else {
         (args.chosen(), None)
     };
-    settings.record = false;
-    settings.repetition.asked.trials = Some(Trials::Times(1));
     let skill = match (&earlier, &args.what) {
         (Some(VariantRun { question: VariantQuestion::Diagnosis { skill, .. }, .. }), _) => skill.clone(),
         (_, what) => slug(what.as_deref().unwrap_or_default()),
     };
-    select::apply(&chosen, &mut settings)?;
-    default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     let limit = match (&earlier, args.max_trials) {
         (Some(earlier), _) => TrialLimit::Rounds(earlier.rounds),
         (None, Some(most)) => TrialLimit::AtMost(most),
         (None, None) => TrialLimit::Usual,
     };
-    let run = start::planned(repository, settings, catalog, chosen)?;
-    if run.plan.is_empty() && !args.case.is_empty() {
-        return Err(format!(
-            "--case {}: not a case of `{skill}`; name one of its positive cases",
-            args.case.join(", ")
-        )
-        .into());
-    }
-    let planned = plan::diagnosis(&run, &skill, limit)?;
-    match variants::run(&args.start, run, planned, args.json)? {
+    let host = args.start.host(!args.json);
+    let engine = host.engine(&args.start);
+    let run = engine.vary(loaded, chosen, &Question::Diagnosis(skill), limit)?;
+    match variants::run(&args.start, &engine, run, args.json)? {
         Err(exit) => Ok(exit),
-        Ok(measured) => measured.end(args.print(&measured.folder)?, !args.json && !args.start.quiet),
+        Ok(measured) => variants::end(&measured, args.print(&measured.folder)?, !args.json && !args.start.quiet),
     }
 }
 
@@ -113,7 +105,7 @@ impl DiagnoseArgs {
 
     /// Shows the diagnosis of a stored run.
     fn show(&self, run: &RunFolder) -> CliResult {
-        if let Some(option) = explicit_args::first("case mode").or_else(explicit_args::first_of_a_run) {
+        if let Some(option) = self.given.first(&[CASES, MODES, STARTS]) {
             return Err(format!("{option}: {} is stored, no agent is started; leave it out", run.id()).into());
         }
         variants::end_of_stored(run, self.print(run)?)

@@ -1,15 +1,16 @@
 //! The options of other commands that export results, one for each export that needs no sessions.
 
-use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 
+use super::given::ALONE;
 use crate::cli::github::add_to_page;
 use crate::exports::EXPORTS;
 use crate::report::export::{Export, ExportKind, RenderResults, Results};
 use crate::store;
+use crate::text::problem::Problem;
 
 /// The group of the options that replace the table on standard output. At most one is allowed.
 pub const IN_PLACE: &str = "in_place";
@@ -40,7 +41,10 @@ impl Args for ExportArgs {
         let options = offered().map(|(export, _)| {
             let option = Arg::new(export.name).long(export.name).help(export.about);
             match export.kind {
-                ExportKind::File(_) => option.value_name("FILE").value_parser(clap::value_parser!(PathBuf)),
+                // One file for all shards.
+                ExportKind::File(_) => {
+                    option.value_name("FILE").value_parser(clap::value_parser!(PathBuf)).group(ALONE)
+                }
                 ExportKind::Output(_) => option.action(ArgAction::SetTrue).group(IN_PLACE),
                 _ => option.action(ArgAction::SetTrue).conflicts_with(IN_PLACE),
             }
@@ -89,7 +93,7 @@ impl ExportArgs {
         self.files().find(|(_, file)| *file == Path::new(store::STDOUT)).map(|(chosen, _)| chosen.export.name)
     }
 
-    pub fn check_files(&self) -> Result<(), Box<dyn Error>> {
+    pub fn check_files(&self) -> Result<(), Problem> {
         for (chosen, file) in self.files() {
             store::check_out(file).map_err(|error| format!("--{}: {error}", chosen.export.name))?;
         }
@@ -97,8 +101,8 @@ impl ExportArgs {
     }
 
     /// Writes the files. Returns the first error, after trying all files.
-    pub fn write_files(&self, results: &Results<'_>) -> Result<(), Box<dyn Error>> {
-        let written: Vec<Result<(), Box<dyn Error>>> = self
+    pub fn write_files(&self, results: &Results<'_>) -> Result<(), Problem> {
+        let written: Vec<Result<(), Problem>> = self
             .files()
             .map(|(chosen, file)| {
                 let text = (chosen.render)(results)?;

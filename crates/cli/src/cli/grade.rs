@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::compare::warn_of_settings;
 use super::session::SessionArgs;
-use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks, named_runs, print_list, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_list, select};
 use crate::cases::case::FoundCase;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{Stream, stderr, text_stdout};
+use crate::cli::output::{Stream, stderr, text_stdout, warn};
+use crate::engine::Loaded;
 use crate::report::paint::Paint;
 use crate::report::trial_text as report;
 use crate::results::summary::Summary;
@@ -57,7 +57,7 @@ pub struct GradeArgs {
 
 /// Converts the directory of another runner to a stored run. Returns its id.
 fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
-    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
+    let Loaded { repository, settings, catalog } = args.repository.read()?;
     let mut run = RunContext::new(repository.root, settings, catalog);
     run.custom_checks = custom_checks(&run.root, &run.settings)?;
     let made = import::pkbllm(&run, Path::new(what), args.run_id.as_deref())?;
@@ -73,7 +73,7 @@ fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
 pub fn grade(args: &GradeArgs) -> CliResult {
     let Some(what) = &args.what else { return args.session.grade(args.case.as_deref(), &args.repository) };
     let name = if args.runner.is_some() { import_run(args, what)? } else { what.clone() };
-    let LoadedRepository { repository, mut settings, catalog } = args.repository.read()?;
+    let Loaded { repository, mut settings, catalog } = args.repository.read()?;
     let stored = if named_runs::is_directory(&name) { None } else { Some(RunFolder::open(&repository.root, &name)?) };
     if let Some(stored) = &stored {
         named_runs::check_trials(stored)?;
@@ -87,7 +87,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let mut run = RunContext::new(repository.root, settings, catalog);
     run.custom_checks = custom_checks(&run.root, &run.settings)?;
     run.versions = versions(&run, &trials)?;
-    warn_of_settings(&run.versions)?;
+    run.versions.iter().filter_map(|version| version.warning.as_deref()).try_for_each(warn)?;
     let mut summary = Summary::new(Vec::new(), &run.settings);
     let (mut printed, mut changed_records, mut any_not_graded) = (Vec::new(), Vec::new(), false);
     let cases: CasesById<'_> =

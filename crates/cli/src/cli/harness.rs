@@ -1,6 +1,5 @@
 //! `skill-evals harness`.
 
-use std::error::Error;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,6 +8,7 @@ use super::{RepositoryArgs, custom_checks, print_error};
 use crate::cli::exit_code::Exit;
 use crate::harness::Harness;
 use crate::settings::load;
+use crate::text::problem::Problem;
 
 #[derive(Args)]
 pub struct HarnessArgs {
@@ -21,7 +21,7 @@ pub struct HarnessArgs {
 
 pub fn harness(args: HarnessArgs) -> ExitCode {
     let trust = args.repository.trust();
-    let repository = args.repository.open().map_err(|error| error.to_string());
+    let repository = args.repository.open().map_err(Problem::from);
     let ready = repository.and_then(|repository| {
         // The harness itself reports invalid settings.
         let settings = load::read_file(&repository.root, trust).unwrap_or_default();
@@ -30,7 +30,7 @@ pub fn harness(args: HarnessArgs) -> ExitCode {
     match ready {
         Ok((checks, root)) => Harness::new().with_checks(checks).chosen_root(root).trusting(trust).run(args.arguments),
         Err(why) => {
-            print_error(&*Box::<dyn Error>::from(why));
+            print_error(&why);
             Exit::CouldNotRun.into()
         }
     }

@@ -50,7 +50,7 @@ pub const NOT_RELEASED: &str = "if crates.io does not have skill-evals yet:";
 pub fn init(args: &InitArgs) -> CliResult {
     let root = std::path::absolute(args.root.as_deref().unwrap_or(Path::new(".")))?;
     if !look::is_directory(&root)? {
-        return Err(super::not_found(format!("{} is not a directory", root.display())).into());
+        return Err(super::repository::not_found(format!("{} is not a directory", root.display())).into());
     }
     let source = args.source.source()?;
     if let Some(service) = args.ci {

@@ -5,25 +5,20 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, print_list};
+use super::{CliResult, CliResultOf, RepositoryArgs, print_list};
 use crate::agent;
 use crate::cases::catalog::Catalog;
-use crate::cases::mocks;
-use crate::cases::repository::{Layout, Repository};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::next;
 use crate::cli::output::{Stream, text_stdout};
-use crate::grade::rubric;
-use crate::harness::stubs;
+use crate::engine::Loaded;
 use crate::lint;
-use crate::process::git;
 use crate::report::diagnostics;
-use crate::run::ignored;
+use crate::run::problems;
 use crate::settings::Settings;
 use crate::skill::{SKILL_FILE, slug};
-use crate::store;
-use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, grouped, suggest};
+use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -44,14 +39,14 @@ pub struct LintArgs {
 }
 
 pub fn lint(args: &LintArgs) -> CliResult {
-    let LoadedRepository { repository, settings, catalog } = args.repository.read_quietly()?;
+    let Loaded { repository, settings, catalog } = args.repository.read_quietly()?;
     let no_cases = match (args.strict, args.check_evals) {
         (true, _) => Some(Severity::Error),
         (false, true) => Some(Severity::Warning),
         (false, false) => None,
     };
     let options = lint::LintOptions { no_cases, listings: &agent::LISTINGS, partial: settings.partial };
-    let mut problems = problems(&repository, &settings, &catalog, options);
+    let mut problems = problems::all(&repository, &settings, &catalog, options);
     if !args.skills.is_empty() && !catalog.skills.is_empty() {
         let paths = args.paths(&catalog)?;
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
@@ -71,38 +66,6 @@ pub fn lint(args: &LintArgs) -> CliResult {
         }
     }
     Ok(if problems.iter().any(Diagnostic::is_error) { Exit::Problems } else { Exit::Clean })
-}
-
-/// All problems that `lint` looks for, before the settings judge them.
-pub fn problems(
-    repository: &Repository,
-    settings: &Settings,
-    catalog: &Catalog,
-    options: lint::LintOptions,
-) -> Vec<Diagnostic> {
-    let mut problems = lint::all(catalog, repository, options);
-    problems.extend(settings.repetition.unknown_skills(&catalog.slugs()));
-    problems.extend(lint::unknown_plugins(settings, catalog));
-    let cases = || catalog.cases.iter().map(AsRef::as_ref);
-    problems.extend(ignored::case_files(&repository.root, cases()));
-    problems.extend(ignored::copied_files(&repository.root, settings, cases()));
-    problems.extend(stubs::problems(&repository.root, catalog));
-    match store::damaged_recordings(&repository.root) {
-        Ok(damaged) => problems.extend(damaged.into_iter().map(|(_, problem)| problem)),
-        Err(error) => {
-            let place = SourceLocation::file(store::RECORDINGS);
-            problems.push(Diagnostic::new(Code::DamagedRecording, place, error.to_string()));
-        }
-    }
-    problems.extend(lint::repetition(catalog, &settings.repetition, repository));
-    problems.extend(mocks::commands(repository, settings.mocks.iter()).1);
-    problems.extend(lint::unknown_mocks(catalog, &settings.mocks, repository));
-    // A case or the command line may ask for a judge.
-    problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
-    let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(settings) };
-    let unread: Vec<_> = repository.unread(layout).into_iter().filter(|unread| !problems.contains(unread)).collect();
-    problems.extend(unread);
-    problems
 }
 
 impl LintArgs {

@@ -8,10 +8,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::select::{NameArgs, no_match};
-use super::shard::{ShardArgs, shard_is_empty};
-use super::{
-    CliResult, LIST_FORMAT, LoadedRepository, RepositoryArgs, file_problems, print_json, print_list, problem_line,
-};
+use super::shard::ShardArgs;
+use super::{CliResult, LIST_FORMAT, RepositoryArgs, file_problems, print_json, print_list, problem_line};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::cases::other_skill::OtherSkill;
@@ -21,6 +19,8 @@ use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::after_built_in;
 use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
+use crate::engine::Loaded;
+use crate::engine::compare::no_case;
 use crate::report::listing::ListedTrial;
 use crate::report::{coverage, listing};
 use crate::run::plan;
@@ -123,7 +123,7 @@ fn name_problems(problems: &[Diagnostic]) -> io::Result<()> {
 }
 
 pub fn list(args: &ListArgs) -> CliResult {
-    let LoadedRepository { repository, settings, catalog } = args.repository.read_quietly()?;
+    let Loaded { repository, settings, catalog } = args.repository.read_quietly()?;
     let mut settings = Settings { selection: args.names.selection(), live: false, ..settings };
     let modes = args.names.with_modes(&args.mode);
     if !modes.is_empty() {
@@ -138,7 +138,7 @@ pub fn list(args: &ListArgs) -> CliResult {
         let all = plan.entries.len();
         plan = plan.part(shard);
         if plan.is_empty() {
-            writeln!(stderr(), "{}", shard_is_empty(shard, all))?;
+            writeln!(stderr(), "{}", no_case(shard, all))?;
         }
     }
     let planned: Vec<TestCase> = plan.entries.into_iter().map(|entry| entry.planned).collect();

@@ -94,6 +94,19 @@ pub fn is_replay(run: &RunFolder) -> bool {
     run.run_record().ok().flatten().is_some_and(|record| record.chosen.replay)
 }
 
+/// The error for runs without trials of their own.
+pub fn no_trials(name: &str, runs: &[RunFolder]) -> String {
+    if runs.iter().any(is_replay) {
+        return format!("{name} replayed recordings and has no trials of its own: name {} instead", store::RECORDINGS);
+    }
+    let places: Vec<String> = runs.iter().map(|run| run.path().display().to_string()).collect();
+    format!(
+        "no stored trials found in {name}: no meta.json in {}; no trial started, or they were removed; skill-evals status \
+         says what ended",
+        places.join(", ")
+    )
+}
+
 /// Fails if a part of the run was removed.
 pub fn check_trials(run: &RunFolder) -> CliResultOf<()> {
     if run.is_run()? && !is_replay(run) { Ok(run.check_trials()?) } else { Ok(()) }

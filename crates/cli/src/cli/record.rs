@@ -8,10 +8,11 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks, named_runs, print_list, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_list, select};
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
+use crate::engine::Loaded;
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::record::{self, FailedTrials, RecordedTrials, RecordingResult, ReplayResult};
@@ -38,7 +39,7 @@ pub struct RecordArgs {
 }
 
 pub fn record(args: &RecordArgs) -> CliResult {
-    let LoadedRepository { repository, mut settings, catalog } = args.repository.read()?;
+    let Loaded { repository, mut settings, catalog } = args.repository.read()?;
     let from = RunFolder::open(&repository.root, &args.run_id)?;
     named_runs::check_trials(&from)?;
     select::apply_threshold_of(&from, &mut settings);

@@ -1,15 +1,14 @@
 //! Options that choose which cases run, and how.
 
-use std::time::Duration;
-
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
+use super::given::{CASES, STARTS};
 use super::one_of;
 
 use crate::cases::catalog::Catalog;
 use crate::cases::selection;
 use crate::run::plan;
-use crate::settings::trials::{self, A_SHARE, Repetition};
+use crate::settings::trials::{self, A_SHARE};
 use crate::settings::{MOST_VOTES, Settings, Stop, Suite, TestSelection, VARIABLES, Variable};
 use crate::store::RunFolder;
 use crate::text::diagnostic::nearest_few;
@@ -28,13 +27,13 @@ pub fn no_match(filters: &[String], catalog: &Catalog, settings: &Settings) -> S
 #[derive(Args, Default)]
 pub struct NameArgs {
     /// Only this skill, by name (repeatable).
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", group = CASES)]
     skill: Vec<String>,
     /// Only this task, by file name without `.json` (repeatable).
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", group = CASES)]
     task: Vec<String>,
     /// Only this case, as `id`, `skill/id` or `skill/id/mode` (repeatable).
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true, group = CASES)]
     case: Vec<String>,
     #[command(flatten)]
     pub tags: TagArgs,
@@ -44,7 +43,7 @@ pub struct NameArgs {
 #[derive(Args, Clone, Default)]
 pub struct TagArgs {
     /// Only cases with this tag, or with `!TAG` without it (repeatable).
-    #[arg(long, value_name = "TAG")]
+    #[arg(long, value_name = "TAG", group = CASES)]
     pub tag: Vec<String>,
 }
 
@@ -62,33 +61,33 @@ impl TagArgs {
 #[derive(Args, Default)]
 pub struct SelectArgs {
     /// Part of each skill's cases [default: smoke, which is all of them]
-    #[arg(long, value_parser = Suite::WORDS)]
+    #[arg(long, value_parser = Suite::WORDS, group = STARTS)]
     suite: Option<String>,
     #[command(flatten)]
     pub names: NameArgs,
     /// Maximum number of skills
-    #[arg(long, value_name = "N", hide = true)]
+    #[arg(long, value_name = "N", hide = true, group = STARTS)]
     max_skills: Option<usize>,
     /// Maximum number of cases for each skill
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", group = STARTS)]
     max_cases: Option<usize>,
     /// Model that the agent uses
-    #[arg(long)]
+    #[arg(long, group = STARTS)]
     model: Option<String>,
     /// Timeout in seconds for cases that set none
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), group = STARTS)]
     timeout_s: Option<u64>,
     /// When a trial ends: `settled` as soon as nothing that follows can change its verdict [default: end]
-    #[arg(long, value_name = "WHEN", value_parser = one_of::<Stop>(Stop::WORDS))]
+    #[arg(long, value_name = "WHEN", value_parser = one_of::<Stop>(Stop::WORDS), group = STARTS)]
     trial_end: Option<Stop>,
     /// Judge every trial by the rubric, whatever its case says
-    #[arg(long, conflicts_with = "no_judge")]
+    #[arg(long, conflicts_with = "no_judge", group = STARTS)]
     judge: bool,
     /// Judge no trial
-    #[arg(long)]
+    #[arg(long, group = STARTS)]
     no_judge: bool,
     /// Votes for each trial; more than half have to agree
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VOTES)))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VOTES)), group = STARTS)]
     judge_votes: Option<u32>,
 }
 
@@ -106,7 +105,7 @@ impl Args for LimitArgs {
         command.args(limits().map(|(variable, name, value)| {
             let (first, rest) = variable.about.split_at(1);
             let help = format!("{}{rest}", first.to_uppercase());
-            Arg::new(name).long(name).value_name(value).help(help).value_parser(move |text: &str| {
+            Arg::new(name).long(name).value_name(value).help(help).group(STARTS).value_parser(move |text: &str| {
                 variable.apply(&mut Settings::default(), name, text).map(|()| text.to_owned())
             })
         }))
@@ -187,33 +186,6 @@ impl SelectArgs {
         chosen.judge_votes = self.judge_votes;
         chosen
     }
-}
-
-pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String> {
-    settings.live = !chosen.replay;
-    if !chosen.modes.is_empty() {
-        settings.select_modes(&chosen.modes)?;
-    }
-    settings.default_modes.clone_from(&chosen.default_modes);
-    settings.model = chosen.model.clone().or(settings.model.take());
-    let repetition = &mut settings.repetition.asked;
-    *repetition = Repetition { trials: chosen.trials, threshold: chosen.threshold }.or(*repetition);
-    settings.timeout = chosen.timeout_s.map_or(settings.timeout, Duration::from_secs);
-    settings.stop = chosen.stop.or(settings.stop);
-    settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
-    settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
-    if chosen.selects() {
-        settings.selection = TestSelection {
-            suite: chosen.suite.as_deref().and_then(Suite::named).unwrap_or_default(),
-            skills: chosen.skills.clone(),
-            tasks: chosen.tasks.clone(),
-            cases: chosen.cases.clone(),
-            tags: chosen.tags.clone(),
-            max_skills: chosen.max_skills,
-            max_cases: chosen.max_cases,
-        };
-    }
-    Ok(())
 }
 
 /// Uses the threshold that a stored run was started with, unless a variable sets one.

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs};
+use super::{CliResult, CliResultOf, RepositoryArgs};
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, text_stdout};
+use crate::engine::Loaded;
 use crate::report::paint::{Paint, Tone};
 use crate::report::trial_text as report;
 use crate::run::context::RunContext;
@@ -43,7 +44,7 @@ pub struct OpenSession {
 
 impl SessionArgs {
     pub fn open(&self, repository: &RepositoryArgs) -> CliResultOf<OpenSession> {
-        let LoadedRepository { repository, settings, catalog } = repository.read()?;
+        let Loaded { repository, settings, catalog } = repository.read()?;
         let run = RunContext::new(repository.root, settings, catalog);
         let file = self.session.as_deref().ok_or("name a session file: --session FILE")?;
         let read = user_session::read(&run, file, self.turn)?;

@@ -1,12 +1,9 @@
 //! The part of a run's cases that this process has, and the engines that say which part that is.
 
-use std::path::Path;
-
 use clap::Args;
 
-use crate::report::diagnostics::counted;
-use crate::settings::Settings;
-use crate::store::RunFolder;
+use super::given::ALONE;
+
 use crate::trial::shard::{NoShard, Shard};
 
 /// The value of `--shard` that asks the engine.
@@ -17,10 +14,10 @@ const AUTO: &str = "auto";
 pub struct ShardArgs {
     /// Only the cases of shard M of N; each case in a mode is in one shard. `auto`: as Slurm, Kubernetes, GitLab or Buildkite
     /// say
-    #[arg(long, value_name = "M/N|auto", value_parser = choice)]
+    #[arg(long, value_name = "M/N|auto", value_parser = choice, group = ALONE)]
     shard: Option<ShardChoice>,
     /// With --shard auto: N, which Kubernetes does not say; an error if another engine says otherwise
-    #[arg(long, value_name = "N", requires = "shard", hide = true)]
+    #[arg(long, value_name = "N", requires = "shard", hide = true, group = ALONE)]
     shards: Option<u32>,
 }
 
@@ -137,25 +134,6 @@ fn of_engine(shards: Option<u32>, variable: impl Fn(&str) -> Option<String>) -> 
     let place = place
         .ok_or_else(|| format!("--shard auto: {} is {task}: expected one of {of} tasks from {first}", engine.task))?;
     format!("{}/{of}", u64::from(place) + 1).parse().map_err(|error: NoShard| format!("--shard auto: {error}"))
-}
-
-/// The line that a shard without cases prints: with few cases, some shards have none.
-pub fn shard_is_empty(shard: Shard, all: usize) -> String {
-    format!("shard {shard} has none of the {}", counted(all, "case"))
-}
-
-/// Gives the run the id of its shard. A run that `is_stored` needs the id of the whole run. A shard that has not started yet
-/// has nothing to resume: engines start a task again with the same command.
-pub fn name_shard(root: &Path, settings: &mut Settings, shard: Shard, is_stored: bool) -> Result<(), String> {
-    settings.run_id = settings.run_id.take().map(|id| shard.run_id(&id)).transpose()?;
-    match &settings.run_id {
-        Some(id) => settings.resume &= RunFolder::check_new(root, id).is_err(),
-        None if is_stored => {
-            return Err(format!("shard {shard} needs the id of the whole run: give every shard the same --run-id"));
-        }
-        None => {}
-    }
-    Ok(())
 }
 
 #[cfg(test)]

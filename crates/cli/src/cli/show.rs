@@ -7,12 +7,11 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use super::{
-    CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks, named_runs, no_trials, print_json,
-};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, no_trials, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, as_printed, document_stdout};
+use crate::engine::Loaded;
 use crate::process::{interrupt, run_to_end};
 use crate::report::show::{self as report, ShownTrial};
 use crate::results::session::{self, Session};
@@ -65,7 +64,7 @@ struct ShowOutput<'a> {
 }
 
 pub fn show(args: &ShowArgs) -> CliResult {
-    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
+    let Loaded { repository, settings, catalog } = args.repository.read()?;
     let mut run = RunContext::new(repository.root, settings, catalog);
     let (place, trials) = args.trials(&run.root)?;
     let chosen = choose(args.name.as_deref(), trials, &place)?;

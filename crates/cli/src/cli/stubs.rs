@@ -10,7 +10,7 @@ use crate::cases::repository::{Layout, Scope};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
 use crate::files::inside;
-use crate::harness::stubs;
+use crate::run::stubs;
 use crate::settings::{Trust, load};
 
 #[derive(Args)]

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::compare::{self, LiveComparison, LiveRequest};
+use super::compare::{DryRun, measure};
 use super::export_args::IN_PLACE;
 use super::generate::author::{Author, agent, request};
 use super::start::StartArgs;
-use super::{CliResult, CliResultOf, LoadedRepository};
+use super::{CliResult, CliResultOf};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
@@ -18,12 +18,14 @@ use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
+use crate::engine::compare::{self, Measured, Request};
+use crate::engine::{Engine, Loaded};
 use crate::files::bounded;
 use crate::files::inside;
 use crate::report::compared as report;
 use crate::report::diagnostics::counted;
+use crate::settings::Stop;
 use crate::settings::mode::AgentKind;
-use crate::settings::{Settings, Stop};
 use crate::setup::generate::drafted::{Drafter, MOST_DESCRIPTIONS};
 use crate::setup::tune::{self, SplitCases};
 use crate::skill::SKILL_FILE;
@@ -88,10 +90,12 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     if args.start.resume || args.start.background || args.start.run_id.is_some() {
         return Err("tune takes none of --resume, --background and --run-id: it may run several comparisons".into());
     }
-    let LoadedRepository { repository, settings, catalog } = args.start.read()?;
+    let loaded = args.start.read()?;
+    let Loaded { repository, settings, catalog } = &loaded;
+    let host = args.start.host(true);
     let found = catalog.named_skill(&args.skill)?;
-    let cases = tune::split(&catalog, found)?;
-    let tuning = Tuning { args, repository: &repository, settings: &settings, catalog: &catalog, found };
+    let cases = tune::split(catalog, found)?;
+    let tuning = Tuning { args, engine: &host.engine(&args.start), loaded: &loaded, found };
     let paid = UnfinishedTune::of(&repository.root, &found.skill().slug)?;
     let mut left = Budget { usd: settings.max_cost_usd, unknown: None, paid };
     let candidates = tuning.candidates(&cases, &mut left)?;
@@ -208,9 +212,8 @@ impl Budget {
 
 struct Tuning<'a> {
     args: &'a TuneArgs,
-    repository: &'a Repository,
-    settings: &'a Settings,
-    catalog: &'a Catalog,
+    engine: &'a Engine<'a>,
+    loaded: &'a Loaded,
     found: &'a FoundSkill,
 }
 
@@ -227,7 +230,7 @@ impl Tuning<'_> {
         let Some(agent) = self.args.agent else {
             return if candidates.is_empty() { Err("no candidate is left to compare".into()) } else { Ok(candidates) };
         };
-        let Self { repository, settings, catalog, found, .. } = *self;
+        let Self { loaded: Loaded { repository, settings, catalog }, found, .. } = *self;
         let drafter = Drafter { root: &repository.root, settings, catalog, agent, model: None };
         let prompt = drafter.prompt_for_descriptions(found, &training_prompts(catalog, found, &cases.training));
         if self.args.start.dry_run {
@@ -318,35 +321,30 @@ impl Tuning<'_> {
         cases: Vec<String>,
         most: u64,
         left: &mut Budget,
-    ) -> CliResultOf<Result<LiveComparison, Exit>> {
+    ) -> CliResultOf<Result<Measured, Exit>> {
         left.check()?;
-        let root = &self.repository.root;
+        let root = &self.loaded.repository.root;
         let side = match candidate {
             Some(Candidate { label, text, .. }) => {
-                compare::at_commit(tune::store(root, self.catalog, self.found, text)?, label.clone())
+                compare::at_commit(tune::store(root, &self.loaded.catalog, self.found, text)?, label.clone())
             }
             None => compare::repeated("a candidate"),
         };
         let label = side.label.clone();
         let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-        let sides = compare::compared(compare::working_tree(), side, &rule, ComparePlan::Standard);
+        let sides = compare::sides(compare::working_tree(), side, &rule, ComparePlan::Standard);
         let modes = self.args.mode.iter().cloned().collect();
         let chosen = RunChoices { cases, modes, ..RunChoices::default() };
-        let outcome = compare::measure(LiveRequest {
-            start: &self.args.start,
+        let request = Request {
             chosen,
-            sides: Some(sides),
-            fails: &[],
-            must_decide: true,
             max_trials: Some(most),
-            max_age: None,
-            ended: left.paid.runs(),
+            ended: left.paid.runs().to_vec(),
             max_cost_usd: left.usd,
             stop: Stop::Settled,
             remedy: "raise --max-trials, or write more cases",
-            json: false,
-            within: None,
-        })?;
+            ..Request::about(sides)
+        };
+        let outcome = measure(self.engine, &self.args.start, self.loaded.clone(), request, DryRun::default())?;
         if let Ok(live) = &outcome {
             if let Some(run) =
                 live.folder.as_ref().filter(|_| live.ended_early.is_none()).and_then(|path| path.file_name())
@@ -359,7 +357,7 @@ impl Tuning<'_> {
     }
 
     /// Says what the held-out cases decide, and applies it if that is wanted.
-    fn decide(&self, best: &Candidate, live: &LiveComparison) -> CliResult {
+    fn decide(&self, best: &Candidate, live: &Measured) -> CliResult {
         let mut out = text_stdout();
         let comparison = &live.compared.comparison;
         write!(
@@ -392,7 +390,7 @@ impl Tuning<'_> {
         let shown = escape::line(&path.display().to_string());
         match (exit, self.args.apply) {
             (Exit::Clean, true) => {
-                let root = &self.repository.root;
+                let root = &self.loaded.repository.root;
                 if inside::read(root, &path).is_ok_and(|now| now == self.found.bytes) {
                     inside::write(root, &path, &best.text)?;
                     writeln!(out, "wrote {shown}; record its cases again: skill-evals run --stale --record")?;

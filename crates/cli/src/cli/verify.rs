@@ -7,9 +7,10 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::select::{NameArgs, no_match};
-use super::{CliResult, LoadedRepository, RepositoryArgs, print_document};
+use super::{CliResult, RepositoryArgs, print_document};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
+use crate::engine::Loaded;
 use crate::process::interrupt;
 use crate::report::verification;
 use crate::results::verification::{FaultKind, Verification};
@@ -43,7 +44,7 @@ pub struct VerifyArgs {
 }
 
 pub fn verify(args: &VerifyArgs) -> CliResult {
-    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
+    let Loaded { repository, settings, catalog } = args.repository.read()?;
     let settings = Settings { selection: args.names.selection(), live: false, ..settings };
     let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false));
     let plan = plan.map_err(|problems| problems.join("\n"))?;

@@ -282,6 +282,7 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
             ("verify", vec!["verify", "--json"]),
             ("grade", vec!["grade", "--json", "r"]),
             ("summary", vec!["run", "--replay", "--json"]),
+            ("error", vec!["compare", "--json", "--aa"]),
         ],
     );
 
@@ -315,6 +316,22 @@ fn assert_all_held(held: &Held, stub: &Stub) {
         .collect();
     assert_eq!(held.schemas, files, "a schema that nothing follows, or the other way round");
     assert_eq!(held.commands, commands(stub, &[]), "every command that has --json is held against its schema");
+}
+
+#[test]
+fn what_keeps_a_command_from_running_is_a_document_too_and_drawn_alike_by_all() {
+    let mut held = Held::default();
+    let stub = Stub::new(1, "");
+    stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt,must_include\nc0,false,Hi,(\n");
+    for args in [&["compare", "--aa", "--json"][..], &["diagnose", "tidy", "--json"]] {
+        let broken = stub.run(args);
+        let document = held.expect("error", args, &broken);
+        assert_eq!((broken.code, &document["problems"][0]["code"]), (2, &json!("bad-regex")), "{args:?}: {document}");
+        assert!(broken.stderr.starts_with("error[bad-regex]"), "{args:?}: {}", broken.stderr);
+    }
+    let unknown = ["summary", "nowhere", "--json"];
+    let document = held.expect("error", &unknown, &stub.run(&unknown));
+    assert_eq!(document["problems"], json!([]), "{document}");
 }
 
 #[test]

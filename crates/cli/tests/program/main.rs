@@ -25,6 +25,7 @@ mod first_hour;
 mod foreign;
 mod foreign_suites;
 mod foreign_tasks;
+mod from_rust;
 mod gate;
 mod generate;
 mod generate_agent;

@@ -2,6 +2,7 @@
 //! cannot be read is not empty, and a path that cannot be asked about is not free. Clippy refuses the functions of the standard
 //! library that take the one for the other.
 
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileType, Metadata};
 use std::io;
@@ -38,6 +39,26 @@ pub fn is_absent(error: &io::Error) -> bool {
 pub fn is_loop(error: &io::Error) -> bool {
     // The standard library has no stable name for it.
     error.raw_os_error() == Some(Errno::ELOOP as i32)
+}
+
+/// Whether nobody knows what is there, because of this error of the system. That nothing is there, or a link that leads out or in a
+/// circle, is known.
+pub fn hides(error: &io::Error) -> bool {
+    of_system(error).is_some_and(|error| !is_absent(error) && !is_loop(error))
+}
+
+/// The error of the system behind an error that says where it was met.
+fn of_system(error: &io::Error) -> Option<&io::Error> {
+    if error.raw_os_error().is_some() {
+        return Some(error);
+    }
+    let mut behind: &(dyn Error + 'static) = error.get_ref()?;
+    loop {
+        if let Some(found) = behind.downcast_ref::<io::Error>() {
+            return of_system(found);
+        }
+        behind = behind.source()?;
+    }
 }
 
 /// What is at `path`, behind links; `None` if nothing is.

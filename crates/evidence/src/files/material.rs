@@ -13,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::files::at::PathError;
 use crate::files::rooted::RootedPath;
 use crate::files::{bounded, inside, look};
 
@@ -82,6 +83,15 @@ pub struct MaterialProblem {
     pub path: PathBuf,
     /// What is wrong with it, as the rest of a sentence that starts with the path.
     pub why: UnusableFile,
+}
+
+impl From<MaterialProblem> for io::Error {
+    fn from(problem: MaterialProblem) -> Self {
+        match problem {
+            MaterialProblem { path, why: UnusableFile::Unreadable(source) } => PathError { path, source }.into(),
+            problem => Self::other(problem),
+        }
+    }
 }
 
 /// Why a file cannot be given to an agent.

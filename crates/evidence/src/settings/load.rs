@@ -9,6 +9,7 @@ use crate::files::at::{At, PathError};
 use crate::files::{inside, look};
 use crate::settings::{FILE, Settings, Trust};
 use crate::text::diagnostic::Diagnostic;
+use crate::text::problem::Problem;
 
 /// Why the settings cannot be read.
 #[derive(Debug, Error)]
@@ -46,6 +47,15 @@ fn with_environment(mut settings: Settings, trust: Trust) -> Result<Settings, Co
     settings.apply_environment(std::env::vars_os()).map_err(ConfigError::Environment)?;
     trust.confine(&mut settings).map_err(|why| ConfigError::Environment(vec![why]))?;
     Ok(settings)
+}
+
+impl From<ConfigError> for Problem {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::File(problems) => Self::Files(problems),
+            other => Self::Said(other.to_string()),
+        }
+    }
 }
 
 /// The settings for the repository at `root` without the environment's: built in, file.

@@ -7,6 +7,7 @@ pub mod escape;
 pub mod lines;
 pub mod name;
 pub mod node;
+pub mod problem;
 pub mod problem_list;
 pub mod redact;
 pub mod relative_path;

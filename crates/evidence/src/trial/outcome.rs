@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::text::diagnostic::Diagnostic;
+use crate::text::problem::Problem;
 use crate::text::word_enum::word_enum;
 use crate::trace::description::DescriptionVisibility;
 pub use crate::trace::trouble::{Trouble, TroubleKind};
@@ -357,7 +358,7 @@ pub enum TrialError {
     /// The recording, or the result of an earlier part of the run, cannot be read or graded.
     Unreadable(String),
     /// The run could not be opened, so none of its trials can start.
-    NotOpened(String),
+    NotOpened(Problem),
     /// The trial was not started. A resumed run starts it.
     NotRun(NotRun),
 }

@@ -171,6 +171,8 @@ pub struct GateResults {
     /// Errors of `lint` that the base has too: they are not of this change.
     pub older_problems: Vec<Diagnostic>,
     pub replayed: Summary,
+    /// The recordings that could not be graded, each with the reason.
+    pub not_graded: Vec<String>,
     /// The agents of all recordings with their versions.
     pub recorded_versions: BTreeSet<String>,
     /// Whether a case without a recording fails the gate.
@@ -286,10 +288,12 @@ impl GateResults {
             }
         }
         if self.unreadable() {
-            lines.push(
-                "a recording is damaged or of a trial that ended in an error: `skill-evals run --replay` names it"
-                    .to_owned(),
-            );
+            let why = match self.not_graded.as_slice() {
+                [] => "`skill-evals run --replay` names it".to_owned(),
+                [first] => first.clone(),
+                [first, more @ ..] => format!("{first}; and {} more: `skill-evals run --replay` names all", more.len()),
+            };
+            lines.push(format!("a recording is damaged or of a trial that ended in an error: {why}"));
         }
         if self.left_to_compare.is_none() {
             lines.extend(self.recordings_needed());
@@ -398,7 +402,9 @@ impl GateResults {
     /// Whether a recorded case could not be measured: a damaged recording, or one of a trial that ended in an error.
     fn unreadable(&self) -> bool {
         let is_error = |counts: &CaseCounts| matches!(counts.verdict(), Some(Verdict::Error | Verdict::Unscored));
-        self.not_run(&NotRun::Unreadable) > 0 || self.replayed.cases.values().any(is_error)
+        self.not_run(&NotRun::Unreadable) > 0
+            || !self.not_graded.is_empty()
+            || self.replayed.cases.values().any(is_error)
     }
 
     fn not_run(&self, why: &NotRun) -> usize {

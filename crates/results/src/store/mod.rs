@@ -35,6 +35,7 @@ use crate::files::look::{self, Step, Walk};
 use crate::files::{beneath, bounded, inside};
 use crate::process::git;
 use crate::text::diagnostic::suggest;
+use crate::text::problem::Problem;
 use crate::trial::id::TrialId;
 use crate::trial::shard::Shard;
 
@@ -488,4 +489,10 @@ fn check_format(path: &Path, format: u32, known: u32) -> Result<(), StoreError> 
     }
     let why = format!("it has format {format}, this version reads format {known}");
     Err(StoreError::Damaged { path: path.to_path_buf(), why })
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::Said(error.to_string())
+    }
 }

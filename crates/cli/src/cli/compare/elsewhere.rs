@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::{CompareArgs, stored};
-use crate::cli::{CliResultOf, explicit_args};
+use crate::cli::CliResultOf;
+use crate::cli::given::{CASES, SIDES};
 use crate::files::at::PathError;
 use crate::files::{bounded, look};
 use crate::results::compared::{ComparisonResults, Headline};
@@ -36,7 +37,7 @@ pub fn compare(args: &CompareArgs) -> CliResultOf<Option<ComparisonResults>> {
         return Err(format!("{other} is not a result file of another tool; compare two of a kind").into());
     }
     args.refuse_what_runs()?;
-    if let Some(option) = explicit_args::first("skill task case tag baseline candidate without kept") {
+    if let Some(option) = args.given.first(&[CASES, SIDES]) {
         return Err(format!("{option}: all cases of the files are compared; leave it out").into());
     }
     let mut seen = BTreeSet::new();

@@ -3,44 +3,27 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use super::{ComparedSide, LiveRequest, compared, gate, live};
+use super::{DryRun, gate, measure};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::cli::start::StartArgs;
 use crate::cli::{CliResult, print_answer};
-use crate::decide::plan::ComparePlan;
-use crate::decide::{MARGIN, Rule};
+use crate::engine::compare::{self, Request};
+use crate::engine::{Engine, Loaded};
 use crate::report::compared as words;
-use crate::settings::Stop;
 use crate::text::escape;
-use crate::trial::run_record::{ComparedSides, RunChoices};
+use crate::trial::run_record::RunChoices;
 
 /// Runs at most this many pairs of trials of each chosen case in `mode`, and prints the difference that the skills make.
-pub fn lift(start: &StartArgs, chosen: RunChoices, mode: &str, pairs: BTreeMap<String, u64>) -> CliResult {
-    let side = |label: String| ComparedSide::default().called(label).in_mode(Some(mode.to_owned()));
-    let mut without = side(format!("the mode {mode} without skills"));
-    without.without = true;
-    let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-    let sides = compared(without, side(format!("the mode {mode}")), &rule, ComparePlan::UntilDecided);
-    let max_trials = 2 * pairs.values().sum::<u64>();
-    let sides = ComparedSides { pairs, ..sides };
-    let measured = live::measure(LiveRequest {
-        start,
-        chosen,
-        sides: Some(sides),
-        fails: &[],
-        // A look at a few trials is worth it: the interval says how little they show.
-        must_decide: false,
-        max_trials: Some(max_trials),
-        max_age: None,
-        ended: &[],
-        max_cost_usd: None,
-        stop: Stop::End,
-        remedy: "raise --trials",
-        json: false,
-        within: None,
-    })?;
-    let live = match measured {
+pub fn lift(
+    engine: &Engine<'_>,
+    start: &StartArgs,
+    loaded: Loaded,
+    chosen: RunChoices,
+    (mode, pairs): (&str, BTreeMap<String, u64>),
+) -> CliResult {
+    let request = Request { chosen, ..compare::lift(mode, pairs) };
+    let live = match measure(engine, start, loaded, request, DryRun::default())? {
         Ok(live) => live,
         Err(exit) => return Ok(exit),
     };

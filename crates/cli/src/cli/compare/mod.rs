@@ -1,12 +1,10 @@
 //! `skill-evals compare`.
 
 mod drift;
-mod earlier;
 mod elsewhere;
 mod gate;
 mod lift;
 mod live;
-mod merged;
 mod models;
 mod pages;
 mod stored;
@@ -14,15 +12,13 @@ mod target;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
-use serde_json::Value;
 
 use super::exit_code::Exit;
-use super::explicit_args;
 use super::export_args::IN_PLACE;
 use super::github::add_to_page;
+use super::given::{CASES, Given, MODES, RULE, SIDES, STARTS};
 use super::select::SelectArgs;
 use super::start::StartArgs;
 use super::{CliResult, one_of, print_answer};
@@ -32,20 +28,18 @@ use crate::cli::variants;
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
+use crate::engine::compare::Request;
 use crate::exports::github;
 use crate::report::{compared as words, markdown};
 use crate::results::compared::ComparisonResults;
 use crate::run::change_locations::change_locations;
-use crate::settings::Stop;
 use crate::store::RunFolder;
 use crate::text::escape;
-use crate::trial::run_record::{ComparedSide, ComparedSides, RunChoices};
+use crate::trial::run_record::ComparedSides;
 pub use lift::lift;
-pub use live::{LiveComparison, measure, warn_of_settings};
-pub use merged::merged;
+pub use live::{DryRun, measure};
 use pages::PageArgs;
 use target::CompareTarget;
-pub use target::{at_commit, compared, repeated, working_tree};
 
 /// The end of `--help`, for 80 columns.
 const EXAMPLES: &str = "Examples:
@@ -83,6 +77,9 @@ with 3, and all others with 0.";
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
+    // First: what is read of the arguments is taken out of them.
+    #[command(flatten)]
+    given: Given,
     /// One or two git references, stored runs, baseline files or result files of other tools; the baseline first
     #[arg(value_name = "GIT-REF|RUN|FILE", num_args = 0..=2, conflicts_with = "resume")]
     what: Vec<String>,
@@ -90,22 +87,22 @@ pub struct CompareArgs {
     #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["what", "mode", "baseline", "candidate", "aa", "resume"])]
     with: Option<String>,
     /// Side without skills
-    #[arg(long, requires = "with")]
+    #[arg(long, requires = "with", group = SIDES)]
     without: bool,
     /// Two modes are the sides; with a git reference, the modes to run
-    #[arg(long, value_name = "MODE", conflicts_with = "resume")]
+    #[arg(long, value_name = "MODE", conflicts_with = "resume", group = MODES)]
     mode: Vec<String>,
     /// What the baseline changes, such as `model=NAME` or `mode=mcp,offer=alone`
-    #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume")]
+    #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume", group = SIDES)]
     baseline: Option<String>,
     /// What the candidate changes
-    #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume")]
+    #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume", group = SIDES)]
     candidate: Option<String>,
     /// Compare one version with itself (an A/A test)
     #[arg(long, conflicts_with_all = ["what", "baseline", "candidate", "resume"])]
     aa: bool,
     /// With --aa: how much results drift over days, by the trials that `gate` kept; starts no agent
-    #[arg(long, requires = "aa", conflicts_with_all = ["mode", "plan", "max_trials"])]
+    #[arg(long, requires = "aa", conflicts_with_all = ["mode", "plan", "max_trials"], group = SIDES)]
     kept: bool,
     /// Find the cheapest of these models that is within the margin of the best
     #[arg(long, value_name = "MODEL,…", value_delimiter = ',', conflicts_with_all = ["what", "with", "baseline", "candidate", "aa", "plan", "fail_on", "model", "github", "resume"])]
@@ -114,19 +111,19 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "with", "without", "mode", "baseline", "candidate", "aa", "kept", "models", "github", "resume"])]
     table: Option<PathBuf>,
     /// Loss in pass rate that counts as no worse: 0.05 is five points of a hundred [default: 0.05]
-    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume", group = RULE)]
     margin: Option<f64>,
     /// Chance of each false result [default: 0.05]
-    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume", group = RULE)]
     alpha: Option<f64>,
     /// Exit with 1 for these results [default: broke,worse]
     #[arg(long, alias = "gate", value_name = "RESULT,…", value_delimiter = ',', value_parser = one_of::<CompareResult>(RESULTS))]
     fail_on: Vec<CompareResult>,
     /// When to stop: `quick` finds cases that always passed and never do now, and most that pass once in ten [default: standard]
-    #[arg(long, value_name = "PLAN", value_parser = one_of::<ComparePlan>(ComparePlan::WORDS), conflicts_with = "resume")]
+    #[arg(long, value_name = "PLAN", value_parser = one_of::<ComparePlan>(ComparePlan::WORDS), conflicts_with = "resume", group = STARTS)]
     plan: Option<ComparePlan>,
     /// Maximum number of trials, both sides together [default: by the plan and the number of cases]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..), group = STARTS)]
     max_trials: Option<u64>,
     #[command(flatten)]
     select: SelectArgs,
@@ -140,32 +137,6 @@ pub struct CompareArgs {
     json: bool,
     #[command(flatten)]
     pages: PageArgs,
-}
-
-/// A comparison that is to run, whichever command asks for it.
-pub struct LiveRequest<'a> {
-    pub start: &'a StartArgs,
-    pub chosen: RunChoices,
-    /// The sides; `None` if a run is resumed, which knows them.
-    pub sides: Option<ComparedSides>,
-    /// The results that fail; none for the usual ones.
-    pub fails: &'a [CompareResult],
-    /// Whether numbers that can decide nothing are refused.
-    pub must_decide: bool,
-    pub max_trials: Option<u64>,
-    /// How long kept trials may stand for trials of the baseline; `None` if none do.
-    pub max_age: Option<Duration>,
-    /// Comparisons that have ended and answer for this one if they have its contents.
-    pub ended: &'a [String],
-    /// What it may cost in US dollars, if that is less than the settings allow.
-    pub max_cost_usd: Option<f64>,
-    /// When trials end, unless the user says otherwise.
-    pub stop: Stop,
-    /// What to do about results that cannot be reached.
-    pub remedy: &'static str,
-    pub json: bool,
-    /// The document of a dry run in which the plan is a part.
-    pub within: Option<Value>,
 }
 
 pub fn compare(args: &CompareArgs) -> CliResult {
@@ -194,7 +165,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
         CompareTarget::Run(sides) => live::compare(args, Some(*sides)),
         CompareTarget::Variants(run) => {
             args.refuse_what_runs()?;
-            refuse_what_decided(run.id())?;
+            refuse_what_decided(args, run.id())?;
             variants::end_of_stored(&run, models::show(args, &run)?)
         }
         CompareTarget::Resume if args.resumes_variants(&root) => models::compare(args),
@@ -203,27 +174,13 @@ pub fn compare(args: &CompareArgs) -> CliResult {
 }
 
 impl CompareArgs {
-    fn request(&self, sides: Option<ComparedSides>) -> LiveRequest<'_> {
+    fn request(&self, sides: Option<ComparedSides>) -> Request {
         let mut chosen = self.select.chosen();
         // The modes that both sides start from, if they do not name their own.
         if sides.as_ref().is_some_and(|sides| sides.baseline.mode.is_none() || sides.candidate.mode.is_none()) {
             chosen.modes = self.modes();
         }
-        LiveRequest {
-            start: &self.start,
-            chosen,
-            sides,
-            fails: &self.fail_on,
-            must_decide: true,
-            max_trials: self.max_trials,
-            max_age: None,
-            ended: &[],
-            max_cost_usd: None,
-            stop: Stop::End,
-            remedy: "raise --max-trials, which counts both trials of a pair, or choose other results",
-            json: self.json,
-            within: None,
-        }
+        Request { chosen, fails: self.fail_on.clone(), max_trials: self.max_trials, ..Request::about(sides) }
     }
 
     fn rule(&self) -> Rule {
@@ -252,7 +209,7 @@ impl CompareArgs {
     fn refuse_what_runs(&self) -> Result<(), String> {
         let of_sides = [&self.baseline, &self.candidate].into_iter().flatten().any(|side| target::of_a_run(side));
         let of_sides = of_sides.then(|| "--baseline and --candidate with more than mode=".to_owned());
-        match explicit_args::first_of_a_run().or(of_sides) {
+        match self.given.first(&[STARTS]).map(str::to_owned).or(of_sides) {
             Some(option) => Err(format!("{option}: these trials are stored, no agent is started; leave it out")),
             None => Ok(()),
         }
@@ -290,8 +247,8 @@ impl CompareArgs {
 }
 
 /// Refuses to decide again what a run has decided: its trials were chosen by these numbers.
-fn refuse_what_decided(run: &str) -> Result<(), String> {
-    match explicit_args::first("margin alpha mode baseline candidate skill task case tag") {
+fn refuse_what_decided(args: &CompareArgs, run: &str) -> Result<(), String> {
+    match args.given.first(&[RULE, MODES, SIDES, CASES]) {
         Some(option) => Err(format!("{run} has its own options: leave out {option}")),
         None => Ok(()),
     }

@@ -3,17 +3,17 @@
 use super::CompareArgs;
 use crate::cli::exit_code::Exit;
 use crate::cli::variants;
-use crate::cli::{CliResult, LoadedRepository, default_agent, print_answer, select, start};
+use crate::cli::{CliResult, print_answer};
+use crate::engine::{self, variants::Question};
 use crate::report::models as report;
 use crate::results::models::ModelComparison;
-use crate::run::variants::{self as plan, TrialLimit};
-use crate::settings::trials::Trials;
+use crate::run::variants::TrialLimit;
 use crate::store::RunFolder;
 use crate::trial::variants::{VariantQuestion, VariantRun};
 
 /// Runs the cases with each model: those of `--models`, or of the run to resume.
 pub fn compare(args: &CompareArgs) -> CliResult {
-    let LoadedRepository { repository, mut settings, catalog } = args.start.read()?;
+    let loaded = args.start.read()?;
     let mut chosen = args.select.chosen();
     chosen.modes = args.select.names.with_modes(&args.mode);
     let rule = args.rule();
@@ -21,7 +21,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
     let mut limit = args.max_trials.map_or(TrialLimit::Usual, TrialLimit::AtMost);
     if args.start.resume {
         let (earlier, VariantRun { question, variants, rounds, .. }) =
-            variants::earlier(&repository.root, &settings, "compare")?;
+            engine::variants::earlier(&loaded.repository.root, &loaded.settings, "compare")?;
         chosen = chosen.or(earlier);
         models = variants.into_iter().map(|variant| variant.name).collect();
         limit = TrialLimit::Rounds(rounds);
@@ -29,17 +29,12 @@ pub fn compare(args: &CompareArgs) -> CliResult {
             rule = (margin, alpha);
         }
     }
-    settings.record = false;
-    settings.repetition.asked.trials = Some(Trials::Times(1));
-    select::apply(&chosen, &mut settings)?;
-    // A model of the settings would replace those of the variants.
-    settings.model = None;
-    default_agent::choose(&mut settings, &catalog, &mut chosen)?;
-    let run = start::planned(repository, settings, catalog, chosen)?;
-    let planned = plan::models(&run, &models, rule, limit)?;
-    match variants::run(&args.start, run, planned, args.json)? {
+    let host = args.start.host(!args.json);
+    let engine = host.engine(&args.start);
+    let run = engine.vary(loaded, chosen, &Question::CheapestModel(models, rule), limit)?;
+    match variants::run(&args.start, &engine, run, args.json)? {
         Err(exit) => Ok(exit),
-        Ok(measured) => measured.end(show(args, &measured.folder)?, args.says_more()),
+        Ok(measured) => variants::end(&measured, show(args, &measured.folder)?, args.says_more()),
     }
 }
 

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use super::target::{StoredSide, is_path};
-use super::{CompareArgs, gate, refuse_what_decided};
+use super::{CompareArgs, refuse_what_decided};
 use crate::cases::selection::stored_cases;
+use crate::cli::given::CASES;
 use crate::cli::output::warn;
-use crate::cli::{CliResultOf, explicit_args, named_runs};
+use crate::cli::{CliResultOf, named_runs};
 use crate::decide::{SideCounts, plan};
+use crate::engine::earlier::unreadable_pairs;
+use crate::engine::reachable;
 use crate::files::bounded;
 use crate::files::look;
-use crate::report::diagnostics::counted;
 use crate::report::run_status::differences;
 use crate::results::agent_versions::AgentVersions;
 use crate::results::compared::{self, ComparisonResults};
@@ -55,7 +57,7 @@ pub fn compare(
         compared.changed_parts = changed_parts(case, &of_a, &of_b);
     }
     // Of chosen cases nobody knows whether they are whole.
-    let whole = explicit_args::first("skill task case tag").is_none().then(|| of_a.iter().chain(&of_b));
+    let whole = args.given.first(&[CASES]).is_none().then(|| of_a.iter().chain(&of_b));
     Ok((compared, whole.into_iter().flatten().find_map(|path| unfinished(path))))
 }
 
@@ -78,7 +80,7 @@ fn unfinished(path: &Path) -> Option<String> {
 /// Compares outcomes that were measured elsewhere.
 pub fn of_table(args: &CompareArgs, file: &Path) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
-    if let Some(option) = explicit_args::first("skill task case tag") {
+    if let Some(option) = args.given.first(&[CASES]) {
         return Err(format!("{option}: the rows of the table are compared, all of them; leave it out").into());
     }
     let shown = file.display();
@@ -101,7 +103,7 @@ pub fn decided(
         let design = design(&a.counts, &b.counts);
         let numbers = "trials of each case on each side";
         let remedy = "measure more with run --trials, or choose other results";
-        gate::check(&args.fail_on, &rule, numbers, remedy, |claim| plan::reach_fixed(&design, &rule, claim))?;
+        reachable::check(&args.fail_on, &rule, numbers, remedy, |claim| plan::reach_fixed(&design, &rule, claim))?;
     }
     Ok(compared::stored(labels, a, b, rule))
 }
@@ -192,20 +194,10 @@ fn read(paths: &[PathBuf]) -> CliResultOf<SideReader> {
     Ok(trials)
 }
 
-/// Says where pairs of a run cannot be read.
-pub fn warn_of_unmeasured_pairs(run: &RunFolder) -> CliResultOf<()> {
-    let lost = run.damaged_pairs()?;
-    if lost > 0 {
-        let lines = counted(lost, "line");
-        warn(&format!("{lines} of the pairs of {} cannot be read; they are not counted", run.id()))?;
-    }
-    Ok(())
-}
-
 /// The result of a run that compares, so far; and why it is not the last, if its plan is not done.
 pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<(ComparisonResults, Option<String>)> {
     args.refuse_what_runs()?;
-    refuse_what_decided(run.id())?;
+    refuse_what_decided(args, run.id())?;
     let Some(RunRecord { sides: Some(sides), absent, .. }) = run.run_record()? else {
         return Err(format!("{} compared nothing", run.id()).into());
     };
@@ -215,7 +207,9 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<(ComparisonResu
     if let Some(differences) = differences(standing.differences) {
         warn(&format!("{id}: {differences}"))?;
     }
-    warn_of_unmeasured_pairs(run)?;
+    if let Some(why) = unreadable_pairs(run)? {
+        warn(&why)?;
+    }
     let early = match standing.state {
         _ if !absent.is_empty() => Some(format!("{id} lacks shards; {}", run.remedy())),
         _ if course.is_done() => None,

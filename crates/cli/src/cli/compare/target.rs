@@ -1,17 +1,16 @@
 //! What a command line asks to compare.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::path::Path;
 
 use super::CompareArgs;
-use crate::decide::Rule;
-use crate::decide::plan::ComparePlan;
+use crate::engine::compare::{self, repeated, working_tree};
 use crate::files::look;
 use crate::process::git;
 use crate::settings::mode::SkillSelection;
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::nearest;
+use crate::text::problem::Problem;
 use crate::trial::run_record::{ComparedSide, ComparedSides};
 
 const MODES_TWICE: &str =
@@ -42,7 +41,7 @@ pub struct StoredSide {
     pub mode: Option<String>,
 }
 
-pub fn asked(args: &CompareArgs, root: &Path) -> Result<CompareTarget, Box<dyn Error>> {
+pub fn asked(args: &CompareArgs, root: &Path) -> Result<CompareTarget, Problem> {
     if args.start.resume {
         return Ok(CompareTarget::Resume);
     }
@@ -75,7 +74,7 @@ enum NamedSide {
     Commit(String),
 }
 
-fn named(root: &Path, name: &str) -> Result<NamedSide, Box<dyn Error>> {
+fn named(root: &Path, name: &str) -> Result<NamedSide, Problem> {
     let run = store::runs(root)?.into_iter().find(|run| run.id() == name);
     if name.contains(',') {
         return Ok(NamedSide::Sources);
@@ -123,7 +122,7 @@ fn of_two(
     root: &Path,
     names: [&str; 2],
     [a, b]: [&ComparedSide; 2],
-) -> Result<CompareTarget, Box<dyn Error>> {
+) -> Result<CompareTarget, Problem> {
     let [first, second] = names;
     match (named(root, first)?, named(root, second)?) {
         (NamedSide::Commit(in_a), NamedSide::Commit(in_b)) => {
@@ -169,7 +168,7 @@ fn of_one(
     one: &str,
     a: &ComparedSide,
     b: &ComparedSide,
-) -> Result<CompareTarget, Box<dyn Error>> {
+) -> Result<CompareTarget, Problem> {
     let run = match named(root, one)? {
         NamedSide::Commit(commit) => {
             let a = of_commit(one, commit, a, "--baseline")?;
@@ -234,35 +233,8 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
 
 impl CompareArgs {
     fn sides(&self, (a, b): (ComparedSide, ComparedSide)) -> ComparedSides {
-        compared(a, b, &self.rule(), self.plan.unwrap_or_default())
+        compare::sides(a, b, &self.rule(), self.plan.unwrap_or_default())
     }
-}
-
-/// These sides, before their cases are known.
-pub fn compared(a: ComparedSide, b: ComparedSide, rule: &Rule, plan: ComparePlan) -> ComparedSides {
-    let mut sides = ComparedSides::of(a, b, rule.alpha);
-    sides.margin = rule.margin;
-    sides.plan = plan;
-    sides.seed = fastrand::u64(..);
-    sides
-}
-
-/// The skills of a commit.
-pub fn at_commit(commit: String, label: String) -> ComparedSide {
-    let mut side = ComparedSide::default().called(label);
-    side.commit = Some(commit);
-    side
-}
-
-pub fn working_tree() -> ComparedSide {
-    ComparedSide::default().called("the working tree".to_owned())
-}
-
-/// The same as the other side.
-pub fn repeated(label: &str) -> ComparedSide {
-    let mut side = ComparedSide::default().called(label.to_owned());
-    side.again = true;
-    side
 }
 
 /// A side as `--baseline` and `--candidate` write it: `key=value`, separated by commas.

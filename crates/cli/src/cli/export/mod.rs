@@ -9,9 +9,10 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use self::trials::TrialExporter;
-use super::{CliResult, LoadedRepository, RepositoryArgs, custom_checks, named_runs, summary};
+use super::{CliResult, RepositoryArgs, custom_checks, named_runs, summary};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{text_stdout, warn};
+use crate::engine::Loaded;
 use crate::exports::EXPORTS;
 use crate::report::diagnostics::counted;
 use crate::report::export::{ChangeLocations, Export, ExportKind, Results};
@@ -62,7 +63,7 @@ pub fn export(args: &ExportCommandArgs) -> CliResult {
     } else {
         store::check_out(&output)?;
     }
-    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
+    let Loaded { repository, settings, catalog } = args.repository.read()?;
     let runs = named_runs::open_all_or_latest(&repository.root, &args.what)?;
     let mut run = RunContext::new(repository.root, settings, catalog);
     // Recordings have no grades.

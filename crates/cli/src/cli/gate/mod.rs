@@ -1,58 +1,39 @@
 //! `skill-evals gate`: one answer about a change, before the push and on a pull request.
 
-mod change;
-
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::Value;
 
-pub use change::base;
-
-use super::compare::{self, LiveComparison, LiveRequest};
+use super::compare::{self, DryRun, measure};
 use super::export_args::IN_PLACE;
 use super::report::write_run;
 use super::select::TagArgs;
 use super::shard::ShardArgs;
-use super::start::{self, StartArgs};
-use super::{CliResult, CliResultOf, LoadedRepository, lint as lint_command, one_of, print_json, select};
-use crate::agent;
-use crate::cases::catalog::Catalog;
-use crate::cases::repository::Repository;
-use crate::cases::selection;
+use super::start::StartArgs;
+use super::{CliResult, CliResultOf, named_runs, one_of, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
 use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
+use crate::engine::compare::Measured;
+use crate::engine::gate::Gate;
+use crate::engine::{Engine, Loaded};
 use crate::exports::{github, junit};
-use crate::lint;
 use crate::process::interrupt;
 use crate::report::gate as report;
 use crate::results::gate::{GateAnswer, GateResults};
-use crate::results::summary::Summary;
 use crate::run::change_locations::change_locations;
-use crate::run::read_tree::ReadTree;
-use crate::run::scheduler;
-use crate::run::skill_version::SkillVersion;
-use crate::settings::{GateSettings, Settings, Stop};
+use crate::settings::GateSettings;
 use crate::store::{self, RunFolder};
-use crate::text::diagnostic::Diagnostic;
-use crate::trial::run_record::RunChoices;
 
 /// The comment, the results of the recordings, and the report of the comparison.
 const PAGE: &str = "gate.md";
 const JUNIT: &str = "junit.xml";
 const REPORT: &str = "report.html";
-
-/// What to do about numbers that can decide nothing.
-const REMEDY: &str = "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results with \
-                      --fail-on";
-const REMEDY_OF_YEAR: &str = "raise --max-trials, which counts both trials of a pair, or promise less by `promise` or `gates_a_year` \
-                              in [gate]";
 
 const HELP: &str = "The gate lints, replays recordings, finds the skills that differ from the base,
 and runs their cases with both versions. If a description changed, it also
@@ -131,44 +112,32 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     args.start.quiet |= args.markdown;
     args.start.repository.for_gate = true;
     args.start.repository.gate_base.clone_from(&args.base);
-    let LoadedRepository { repository, mut settings, catalog } = args.start.read()?;
-    args.tags.select(&mut settings.selection, &catalog)?;
-    let asked = args.asked(&settings.gate);
-    asked.check_reachable()?;
-    let root = repository.root.clone();
+    let mut loaded = args.start.read()?;
+    args.tags.select(&mut loaded.settings.selection, &loaded.catalog)?;
+    let asked = args.asked(&loaded.settings.gate);
+    let root = loaded.repository.root.clone();
     let out = args.output.clone().map_or_else(|| store::gate_folder(&root), Ok)?;
-    let is_shard = args.shard.shard()?.is_some();
-    if !args.start.dry_run && !is_shard {
+    let shard = args.shard.shard()?;
+    if !args.start.dry_run && shard.is_none() {
         store::check_out(&out.join(JUNIT))?;
         store::write_whole(&out.join(PAGE), report::unfinished().as_bytes())?;
     }
-    let (commit, base) = change::base(&repository, asked.base.as_deref())?;
-    let version = SkillVersion::or_empty(&root, &commit, &settings)?;
-    let now = ReadTree { root: &root, settings: &settings, catalog: &catalog };
-    let mut results = change::found(&version, base, now, &asked)?;
-    let mut cases = change::cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
-    cases.retain(|name| selection::wants_tags_of(&settings.selection, name, &catalog));
-    results.to_compare.clone_from(&cases);
+    let mut gate = Gate::of(loaded, asked, shard)?;
+    let host = args.start.host(true);
+    let engine = host.engine(&args.start);
     if args.start.dry_run {
-        return args.dry_run(&asked, &commit, &results, cases);
+        return args.dry_run(&engine, &gate);
     }
-    let problems = lint_errors(&repository, &settings, &catalog);
-    (results.problems, results.older_problems) = change::own_problems(problems, &repository, &version)?;
-    results.needs_recordings = settings.needs_recordings();
-    results.replayed = replay(repository, settings, catalog)?;
-    let recordings = store::trials_below(&root.join(store::RECORDINGS))?.into_iter();
-    let metas = recordings.filter_map(|recording| recording.meta().ok());
-    results.recorded_versions = metas.filter_map(|meta| meta.agent.name_and_version()).collect();
-    let mut folder = None;
     // What fails for free is not paid for.
-    let fails_for_free = results.answer() == GateAnswer::Failed;
-    results.left_to_compare = args.free.then(|| cases.clone());
-    if !cases.is_empty() && !fails_for_free && !args.free {
-        let compared = args.comparison(&asked, &commit, &mut results, cases)?;
-        folder = compared.and_then(|live| take(&mut results, live));
+    let fails_for_free = gate.check_for_free()?;
+    gate.results.left_to_compare = args.free.then(|| gate.cases.clone());
+    let mut folder = None;
+    if !gate.cases.is_empty() && !fails_for_free && !args.free {
+        folder = args.comparison(&engine, &mut gate)?.and_then(|measured| gate.take(measured));
     }
-    if let Some(shard) = args.shard.shard()? {
-        write!(text_stdout(), "{}", report::shard(&results, shard, fails_for_free))?;
+    let results = &gate.results;
+    if let Some(shard) = shard {
+        write!(text_stdout(), "{}", report::shard(results, shard, fails_for_free))?;
         return Ok(if interrupt::raised() {
             Exit::Interrupted
         } else if fails_for_free {
@@ -180,8 +149,8 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         });
     }
     write_report(&root, folder.as_deref(), &out.join(REPORT))?;
-    print(&results, args.markdown, &out)?;
-    annotate(&results, &args, &commit)?;
+    print(results, args.markdown, &out)?;
+    annotate(&gate, args.markdown)?;
     Ok(if interrupt::raised() { Exit::Interrupted } else { exit(results.answer()) })
 }
 
@@ -193,16 +162,6 @@ fn exit(answer: GateAnswer) -> Exit {
         GateAnswer::Undecided => Exit::Undecided,
         GateAnswer::NothingCompared => Exit::NothingCompared,
     }
-}
-
-/// Takes in the comparison. Returns the directory of its run.
-fn take(results: &mut GateResults, live: LiveComparison) -> Option<PathBuf> {
-    results.ended_early = live.ended_early;
-    results.remedy = live.remedy;
-    results.compared = Some(live.compared);
-    results.run = live.folder.is_some().then_some(live.took);
-    // Nothing is reported of a run that was interrupted before its first trial ended.
-    live.folder.filter(|run| RunFolder::at(run).noted().is_ok_and(|run| !run.records.is_empty()))
 }
 
 /// Writes the files of the gate, and prints its answer or its comment.
@@ -234,12 +193,12 @@ fn write_report(root: &Path, run: Option<&Path>, output: &Path) -> CliResultOf<(
 }
 
 /// In GitHub Actions, prints the reasons as annotations, unless the output is the comment.
-fn annotate(results: &GateResults, args: &GateArgs, commit: &str) -> CliResultOf<()> {
-    if args.markdown || std::env::var_os("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
+fn annotate(gate: &Gate, markdown: bool) -> CliResultOf<()> {
+    if markdown || std::env::var_os("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
         return Ok(());
     }
-    let LoadedRepository { repository, catalog, .. } = args.start.repository.read_quietly()?;
-    let text = github::gate(results, &change_locations(&repository.root, &catalog, Some(commit)));
+    let Loaded { repository, catalog, .. } = gate.loaded();
+    let text = github::gate(&gate.results, &change_locations(&repository.root, catalog, Some(gate.commit())));
     Ok(document_stdout().write_all(text.as_bytes())?)
 }
 
@@ -251,9 +210,6 @@ impl GateArgs {
         if !self.fail_on.is_empty() {
             asked.fail_on.clone_from(&self.fail_on);
         }
-        if asked.fail_on.is_empty() {
-            asked.fail_on = CompareResult::HARM.to_vec();
-        }
         asked.plan = self.plan.unwrap_or(asked.plan);
         asked.max_trials = self.max_trials.or(asked.max_trials);
         let max_age_days = if self.fresh { Some(0) } else { self.max_age_days };
@@ -263,11 +219,12 @@ impl GateArgs {
     }
 
     /// Says what changed, what would run, and what that finds and costs.
-    fn dry_run(&self, asked: &GateSettings, commit: &str, results: &GateResults, cases: Vec<String>) -> CliResult {
-        let document = self.json.then(|| results.change(commit, &cases));
+    fn dry_run(&self, engine: &Engine<'_>, gate: &Gate) -> CliResult {
+        let Gate { results, cases, .. } = gate;
+        let document = self.json.then(|| results.change(gate.commit(), cases));
         if document.is_none() {
-            write!(text_stdout(), "{}", report::changes(results, &cases))?;
-            if let Some(promise) = report::promise(&asked.rule()) {
+            write!(text_stdout(), "{}", report::changes(results, cases))?;
+            if let Some(promise) = report::promise(&gate.asked().rule()) {
                 writeln!(text_stdout(), "{promise}")?;
             }
         }
@@ -275,77 +232,26 @@ impl GateArgs {
             document.map(|document| print_json(&mut document_stdout(), &document)).transpose()?;
             return Ok(Exit::Clean);
         }
-        let compared = self.run_comparison(asked, commit, &results.base, cases, document)?;
+        let dry = DryRun { json: document.is_some(), within: document };
+        let compared = measure(engine, &self.start, gate.loaded().clone(), gate.request(), dry)?;
         Ok(compared.err().unwrap_or(Exit::Clean))
     }
 
-    fn run_comparison(
-        &self,
-        asked: &GateSettings,
-        commit: &str,
-        base: &str,
-        cases: Vec<String>,
-        within: Option<Value>,
-    ) -> CliResultOf<Result<LiveComparison, Exit>> {
-        let mut rule = asked.rule();
-        if let Some(shard) = self.shard.shard()? {
-            rule.alpha /= f64::from(shard.of);
-        }
-        let base = compare::at_commit(commit.to_owned(), format!("the skills of {base}"));
-        let sides = compare::compared(base, compare::working_tree(), &rule, asked.plan);
-        let chosen = RunChoices { cases, shard: self.shard.shard()?, ..RunChoices::default() };
-        compare::measure(LiveRequest {
-            start: &self.start,
-            chosen,
-            sides: Some(sides),
-            fails: &asked.fail_on,
-            must_decide: true,
-            max_trials: asked.max_trials,
-            max_age: Some(asked.max_age),
-            ended: &[],
-            max_cost_usd: None,
-            stop: Stop::Settled,
-            remedy: if asked.promised_for > 1 { REMEDY_OF_YEAR } else { REMEDY },
-            json: within.is_some(),
-            within,
-        })
-    }
-
     /// The comparison: of trials that run here, or of the shards to merge.
-    fn comparison(
-        &self,
-        asked: &GateSettings,
-        commit: &str,
-        results: &mut GateResults,
-        cases: Vec<String>,
-    ) -> CliResultOf<Option<LiveComparison>> {
+    fn comparison(&self, engine: &Engine<'_>, gate: &mut Gate) -> CliResultOf<Option<Measured>> {
         if self.merge.is_empty() {
-            return Ok(self.run_comparison(asked, commit, &results.base, cases, None)?.ok());
+            return Ok(gate.compare(engine)?);
         }
-        let chosen = RunChoices { cases, ..RunChoices::default() };
-        let merged = compare::merged(&self.start, &self.merge, chosen, commit, asked)?;
-        if merged.is_none() {
+        let root = &gate.loaded().repository.root;
+        let is_path = |name: &str| named_runs::is_directory(name) || named_runs::is_archive(name);
+        let has_shards = |name: &String| Ok(is_path(name) || !RunFolder::shards(root, name)?.is_empty());
+        if !self.merge.iter().map(has_shards).collect::<CliResultOf<Vec<bool>>>()?.contains(&true) {
             let names = self.merge.join(" ");
-            results.ended_early = Some(format!("no shard of {names} is here: run the shards, or correct the name"));
+            gate.results.ended_early =
+                Some(format!("no shard of {names} is here: run the shards, or correct the name"));
+            return Ok(None);
         }
-        Ok(merged)
+        let opened = named_runs::open_shards(root, &self.merge)?;
+        Ok(Some(gate.merge(engine, &opened.runs)?))
     }
-}
-
-/// The errors of `lint`, as the settings judge them.
-fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
-    let options = lint::LintOptions { no_cases: None, listings: &agent::LISTINGS, partial: settings.partial };
-    let mut problems = settings.lint.judged(lint_command::problems(repository, settings, catalog, options));
-    problems.retain(Diagnostic::is_error);
-    problems
-}
-
-/// Replays the recordings of all cases.
-fn replay(repository: Repository, mut settings: Settings, catalog: Catalog) -> CliResultOf<Summary> {
-    let chosen = RunChoices { replay: true, ..RunChoices::default() };
-    select::apply(&chosen, &mut settings)?;
-    let run = start::planned(repository, settings, catalog, chosen)?;
-    scheduler::run(&run);
-    let summary = run.figures().summary.clone();
-    Ok(summary)
 }

@@ -99,7 +99,7 @@ impl<'a> Author<'a> {
             return Err(problem.into());
         }
         interrupt::listen(false)?;
-        let scratch = isolation::scratch(drafter.settings)?;
+        let scratch = isolation::scratch(drafter.settings).map_err(|error| error.to_string())?;
         watchdog::remove_afterwards(scratch.path());
         let redactors = Redactors::new(drafter.settings);
         Ok(Self { drafter, repository, scratch, redactors, accepts_all: false, spent: AttemptCost::default() })

@@ -6,13 +6,14 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, LoadedRepository, RepositoryArgs};
+use super::{CliResult, RepositoryArgs};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::{FoundSkill, PROMPTS};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::next;
 use crate::cli::output::text_stdout;
+use crate::engine::Loaded;
 use crate::files::inside;
 use crate::settings::mode::AgentKind;
 use crate::setup::generate;
@@ -35,7 +36,7 @@ pub struct GenerateArgs {
 }
 
 pub fn generate(args: &GenerateArgs) -> CliResult {
-    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
+    let Loaded { repository, settings, catalog } = args.repository.read()?;
     for name in &args.skill {
         catalog.named_skill(name)?;
     }

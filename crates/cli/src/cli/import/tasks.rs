@@ -14,7 +14,8 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
-use crate::cli::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs};
+use crate::cli::{CliResult, CliResultOf, RepositoryArgs};
+use crate::engine::Loaded;
 use crate::files::inside;
 use crate::files::look;
 use crate::report::diagnostics::counted;
@@ -49,7 +50,7 @@ pub enum TargetFormat {
 
 impl TaskArgs {
     pub fn import(&self, repository: &RepositoryArgs) -> CliResult {
-        let LoadedRepository { repository, catalog, .. } = repository.read()?;
+        let Loaded { repository, catalog, .. } = repository.read()?;
         let cases = self.cases(&repository, &catalog)?;
         let (mut names, mut exit, mut weighted) = (BTreeSet::new(), Exit::Clean, 0);
         let (mut replaced, mut still_needed) = (Vec::new(), Vec::new());

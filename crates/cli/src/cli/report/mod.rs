@@ -11,10 +11,11 @@ use clap::Args;
 
 use self::reader::ReportReader;
 use super::named_runs;
-use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks};
 use crate::cli::exit_code::{self, Exit};
 use crate::cli::output::{text_stdout, warn};
 use crate::decide::{MARGIN, Rule};
+use crate::engine::Loaded;
 use crate::exports::html::overview::{self, Overview};
 use crate::process::run_to_end;
 use crate::report::compared::short_names;
@@ -66,7 +67,7 @@ pub struct ReportArgs {
 }
 
 pub fn report(args: &ReportArgs) -> CliResult {
-    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
+    let Loaded { repository, settings, catalog } = args.repository.read()?;
     let root = &repository.root;
     let runs =
         if args.what.is_empty() { vec![named_runs::latest(root)?] } else { named_runs::open_all(root, &args.what)? };
@@ -98,7 +99,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
 
 /// Writes the report of the run in the directory `run`, of the repository at `root`.
 pub fn write_run(root: &Path, run: &Path, output: &Path) -> CliResultOf<()> {
-    let LoadedRepository { repository, settings, catalog } =
+    let Loaded { repository, settings, catalog } =
         RepositoryArgs { root: Some(root.to_path_buf()), untrusted: false, for_gate: false, gate_base: None }
             .read_quietly()?;
     let context = RunContext::new(repository.root, settings, catalog);
@@ -184,7 +185,7 @@ fn sides_of(runs: &[RunFolder]) -> CliResultOf<Option<SidesOfRun>> {
 }
 
 fn compare(baseline: &TrialSide, candidate: &TrialSide) -> CliResultOf<ComparisonResults> {
-    let (before, after) = stored_sides::counts(baseline, candidate, |_, _| true)?;
+    let (before, after) = stored_sides::counts(baseline, candidate, |_, _| true).map_err(|why| why.to_string())?;
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
     Ok(compared::stored((baseline.label.clone(), candidate.label.clone()), &before, &after, rule))
 }

@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::RunArgs;
-use crate::cli::{CliResult, LoadedRepository, compare, default_agent, select, start};
+use crate::cli::{CliResult, compare};
+use crate::engine::choose::{self, planned};
+use crate::engine::{Engine, Loaded};
 
 /// Runs each case with and without the skills, as often as it would run, and prints the difference that the skills make.
-pub(super) fn lift(args: &RunArgs, loaded: LoadedRepository) -> CliResult {
-    let LoadedRepository { repository, mut settings, catalog } = loaded;
+pub(super) fn lift(args: &RunArgs, engine: &Engine<'_>, loaded: Loaded) -> CliResult {
+    let Loaded { repository, mut settings, catalog } = loaded.clone();
     let mut chosen = args.choice.chosen(&settings)?;
     args.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
-    select::apply(&chosen, &mut settings)?;
-    default_agent::choose(&mut settings, &catalog, &mut chosen)?;
-    let run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen.clone())?)?;
+    choose::apply(&chosen, &mut settings)?;
+    engine.choose_default_modes(&mut settings, &catalog, &mut chosen);
+    let run = args.with_chosen_plan(planned(Loaded { repository, settings, catalog }, chosen.clone())?)?;
     let modes: BTreeSet<&str> = run.plan.entries.iter().map(|entry| entry.planned.mode.name.as_str()).collect();
     let mut names = modes.into_iter();
     let (Some(mode), None) = (names.next(), names.next()) else {
@@ -22,5 +24,5 @@ pub(super) fn lift(args: &RunArgs, loaded: LoadedRepository) -> CliResult {
     let most = |entry: &crate::run::plan::PlannedCase| entry.until.map_or(entry.repeats, |until| until.most);
     let name = |entry: &crate::run::plan::PlannedCase| entry.planned.case_in_mode().compared_as(false);
     let pairs = run.plan.entries.iter().map(|entry| (name(entry), u64::from(most(entry)))).collect();
-    compare::lift(&args.start, chosen, mode, pairs)
+    compare::lift(engine, &args.start, loaded, chosen, (mode, pairs))
 }

@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
+use super::given::{ALONE, Given};
 use super::select::{self, SelectArgs};
-use super::shard::{ShardArgs, name_shard, shard_is_empty};
-use super::start::{self, StartArgs};
+use super::shard::ShardArgs;
+use super::start::StartArgs;
 use super::trial_list::TrialListArgs;
-use super::{CliResult, CliResultOf, LoadedRepository, default_agent, print_json};
+use super::{CliResult, CliResultOf, print_json};
 use crate::cases::selection::selected_cases;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
@@ -27,6 +28,9 @@ use crate::cli::output::{Stream, document_stdout, stderr, text_stdout, warn};
 use crate::cli::terminal::Terminal;
 use crate::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
 use crate::decide::{MARGIN, Rule};
+use crate::engine::choose::{self, planned, to_resume};
+use crate::engine::compare::{name_shard, no_case};
+use crate::engine::{Begun, Engine, Loaded};
 use crate::process::interrupt;
 use crate::report::export::Results;
 use crate::report::{diagnostics, estimate as report, table};
@@ -55,6 +59,9 @@ use crate::trial::run_record::{RunChoices, RunRecord};
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 #[command(after_help = crate::cli::exit_code::HELP)]
 pub struct RunArgs {
+    // First: what is read of the arguments is taken out of them.
+    #[command(flatten)]
+    pub given: Given,
     #[command(flatten)]
     choice: ChoiceArgs,
     #[command(flatten)]
@@ -81,7 +88,7 @@ pub struct RunArgs {
     #[arg(long, requires = "replay")]
     require_recordings: bool,
     /// Stay, and run what each edit touches: replay it, or with =live also run agents for what is stale or not recorded
-    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = watch::REPLAY)]
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = watch::REPLAY, group = ALONE)]
     #[arg(value_parser = [watch::REPLAY, watch::LIVE], conflicts_with_all = WITHOUT_WATCH.split(' '))]
     watch: Option<String>,
     /// Store the run for --replay too; a live run is always stored
@@ -165,13 +172,13 @@ impl RunArgs {
     }
 
     /// Refuses names of agents, modes, skills and cases that the run would refuse. What is installed here decides nothing.
-    pub fn check_names(mut self, loaded: LoadedRepository) -> CliResultOf<()> {
-        let LoadedRepository { repository, mut settings, catalog } = loaded;
+    pub fn check_names(mut self, loaded: Loaded) -> CliResultOf<()> {
+        let Loaded { repository, mut settings, catalog } = loaded;
         self.choice.replay = true;
         let mut chosen = self.choice.chosen(&settings)?;
         self.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
-        select::apply(&chosen, &mut settings)?;
-        let run = start::planned(repository, settings, catalog, chosen)?;
+        choose::apply(&chosen, &mut settings)?;
+        let run = planned(Loaded { repository, settings, catalog }, chosen)?;
         let is_empty = run.plan.is_empty();
         if is_empty { Err(select::no_match(&run.chosen.filters, &run.catalog, &run.settings).into()) } else { Ok(()) }
     }
@@ -186,10 +193,12 @@ pub fn run(args: &RunArgs) -> CliResult {
     }
     args.exports.check_files()?;
     let loaded = args.start.read()?;
+    let host = args.start.host(true);
+    let engine = host.engine(&args.start);
     if args.lift.unwrap_or(loaded.settings.lift && !args.compares_nothing()) {
-        return lift::lift(args, loaded);
+        return lift::lift(args, &engine, loaded);
     }
-    let LoadedRepository { repository, mut settings, catalog } = loaded;
+    let Loaded { repository, mut settings, catalog } = loaded;
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let mut chosen = args.choice.chosen(&settings)?;
@@ -201,7 +210,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     if let Some(earlier) = earlier_choices(&repository.root, &settings, args.failed.as_deref())? {
         chosen = chosen.or(earlier);
     }
-    select::apply(&chosen, &mut settings)?;
+    choose::apply(&chosen, &mut settings)?;
     if settings.record && chosen.stop == Some(Stop::Settled) {
         return Err("a recording needs whole trials: leave out --trial-end settled or --record".into());
     }
@@ -209,8 +218,8 @@ pub fn run(args: &RunArgs) -> CliResult {
         // As gates do: a trial stands for another one that would end at the same time.
         settings.stop.get_or_insert(Stop::Settled);
     }
-    default_agent::choose(&mut settings, &catalog, &mut chosen)?;
-    let mut run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen)?)?;
+    engine.choose_default_modes(&mut settings, &catalog, &mut chosen);
+    let mut run = args.with_chosen_plan(planned(Loaded { repository, settings, catalog }, chosen)?)?;
     if run.plan.is_empty() {
         let which = if args.stale { "stale" } else { "aged" };
         writeln!(text_stdout(), "no recording is {which}: nothing to run")?;
@@ -220,7 +229,7 @@ pub fn run(args: &RunArgs) -> CliResult {
         let all = run.plan.entries.len();
         run = run.of_shard(shard)?;
         if run.plan.is_empty() {
-            writeln!(stderr(), "{}: nothing to run", shard_is_empty(shard, all))?;
+            writeln!(stderr(), "{}: nothing to run", no_case(shard, all))?;
         } else if let Some(limit) = run.settings.limit() {
             writeln!(stderr(), "shard {shard} has a limit of {limit}; each shard may exceed its share by one trial")?;
         }
@@ -229,9 +238,12 @@ pub fn run(args: &RunArgs) -> CliResult {
         run.kept = Some(keeps(&run)?);
     }
     let is_stored = args.stores(run.settings.live);
-    match args.start.begin(&mut run, is_stored, |run| dry_run(args, run))? {
-        Some(exit) => Ok(exit),
-        None => execute(args, &run),
+    if args.start.dry_run {
+        return dry_run(args, &run, is_stored);
+    }
+    match engine.begin(&mut run, is_stored)? {
+        Begun::Elsewhere => Ok(Exit::Clean),
+        Begun::Open(_) | Begun::Unstored => execute(args, &engine, &run),
     }
 }
 
@@ -327,7 +339,7 @@ fn earlier_choices(root: &Path, settings: &Settings, failed: Option<&str>) -> Cl
     if !settings.resume {
         return Ok(None);
     }
-    let folder = start::to_resume(root, settings)?;
+    let folder = to_resume(root, settings)?;
     let id = folder.id();
     match folder.run_record() {
         Ok(Some(record)) if record.compares() => {
@@ -347,7 +359,15 @@ fn names(plan: &RunPlan) -> Vec<String> {
     plan.entries.iter().map(|entry| entry.planned.trial(1).to_string()).collect()
 }
 
-fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
+/// Says what would run, and what keeps it from running.
+fn dry_run(args: &RunArgs, run: &RunContext, is_stored: bool) -> CliResult {
+    preflight::check_dry_run(run, is_stored)?;
+    let exit = print_plan(args, run)?;
+    preflight::agents(run)?;
+    Ok(exit)
+}
+
+fn print_plan(args: &RunArgs, run: &RunContext) -> CliResult {
     let settings = &run.settings;
     let (mut entries, mut problems) = (Vec::new(), Vec::new());
     for entry in &run.plan.entries {
@@ -399,7 +419,7 @@ impl EventListener for OutcomeCollector {
 }
 
 /// Runs the plan and prints the results.
-fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
+fn execute(args: &RunArgs, engine: &Engine<'_>, run: &RunContext) -> CliResult {
     let start = Instant::now();
     let terminal = Terminal::new(run, run.plan.len(), args.prints_details()).with_passed(args.verbose);
     let modes = several_modes(&run.plan);
@@ -428,7 +448,7 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
         writeln!(stderr(), "{}", escape::line(&why))?;
     }
     // Last, next to the cursor: the trials are stored, only their summary is not.
-    if start::warn_of(errors)? {
+    if engine.unwritten(errors) {
         exit = exit.worse(Exit::Infrastructure);
     }
     if args.keep {

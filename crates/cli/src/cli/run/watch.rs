@@ -14,7 +14,9 @@ use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::skills::default_skill_roots;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
-use crate::cli::{CliResult, CliResultOf, LoadedRepository, custom_checks, print_error, select, start};
+use crate::cli::{CliResult, CliResultOf, custom_checks, print_error, select};
+use crate::engine::Loaded;
+use crate::engine::choose::{self, planned};
 use crate::files::stamp::Stamps;
 use crate::grade::rubric;
 use crate::process::interrupt;
@@ -71,7 +73,7 @@ pub fn watch(args: &RunArgs, is_live: bool) -> CliResult {
             }
             Ok(_) => {}
             // A file that is broken while it is edited is shown, and waited for.
-            Err(error) => print_error(error.as_ref()),
+            Err(error) => print_error(&error),
         }
         changed = next_edit(&root, &places, &stamps);
     }
@@ -164,7 +166,7 @@ impl<'a> WatchSession<'a> {
 
     /// The run of all selected cases.
     fn prepared(&self, is_live: bool) -> CliResultOf<RunContext> {
-        let LoadedRepository { repository, mut settings, catalog } = self.args.start.read()?;
+        let Loaded { repository, mut settings, catalog } = self.args.start.read()?;
         settings.record = is_live && self.args.record;
         (settings.run_id, settings.resume) = (None, false);
         settings.max_tokens =
@@ -172,8 +174,8 @@ impl<'a> WatchSession<'a> {
         settings.max_cost_usd = settings.max_cost_usd.map(|limit| limit - self.spent.cost_usd.unwrap_or_default());
         let mut chosen = self.args.choice.chosen(&settings)?;
         chosen.replay = !is_live;
-        select::apply(&chosen, &mut settings)?;
-        let run = start::planned(repository, settings, catalog, chosen)?;
+        choose::apply(&chosen, &mut settings)?;
+        let run = planned(Loaded { repository, settings, catalog }, chosen)?;
         if run.plan.is_empty() {
             return Err(select::no_match(&run.chosen.filters, &run.catalog, &run.settings).into());
         }
@@ -194,7 +196,8 @@ impl<'a> WatchSession<'a> {
         run.custom_checks = custom_checks(&run.root, &run.settings)?;
         let not_measured = Arc::<Mutex<NotMeasured>>::default();
         run.read_by(Arc::clone(&not_measured));
-        execute(self.args, &run)?;
+        let host = self.args.start.host(true);
+        execute(self.args, &host.engine(&self.args.start), &run)?;
         let cases = std::mem::take(&mut not_measured.lock().unwrap_or_else(PoisonError::into_inner).0);
         Ok(cases)
     }

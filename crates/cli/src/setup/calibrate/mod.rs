@@ -132,7 +132,7 @@ fn started(cases: &Arc<Vec<CalibrationCase>>, tools: &Arc<SkillTools>) -> io::Re
 
 /// Runs all trials of a run.
 fn outcomes(run: &RunContext) -> Result<Vec<Outcome>, String> {
-    open_run::live(run).map_err(Clone::clone)?;
+    open_run::live(run).map_err(ToString::to_string)?;
     let outcomes = Arc::<Mutex<Vec<Outcome>>>::default();
     run.read_by(Collector(Arc::clone(&outcomes)));
     scheduler::run(run);

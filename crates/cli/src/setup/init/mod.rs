@@ -16,13 +16,14 @@ use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, PROMPTS};
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::files::bounded;
-use crate::harness::stubs;
+use crate::run::stubs;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{FILE, Trust};
 use crate::setup::generate;
 use crate::skill::{SKILL_FILE, SkillFile};
 use crate::store::{self, RECORDINGS, StoreError, TrialFolder};
 use crate::text::diagnostic::Diagnostic;
+use crate::text::problem::Problem;
 
 use files::{InitFiles, line_end};
 use layout::{HarnessCrate, InitLayout};
@@ -74,6 +75,12 @@ pub enum InitError {
         /// The problem.
         why: String,
     },
+}
+
+impl From<InitError> for Problem {
+    fn from(error: InitError) -> Self {
+        Self::Said(error.to_string())
+    }
 }
 
 /// A file and what `init` did with it.

@@ -4,61 +4,53 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::live::{self, LiveComparison};
-use crate::cli::output::warn;
-use crate::cli::start::StartArgs;
-use crate::cli::{CliResultOf, LoadedRepository, named_runs};
+use super::Engine;
+use super::compare::Measured;
+use super::gate::Gate;
 use crate::decide::sequential::Pair;
 use crate::results::stored_comparison;
 use crate::run::merge::{self, MergedRun};
-use crate::settings::{GateSettings, Stop};
+use crate::settings::GateSettings;
 use crate::store::RunFolder;
-use crate::trial::run_record::{ComparedSides, RunChoices, RunRecord};
+use crate::text::problem::Problem;
+use crate::trial::run_record::{ComparedSides, RunRecord};
 use crate::trial::shard::Shard;
 
-/// Merges the shards with these names into one run, and compares its sides. They must have compared the chosen cases, as they are
-/// here, with this commit. `None` if no shard is here.
-pub fn merged(
-    start: &StartArgs,
-    names: &[String],
-    chosen: RunChoices,
-    commit: &str,
-    asked: &GateSettings,
-) -> CliResultOf<Option<LiveComparison>> {
-    let LoadedRepository { repository, settings, catalog } = start.read()?;
-    let root = repository.root.clone();
-    let is_path = |name: &str| named_runs::is_directory(name) || named_runs::is_archive(name);
-    let has_shards = |name: &String| Ok(is_path(name) || !RunFolder::shards(&root, name)?.is_empty());
-    if !names.iter().map(has_shards).collect::<CliResultOf<Vec<bool>>>()?.contains(&true) {
-        return Ok(None);
+impl Gate {
+    /// Merges the shards of this gate into one run, and compares its sides. They must have compared the same cases, as they are here,
+    /// with the same base.
+    ///
+    /// # Errors
+    ///
+    /// If they do not belong together.
+    pub fn merge(&self, engine: &Engine<'_>, shards: &[RunFolder]) -> Result<Measured, Problem> {
+        let request = self.request();
+        let run = engine.once_each(self.loaded().clone(), request.chosen.clone(), &request, true)?;
+        for shard in shards {
+            check(shard, self.commit(), self.asked())?;
+            merge::check_cases(&run, shard)?;
+        }
+        let id = shards.first().and_then(|shard| Shard::of_run(shard.id())).map_or("gate", |(id, _)| id);
+        let merged = merge::merge(&run.root, &run.settings, shards, id)?;
+        for agents in &merged.mixed_agents {
+            engine.host.warn(&format!("the shards ran different versions of an agent: {agents}"));
+        }
+        let record = merged.run.run_record()?.ok_or("the merged run has no record")?;
+        let sides = record.sides.as_ref().ok_or("the merged run compares nothing")?;
+        let course = stored_comparison::course(&merged.run, sides)?;
+        let time = time(&record).unwrap_or_default();
+        let mut took = stored_comparison::run_cost(&merged.run, sides, &merged.summary, time)?;
+        took.max_cost_usd = run.settings.max_cost_usd;
+        let (ended_early, remedy) = behind(&merged, &record.merged, sides)?;
+        Ok(Measured {
+            compared: stored_comparison::compared(&merged.run, sides, &course)?,
+            folder: Some(merged.run.path().to_path_buf()),
+            ended_early,
+            remedy,
+            cost_usd: took.spent.cost_usd,
+            took,
+        })
     }
-    let opened = named_runs::open_shards(&root, names)?;
-    let shards = &opened.runs;
-    let run = live::planned(start, LoadedRepository { repository, settings, catalog }, chosen, Stop::Settled, true)?;
-    for shard in shards {
-        check(shard, commit, asked)?;
-        merge::check_cases(&run, shard)?;
-    }
-    let id = shards.first().and_then(|shard| Shard::of_run(shard.id())).map_or("gate", |(id, _)| id);
-    let merged = merge::merge(&root, &run.settings, shards, id)?;
-    for agents in &merged.mixed_agents {
-        warn(&format!("the shards ran different versions of an agent: {agents}"))?;
-    }
-    let record = merged.run.run_record()?.ok_or("the merged run has no record")?;
-    let sides = record.sides.as_ref().ok_or("the merged run compares nothing")?;
-    let course = stored_comparison::course(&merged.run, sides)?;
-    let time = time(&record).unwrap_or_default();
-    let mut took = stored_comparison::run_cost(&merged.run, sides, &merged.summary, time)?;
-    took.max_cost_usd = run.settings.max_cost_usd;
-    let (ended_early, remedy) = behind(&merged, &record.merged, sides)?;
-    Ok(Some(LiveComparison {
-        compared: stored_comparison::compared(&merged.run, sides, &course)?,
-        folder: Some(merged.run.path().to_path_buf()),
-        ended_early,
-        remedy,
-        cost_usd: took.spent.cost_usd,
-        took,
-    }))
 }
 
 /// The time from the start of the first shard to the end of the last.
@@ -90,7 +82,7 @@ fn check(shard: &RunFolder, commit: &str, asked: &GateSettings) -> Result<(), St
 }
 
 /// Why shards keep the comparison from its end, and how to measure trials that were lost.
-fn behind(merged: &MergedRun, ids: &[String], sides: &ComparedSides) -> CliResultOf<(Option<String>, String)> {
+fn behind(merged: &MergedRun, ids: &[String], sides: &ComparedSides) -> Result<(Option<String>, String), Problem> {
     let absent = merged.absent.iter().map(|shard| format!("shard {shard} is not here: run it, then merge again"));
     let (mut early, mut lost): (Vec<String>, Vec<&str>) = (absent.collect(), Vec::new());
     for (id, shard) in ids.iter().zip(&sides.shards) {

@@ -1,28 +1,27 @@
 //! What earlier starts of the same comparison have measured.
 
 use std::collections::BTreeSet;
-use std::error::Error;
-use std::io::Write;
 use std::path::Path;
 
-use super::{LiveRequest, stored};
-use crate::cli::output::stderr;
-use crate::cli::{CliResultOf, start};
+use super::Engine;
+use super::choose::to_resume;
+use crate::report::diagnostics::counted;
 use crate::run::context::RunContext;
-use crate::run::kept;
 use crate::run::pairing::Pairing;
-use crate::run::{preflight, same_contents};
+use crate::run::{kept, preflight, same_contents};
 use crate::settings::Settings;
 use crate::store::RunFolder;
+use crate::text::problem::Problem;
 use crate::trial::run_record::{ComparedSides, PairRecord, RunChoices, RunRecord};
 
 /// What the run to resume was to do, and the pairs that it has begun.
 pub(super) fn earlier(
+    engine: &Engine<'_>,
     root: &Path,
     settings: &Settings,
     chosen: RunChoices,
-) -> CliResultOf<(RunChoices, ComparedSides, Vec<PairRecord>)> {
-    let folder = start::to_resume(root, settings)?;
+) -> Result<(RunChoices, ComparedSides, Vec<PairRecord>), Problem> {
+    let folder = to_resume(root, settings)?;
     let id = folder.id();
     let record =
         folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
@@ -33,30 +32,42 @@ pub(super) fn earlier(
     if sides.measurement.is_some() {
         return Err(format!("{id} is of a gate: {}", folder.remedy()).into());
     }
-    stored::warn_of_unmeasured_pairs(&folder)?;
+    if let Some(why) = unreadable_pairs(&folder)? {
+        engine.host.warn(&why);
+    }
     Ok((chosen.or(record.chosen), sides, folder.pairs()?))
 }
 
-/// Makes the run continue an earlier start of the same comparison, if there is one. Returns the pairs that it began.
+/// That pairs of a run cannot be read, if so.
+///
+/// # Errors
+///
+/// If none can be read.
+pub fn unreadable_pairs(run: &RunFolder) -> Result<Option<String>, Problem> {
+    let lost = run.damaged_pairs()?;
+    let lines = counted(lost, "line");
+    let why = || format!("{lines} of the pairs of {} cannot be read; they are not counted", run.id());
+    Ok((lost > 0).then(why))
+}
+
+/// Makes the run continue an earlier start of the same comparison, if there is one. Returns the pairs that it began. A run of
+/// `ended` is one if it has the same contents.
 pub(super) fn continued(
-    request: &LiveRequest<'_>,
+    engine: &Engine<'_>,
+    ended: &[String],
     run: &mut RunContext,
     pairing: &Pairing,
     sides: &mut ComparedSides,
-) -> CliResultOf<Vec<PairRecord>> {
-    let start = request.start;
+) -> Result<Vec<PairRecord>, Problem> {
     let told = same_contents::of_comparison(run, pairing, sides);
-    let Some(contents) = start.contents(told)? else { return Ok(Vec::new()) };
+    let Some(contents) = engine.contents(told) else { return Ok(Vec::new()) };
     run.contents = Some(same_contents::with_names(&contents, pairing.trials()));
-    if start.dry_run {
+    if engine.dry_run {
         return Ok(Vec::new());
     }
     let earlier = match run.kept {
-        Some(_) => of_gates(run, pairing, sides, &contents)?,
-        None => match same_contents::among(run, request.ended) {
-            Some(folder) => Some(folder),
-            None => start.unfinished(run)?,
-        },
+        Some(_) => of_gates(engine, run, pairing, sides, &contents)?,
+        None => same_contents::among(run, ended).or_else(|| engine.unfinished(run)),
     };
     let Some(folder) = earlier else { return Ok(Vec::new()) };
     run.settings.resume = true;
@@ -66,15 +77,17 @@ pub(super) fn continued(
 
 /// A run with the trials that gates with these contents have measured, if there are some.
 fn of_gates(
+    engine: &Engine<'_>,
     run: &mut RunContext,
     pairing: &Pairing,
     sides: &mut ComparedSides,
     contents: &str,
-) -> CliResultOf<Option<RunFolder>> {
+) -> Result<Option<RunFolder>, Problem> {
     let Some(kept) = &mut run.kept else { return Ok(None) };
     let mut told = None;
-    let mut waits =
-        || _ = told.get_or_insert_with(|| writeln!(stderr(), "another gate has the same contents: waiting for it"));
+    let mut waits = || {
+        told.get_or_insert_with(|| engine.host.note("another gate has the same contents: waiting for it"));
+    };
     sides.measurement = Some(kept.continue_with(contents, &mut waits)?);
     run.sides = Some(sides.clone());
     preflight::check(run)?;
@@ -99,22 +112,9 @@ fn of_gates(
     }
 }
 
-/// Pairs that have begun and whose cases are not there any more would be missing from the answer.
-pub(super) fn tell_of_gone(begun: &[PairRecord], pairing: &Pairing, force: bool) -> Result<(), Box<dyn Error>> {
+/// The cases of pairs that have begun and that are not there any more, in words. Their pairs would be missing from the answer.
+pub(super) fn gone(begun: &[PairRecord], pairing: &Pairing) -> Option<String> {
+    let of_case = |pair: &PairRecord| format!("{}/{}", pair.candidate.skill, pair.candidate.case);
     let gone: BTreeSet<String> = begun.iter().filter(|pair| pairing.case_of(pair).is_none()).map(of_case).collect();
-    if gone.is_empty() {
-        return Ok(());
-    }
-    let list = gone.into_iter().collect::<Vec<_>>().join(", ");
-    if !force {
-        return Err(
-            format!("cannot resume: {list} no longer exists on either side; --force leaves those pairs out").into()
-        );
-    }
-    writeln!(stderr(), "left out, since they no longer exist on either side: {list}")?;
-    Ok(())
-}
-
-fn of_case(pair: &PairRecord) -> String {
-    format!("{}/{}", pair.candidate.skill, pair.candidate.case)
+    (!gone.is_empty()).then(|| gone.into_iter().collect::<Vec<_>>().join(", "))
 }

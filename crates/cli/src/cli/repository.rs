@@ -1,0 +1,160 @@
+//! The repository that a command is about: found, read, and its settings.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::given::ALONE;
+use super::{CliResultOf, fork, output};
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::{Layout, Repository, Scope};
+use crate::engine::{Loaded, gate};
+use crate::files::inside;
+use crate::lint::unknown_plugins;
+use crate::process::git;
+use crate::run::custom_check::CustomChecks;
+use crate::run::custom_check::host;
+use crate::settings::load;
+use crate::settings::{FILE, Settings, Trust, ignored_keys};
+use crate::store;
+use crate::text::diagnostic::{Code, Diagnostic, Severity, grouped, once};
+use crate::text::escape;
+
+const NO_SKILLS: &str = "go to a repository with skills, name one with --root, or start one with `skill-evals init`";
+
+#[derive(Args)]
+pub struct RepositoryArgs {
+    /// Repository root [default: `SKILL_EVALS_ROOT`, else the nearest parent directory with `evals` or
+    /// skills]
+    #[arg(long, value_name = "DIR", group = ALONE)]
+    pub root: Option<PathBuf>,
+    /// Start nothing of the repository outside a sandbox; `gate` does so for forks
+    #[arg(long)]
+    pub untrusted: bool,
+    /// Whether the settings are those of a gate, and what it compares with, if that is named.
+    #[arg(skip)]
+    pub for_gate: bool,
+    #[arg(skip)]
+    pub gate_base: Option<String>,
+}
+
+/// The text of the settings file in a commit, if it has one. A checkout may have the commit without all its files: other settings must
+/// not take the place of those that are not there.
+fn settings_of(root: &Path, commit: &str) -> CliResultOf<Option<String>> {
+    if let Some(bytes) = git::stored_file(root, commit, FILE) {
+        return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
+    }
+    let files = git::files(root, commit)?;
+    if files.iter().any(|file| file == Path::new(FILE)) {
+        return Err(format!(
+            "{FILE} of the base {commit} cannot be read; fetch it, without a filter such as `blob:none`"
+        )
+        .into());
+    }
+    Ok(None)
+}
+
+impl RepositoryArgs {
+    pub fn open(&self) -> io::Result<Repository> {
+        let variable = std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
+        let Some(root) = self.root.clone().or(variable) else {
+            let start = std::env::current_dir()?;
+            let found = Repository::around(&start)?.ok_or_else(|| {
+                not_found(format!("no skills in {} or the repository around it; {NO_SKILLS}", start.display()))
+            });
+            return found.and_then(with_own_recordings);
+        };
+        let root = std::path::absolute(root)?;
+        // A typing error must not look like a repository without problems.
+        let found = Repository::at(&root)?;
+        let found = found.ok_or_else(|| not_found(format!("no skills found in {}; {NO_SKILLS}", root.display())));
+        found.and_then(with_own_recordings)
+    }
+
+    /// Whether the repository is believed: by the option, else the environment. A gate does not believe a fork.
+    pub fn trust(&self) -> Trust {
+        if self.untrusted {
+            return Trust::Untrusted;
+        }
+        let by_default = if self.for_gate && fork::is_checked_out() { Trust::Untrusted } else { Trust::Trusted };
+        Trust::of_environment().unwrap_or(by_default)
+    }
+
+    /// The repository, its settings and its catalog. Warns of each skill and each file of cases that is not read.
+    pub fn read(&self) -> CliResultOf<Loaded> {
+        let Loaded { repository, settings, catalog } = self.read_quietly()?;
+        let is_said = |problem: &&Diagnostic| {
+            let leaves_out = matches!(problem.code, Code::SkillRoot | Code::LinkedFolder | Code::Unreadable);
+            problem.is_error() || leaves_out && problem.severity != Severity::Allowed
+        };
+        for problem in file_problems(&settings, &catalog).iter().filter(is_said) {
+            writeln!(output::stderr(), "{}", problem_line(problem))?;
+        }
+        // With it, there may be more skills and cases.
+        match catalog.unread.as_slice() {
+            [] => Ok(Loaded { repository, settings, catalog }),
+            [first, ..] => Err(format!("not all of the repository can be read: {first}").into()),
+        }
+    }
+
+    fn settings(&self, repository: &Repository) -> CliResultOf<Settings> {
+        let (root, trust) = (&repository.root, self.trust());
+        let base = if self.for_gate && trust == Trust::Untrusted {
+            let (commit, _) = gate::base(repository, self.gate_base.as_deref())?;
+            settings_of(root, &commit)?
+        } else {
+            None
+        };
+        let settings =
+            if self.for_gate { load::read_for_gate(root, trust, base.as_deref())? } else { load::read(root, trust)? };
+        let ignored = match load::text(root)?.filter(|_| trust == Trust::Untrusted) {
+            Some(text) => ignored_keys(&text, base.as_deref()),
+            None => Vec::new(),
+        };
+        if !ignored.is_empty() {
+            let instead = if self.for_gate { "that of the base counts" } else { "name them on the command line" };
+            let keys = ignored.join("`, `");
+            output::warn(&format!("{FILE} is not trusted, and these keys of it do not count: `{keys}`; {instead}"))?;
+        }
+        Ok(settings)
+    }
+
+    pub fn read_quietly(&self) -> CliResultOf<Loaded> {
+        let repository = self.open()?;
+        let settings = self.settings(&repository)?;
+        let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(&settings) };
+        let catalog = Arc::new(repository.catalog(layout, Scope::All));
+        Ok(Loaded { repository, settings, catalog })
+    }
+}
+
+/// The problems of whole files of skills and cases, and of what evals.toml trusts.
+pub fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
+    let of_cases = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
+    let of_files = catalog.problems.iter().cloned().chain(unknown_plugins(settings, catalog));
+    grouped(once(settings.lint.judged(of_files.collect()).into_iter().chain(of_cases)))
+}
+
+pub fn problem_line(problem: &Diagnostic) -> String {
+    let help = problem.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+    escape::line(&format!("{problem}{help}"))
+}
+
+/// The custom checks of the harness that evals.toml names. Cargo may have to build it.
+pub fn custom_checks(root: &Path, settings: &Settings) -> Result<CustomChecks, String> {
+    host::custom_checks(root, settings.harness.as_ref(), |progress| {
+        // If standard error is closed, nobody waits.
+        let _ = writeln!(output::stderr(), "{}", escape::block(progress));
+    })
+}
+
+/// The repository, unless a link leads from its recordings to other files.
+fn with_own_recordings(repository: Repository) -> io::Result<Repository> {
+    inside::place(&repository.root, Path::new(store::RECORDINGS)).map(|_| repository)
+}
+
+pub fn not_found(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, message)
+}

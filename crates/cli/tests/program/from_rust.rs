@@ -1,0 +1,36 @@
+//! What a test of another crate asks has the answer that the program gives.
+
+use std::process::Command;
+
+use crate::compare::break_skill;
+use crate::gate::{edit, recorded};
+use crate::support::examples::example;
+use crate::support::stub::ran;
+
+#[test]
+fn a_gate_and_a_comparison_from_rust_answer_as_the_program_does() {
+    let stub = recorded(3);
+    let ask = |name: &str| {
+        let mut asking = Command::new(example(name));
+        asking.arg("main").current_dir(stub.root());
+        ran(&mut stub.with_variables(asking))
+    };
+    edit(&stub, "Be brief.");
+    let harmless = ask("gate");
+    assert_eq!(harmless.code, 0, "{}{}", harmless.stdout, harmless.stderr);
+    assert!(harmless.stdout.contains("no harm seen: "), "{}", harmless.stdout);
+    assert!(harmless.stdout.contains("\ngate: passed"), "{}", harmless.stdout);
+    break_skill(&stub);
+    let gate = ask("gate");
+    assert_eq!(gate.code, 101, "{}{}", gate.stdout, gate.stderr);
+    assert!(gate.stdout.contains("\ngate: failed"), "{}", gate.stdout);
+    let compared = ask("compare");
+    assert_eq!(compared.code, 0, "it was measured: {}{}", compared.stdout, compared.stderr);
+    assert!(compared.stdout.contains("broke"), "{}", compared.stdout);
+    let program = stub.run(&["compare", "main"]);
+    assert!(program.stdout.contains("broke"), "{}", program.stdout);
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), "id,should_trigger\n").expect("cases");
+    let wrong = ask("compare");
+    assert_ne!(wrong.code, 0);
+    assert!(wrong.stderr.contains("prompt"), "what is wrong, and where: {}", wrong.stderr);
+}

@@ -1,0 +1,160 @@
+//! Questions about the skills of a repository, asked from a test: does a change break something, and what differs from a commit?
+//!
+//! Both start agents, which costs what it costs. Their cases, limits and modes are those of `evals/evals.toml`; the program
+//! `skill-evals` has the same commands with options. Single trials are tests of their own: see [`harness`](crate::harness).
+//!
+//! ```no_run
+//! # fn main() -> Result<(), skill_evals::ask::AskError> {
+//! use skill_evals::ask::Skills;
+//!
+//! let answer = Skills::at(".")?.gate("main")?;
+//! assert!(answer.holds(), "{answer}");
+//! # Ok(())
+//! # }
+//! ```
+
+use std::error::Error;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cases::repository::{Layout, Repository, Scope};
+use crate::decide::plan::ComparePlan;
+use crate::decide::result::CompareResult;
+use crate::decide::{MARGIN, Rule};
+use crate::engine::compare::{self, Prepared, Request};
+use crate::engine::gate::Gate;
+use crate::engine::{Engine, Loaded, Silent};
+use crate::process::git;
+use crate::report::paint::Paint;
+use crate::report::{compared, diagnostics, gate};
+use crate::results::gate::GateAnswer;
+use crate::settings::load;
+use crate::settings::{Settings, Trust};
+use crate::text::problem::Problem;
+
+/// Executes plans, and reports nothing.
+const ENGINE: Engine<'static> = Engine { host: &Silent, dry_run: false };
+
+/// The skills of a repository, with their cases.
+#[derive(Clone, Debug)]
+pub struct Skills {
+    repository: Repository,
+}
+
+/// An answer, which prints as on a terminal.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    text: String,
+    holds: bool,
+    is_measured: bool,
+}
+
+/// Why a question has not been answered.
+#[derive(Clone, Debug)]
+pub struct AskError(Problem);
+
+impl Skills {
+    /// Those of the repository at `root`.
+    ///
+    /// # Errors
+    ///
+    /// If there are none.
+    pub fn at(root: impl AsRef<Path>) -> Result<Self, AskError> {
+        let root = std::path::absolute(root)?;
+        let found = Repository::at(&root)?;
+        let repository = found.ok_or_else(|| Problem::Said(format!("no skills found in {}", root.display())))?;
+        Ok(Self { repository })
+    }
+
+    /// Whether the working tree breaks something that holds in the commit `base`: lint, recordings, and trials of both versions of
+    /// each skill that differs. As `skill-evals gate`.
+    ///
+    /// # Errors
+    ///
+    /// If the base, the cases or the agents cannot be used.
+    pub fn gate(&self, base: &str) -> Result<Answer, AskError> {
+        let mut settings = load::read_for_gate(&self.repository.root, Trust::Trusted, None)?;
+        settings.gate.base = Some(base.to_owned());
+        let asked = settings.gate.clone();
+        let results = Gate::of(self.loaded(settings)?, asked, None)?.run(&ENGINE)?;
+        let answer = results.answer();
+        Ok(Answer {
+            text: gate::render(&results, Paint::Plain),
+            holds: answer == GateAnswer::Passed,
+            is_measured: answer != GateAnswer::NotMeasured,
+        })
+    }
+
+    /// What differs between the skills of the commit `base` and those of the working tree, in all cases. As `skill-evals compare`.
+    ///
+    /// # Errors
+    ///
+    /// If the base, the cases or the agents cannot be used.
+    pub fn compare(&self, base: &str) -> Result<Answer, AskError> {
+        let loaded = self.loaded(load::read(&self.repository.root, Trust::Trusted)?)?;
+        let commit = git::commit(&self.repository.root, base).map_err(|error| error.to_string())?;
+        let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
+        let baseline = compare::at_commit(commit, format!("the skills of {base}"));
+        let sides = compare::sides(baseline, compare::working_tree(), &rule, ComparePlan::default());
+        let measured = match ENGINE.prepare(loaded, Request::about(sides))? {
+            Prepared::Ready(ready) => ENGINE.compare(*ready)?,
+            Prepared::Unchanged(unchanged) => Some(unchanged.answer()),
+            Prepared::NoCase(..) => None,
+        };
+        let measured = measured.ok_or_else(|| Problem::Said("no case can be compared".to_owned()))?;
+        let results = &measured.compared.comparison.results;
+        let has = |wanted: &[CompareResult]| results.iter().any(|result| wanted.contains(result));
+        let lost = measured.compared.lost().map(|lost| format!("{lost}; {}", measured.remedy));
+        let lacks = measured.ended_early.or(lost);
+        let is_measured = lacks.is_none() && !has(&[CompareResult::NothingMeasured]);
+        let mut text = compared::render(&measured.compared, Paint::Plain);
+        text.extend(lacks);
+        Ok(Answer { text, holds: is_measured && !has(&CompareResult::HARM), is_measured })
+    }
+
+    fn loaded(&self, settings: Settings) -> Result<Loaded, Problem> {
+        let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(&settings) };
+        let catalog = self.repository.catalog(layout, Scope::All);
+        if let Some(first) = catalog.unread.first() {
+            return Err(first.clone().into());
+        }
+        Ok(Loaded { repository: self.repository.clone(), settings, catalog: Arc::new(catalog) })
+    }
+}
+
+impl Answer {
+    /// Whether everything was measured and nothing speaks against the working tree. An answer that does not hold is a failure, or
+    /// [not measured](Self::is_measured).
+    pub fn holds(&self) -> bool {
+        self.holds
+    }
+
+    /// Whether everything was measured that the answer needs.
+    pub fn is_measured(&self) -> bool {
+        self.is_measured
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Problem::Files(problems) => f.write_str(&diagnostics::render(problems, Paint::Plain)),
+            Problem::Said(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Error for AskError {}
+
+impl<E: Into<Problem>> From<E> for AskError {
+    fn from(why: E) -> Self {
+        Self(why.into())
+    }
+}

@@ -1,0 +1,80 @@
+//! From what was chosen to the trials that are planned.
+
+use std::path::Path;
+
+use super::{Engine, Loaded};
+use crate::cases::catalog::Catalog;
+use crate::report::trial_text::RerunCommand;
+use crate::run::context::RunContext;
+use crate::run::plan;
+use crate::run::preflight::stand_ins;
+use crate::settings::trials::Repetition;
+use crate::settings::{Settings, Suite, TestSelection};
+use crate::store::{self, RunFolder};
+use crate::text::name::Filters;
+use crate::text::problem::Problem;
+use crate::trial::run_record::RunChoices;
+use std::time::Duration;
+
+/// Makes the settings those of what was chosen.
+pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String> {
+    settings.live = !chosen.replay;
+    if !chosen.modes.is_empty() {
+        settings.select_modes(&chosen.modes)?;
+    }
+    settings.default_modes.clone_from(&chosen.default_modes);
+    settings.model = chosen.model.clone().or(settings.model.take());
+    let repetition = &mut settings.repetition.asked;
+    *repetition = Repetition { trials: chosen.trials, threshold: chosen.threshold }.or(*repetition);
+    settings.timeout = chosen.timeout_s.map_or(settings.timeout, Duration::from_secs);
+    settings.stop = chosen.stop.or(settings.stop);
+    settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
+    settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
+    if chosen.selects() {
+        settings.selection = TestSelection {
+            suite: chosen.suite.as_deref().and_then(Suite::named).unwrap_or_default(),
+            skills: chosen.skills.clone(),
+            tasks: chosen.tasks.clone(),
+            cases: chosen.cases.clone(),
+            tags: chosen.tags.clone(),
+            max_skills: chosen.max_skills,
+            max_cases: chosen.max_cases,
+        };
+    }
+    Ok(())
+}
+
+/// The run of the chosen cases. The settings have the choices already.
+pub fn planned(loaded: Loaded, chosen: RunChoices) -> Result<RunContext, Problem> {
+    let Loaded { repository, settings, catalog } = loaded;
+    let filters = Filters::new(&chosen.filters, false);
+    let plan = plan::plan(&repository.root, &settings, &catalog, &filters).map_err(|problems| problems.join("\n"))?;
+    let mut run = RunContext::new(repository.root, settings, catalog).with_plan(plan);
+    run.rerun_command = RerunCommand::Program(chosen.model.clone());
+    run.chosen = chosen;
+    Ok(run)
+}
+
+/// The run that the settings say to resume.
+pub fn to_resume(root: &Path, settings: &Settings) -> Result<RunFolder, Problem> {
+    let Some(id) = &settings.run_id else {
+        let latest = store::runs(root)?.first().map(|run| format!("; the latest run is {}", run.id()));
+        return Err(format!("--resume needs --run-id{}", latest.unwrap_or_default()).into());
+    };
+    Ok(RunFolder::open(root, id)?)
+}
+
+impl Engine<'_> {
+    /// Chooses a mode for each default one whose agent cannot run here, and says so. The settings have the choices already. What
+    /// somebody chose stays, and what an earlier part of the run chose.
+    pub fn choose_default_modes(&self, settings: &mut Settings, catalog: &Catalog, chosen: &mut RunChoices) {
+        if !settings.live || settings.resume || !chosen.default_modes.is_empty() {
+            return;
+        }
+        for stand_in in stand_ins(settings, catalog) {
+            self.host.note(&format!("{stand_in}; --agent or `modes` in evals/evals.toml chooses another"));
+            chosen.default_modes.insert(stand_in.default, stand_in.mode.name);
+        }
+        settings.default_modes.clone_from(&chosen.default_modes);
+    }
+}

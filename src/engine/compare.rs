@@ -1,0 +1,444 @@
+//! Compares two sides by running trials of both in pairs, until the plan of the comparison is done.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::choose::{self, planned};
+use super::earlier::{continued, earlier, gone};
+use super::expected::Expected;
+use super::{Begun, Engine, Loaded, MostTrials, reachable};
+use crate::decide::plan::{ComparePlan, reach};
+use crate::decide::result::CompareResult;
+use crate::decide::{MARGIN, Rule};
+use crate::report::diagnostics::counted;
+use crate::results::compared::{self, ComparisonResults};
+use crate::results::gate::ComparedRun;
+use crate::results::stored_comparison;
+use crate::run::context::RunContext;
+use crate::run::kept_store::KeptStore;
+use crate::run::live::LiveRun;
+use crate::run::pairing::{self, Pairing};
+use crate::run::pairs::{self, PairsStopped};
+use crate::run::{budget, kept, preflight, same_contents};
+use crate::settings::trials::Trials;
+use crate::settings::{Settings, Stop};
+use crate::store::RunFolder;
+use crate::text::problem::Problem;
+use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord, RunChoices};
+use crate::trial::shard::Shard;
+
+/// A comparison that is to run, whoever asks for it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub chosen: RunChoices,
+    /// The sides; `None` if a run is resumed, which knows them.
+    pub sides: Option<ComparedSides>,
+    /// The results that fail; none for the usual ones.
+    pub fails: Vec<CompareResult>,
+    /// Whether numbers that can decide nothing are refused.
+    pub must_decide: bool,
+    /// Whether the limits are those of a gate.
+    pub is_gate: bool,
+    pub max_trials: Option<u64>,
+    /// How long kept trials may stand for trials of the baseline; `None` if none do.
+    pub max_age: Option<Duration>,
+    /// Comparisons that have ended and answer for this one if they have its contents.
+    pub ended: Vec<String>,
+    /// What it may cost in US dollars, if that is less than the settings allow.
+    pub max_cost_usd: Option<f64>,
+    /// When trials end, unless the user says otherwise.
+    pub stop: Stop,
+    /// What to do about results that cannot be reached.
+    pub remedy: &'static str,
+}
+
+impl Request {
+    /// The usual request about these sides.
+    pub fn about(sides: impl Into<Option<ComparedSides>>) -> Self {
+        Self {
+            chosen: RunChoices::default(),
+            sides: sides.into(),
+            fails: Vec::new(),
+            must_decide: true,
+            is_gate: false,
+            max_trials: None,
+            max_age: None,
+            ended: Vec::new(),
+            max_cost_usd: None,
+            stop: Stop::End,
+            remedy: "raise --max-trials, which counts both trials of a pair, or choose other results",
+        }
+    }
+}
+
+/// These sides, before their cases are known.
+pub fn sides(baseline: ComparedSide, candidate: ComparedSide, rule: &Rule, plan: ComparePlan) -> ComparedSides {
+    let mut sides = ComparedSides::of(baseline, candidate, rule.alpha);
+    sides.margin = rule.margin;
+    sides.plan = plan;
+    sides.seed = fastrand::u64(..);
+    sides
+}
+
+/// The skills of a commit.
+pub fn at_commit(commit: String, label: String) -> ComparedSide {
+    let mut side = ComparedSide::default().called(label);
+    side.commit = Some(commit);
+    side
+}
+
+/// The skills as they are.
+pub fn working_tree() -> ComparedSide {
+    ComparedSide::default().called("the working tree".to_owned())
+}
+
+/// The same as the other side.
+pub fn repeated(label: &str) -> ComparedSide {
+    let mut side = ComparedSide::default().called(label.to_owned());
+    side.again = true;
+    side
+}
+
+/// With the skills against without them, in this mode. Each case has its most pairs.
+pub fn lift(mode: &str, pairs: impl IntoIterator<Item = (String, u64)>) -> Request {
+    let side = |label: String| ComparedSide::default().called(label).in_mode(Some(mode.to_owned()));
+    let mut without = side(format!("the mode {mode} without skills"));
+    without.without = true;
+    let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
+    let mut sides = sides(without, side(format!("the mode {mode}")), &rule, ComparePlan::UntilDecided);
+    sides.pairs = pairs.into_iter().collect();
+    let max_trials = Some(2 * sides.pairs.values().sum::<u64>());
+    // A look at a few trials is worth it: the interval says how little they show.
+    Request { max_trials, must_decide: false, remedy: "raise --trials", ..Request::about(sides) }
+}
+
+/// What a comparison has measured.
+pub struct Measured {
+    pub compared: ComparisonResults,
+    /// The directory of the run; `None` if both sides have the same skills, so that nothing ran.
+    pub folder: Option<PathBuf>,
+    /// Why the run ended before its plan was done, and what to do.
+    pub ended_early: Option<String>,
+    /// How to measure trials that were lost.
+    pub remedy: String,
+    /// What it took, and why cases failed.
+    pub took: ComparedRun,
+    /// What it cost in dollars; `None` if that is unknown.
+    pub cost_usd: Option<f64>,
+}
+
+/// A comparison before its first trial.
+pub enum Prepared {
+    /// Both sides have the same skills, so that nothing runs.
+    Unchanged(Box<Unchanged>),
+    /// The shard has none of this number of cases.
+    NoCase(Shard, usize),
+    /// Its trials may run.
+    Ready(Box<Ready>),
+}
+
+/// Two sides that do not differ.
+pub struct Unchanged {
+    pub sides: ComparedSides,
+    pub pairing: Pairing,
+    pub max_cost_usd: Option<f64>,
+}
+
+/// A comparison whose trials may run.
+pub struct Ready {
+    pub run: RunContext,
+    pub pairing: Pairing,
+    pub sides: ComparedSides,
+}
+
+impl Unchanged {
+    /// The answer: nothing was measured, since nothing differs.
+    pub fn answer(self) -> Measured {
+        let rule = stored_comparison::rule(&self.sides);
+        Measured {
+            compared: compared::unchanged((self.sides.baseline.label, self.sides.candidate.label), rule),
+            folder: None,
+            ended_early: None,
+            remedy: String::new(),
+            took: ComparedRun::default(),
+            cost_usd: Some(0.0),
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Finds the cases and trials of a comparison, and what earlier starts have measured of it. Starts nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the sides, the cases or the numbers cannot be compared.
+    pub fn prepare(&self, loaded: Loaded, mut request: Request) -> Result<Prepared, Problem> {
+        let Loaded { repository, mut settings, catalog } = loaded;
+        settings.max_cost_usd = request.max_cost_usd.or(settings.max_cost_usd);
+        let chosen = std::mem::take(&mut request.chosen);
+        if let Some(shard) = chosen.shard {
+            name_shard(&repository.root, &mut settings, shard, !self.dry_run)?;
+        }
+        let resumes = request.sides.is_none();
+        let (chosen, sides, begun) = match request.sides.take() {
+            Some(sides) => (chosen, sides, Vec::new()),
+            None => earlier(self, &repository.root, &settings, chosen)?,
+        };
+        let has_modes = sides.baseline.mode.is_some() && sides.candidate.mode.is_some();
+        settings.resume = resumes;
+        let mut run = self.once_each(Loaded { repository, settings, catalog }, chosen, &request, has_modes)?;
+        run.versions = pairing::versions(&run, &sides)?;
+        if !request.is_gate {
+            // A gate has said it.
+            run.versions.iter().filter_map(|version| version.warning.as_deref()).for_each(|why| self.host.warn(why));
+        }
+        let mut pairing = pairing::pair(&run, &sides)?;
+        check(&pairing)?;
+        let all = pairing.cases.len();
+        if let Some(shard) = run.chosen.shard {
+            run = run.of_shard(shard)?;
+            pairing = pairing.part(shard);
+            if pairing.cases.is_empty() {
+                return Ok(Prepared::NoCase(shard, all));
+            }
+        }
+        if !resumes && pairing::unchanged(&run, &sides) {
+            let max_cost_usd = run.settings.max_cost_usd;
+            return Ok(Prepared::Unchanged(Box::new(Unchanged { sides, pairing, max_cost_usd })));
+        }
+        let ready = Ready { run, pairing, sides };
+        self.ready(ready, &request, begun, all).map(|ready| Prepared::Ready(Box::new(ready)))
+    }
+
+    /// Finds what earlier starts have measured of a comparison whose cases are known, of `all` of which a shard has a part.
+    fn ready(&self, ready: Ready, request: &Request, mut begun: Vec<PairRecord>, all: usize) -> Result<Ready, Problem> {
+        let Ready { mut run, pairing, mut sides } = ready;
+        sides.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
+        sides.left_out.clone_from(&pairing.left_out);
+        sides.outcome_only = pairing.outcome_only;
+        if sides.outcome_only {
+            check_end(run.chosen.stop)?;
+            run.settings.stop = Some(Stop::End);
+        }
+        if !run.settings.resume {
+            let keeps = request.max_age.map(|max_age| KeptStore::new(&run, max_age, pairing.baselines()));
+            run.kept = keeps.transpose().map_err(|error| error.to_string())?;
+            begun = continued(self, &request.ended, &mut run, &pairing, &mut sides)?;
+        }
+        if let Some(list) = gone(&begun, &pairing) {
+            if !run.settings.force {
+                return Err(format!(
+                    "cannot resume: {list} no longer exists on either side; --force leaves those pairs out"
+                )
+                .into());
+            }
+            self.host.note(&format!("left out, since they no longer exist on either side: {list}"));
+        }
+        // Pairs that started count, whatever the limit is now.
+        sides.max_trials = most_trials(request.max_trials, &mut sides, all).max(2 * begun.len() as u64);
+        let rule = stored_comparison::rule(&sides);
+        if request.must_decide {
+            let numbers = (pairing.cases.len(), sides.max_trials / 2);
+            reachable::check(&request.fails, &rule, "pairs of trials", request.remedy, |result| {
+                reach(sides.plan, numbers, &rule, result)
+            })?;
+        }
+        run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
+        run.sides = Some(sides.clone());
+        Ok(Ready { run, pairing, sides })
+    }
+
+    /// The run of the chosen cases, once each, without its sides. `has_modes` is whether these have modes of their own.
+    pub(super) fn once_each(
+        &self,
+        loaded: Loaded,
+        mut chosen: RunChoices,
+        request: &Request,
+        has_modes: bool,
+    ) -> Result<RunContext, Problem> {
+        let Loaded { repository, mut settings, catalog } = loaded;
+        settings.record = false;
+        settings.repetition.asked.trials = Some(Trials::Times(1));
+        choose::apply(&chosen, &mut settings)?;
+        settings.stop.get_or_insert(request.stop);
+        // A side's model rules over the model of both.
+        if let Some(model) = settings.model.take() {
+            settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
+        }
+        if !has_modes {
+            self.choose_default_modes(&mut settings, &catalog, &mut chosen);
+        }
+        let mut run = planned(Loaded { repository, settings, catalog }, chosen)?;
+        if request.is_gate {
+            budget::limit_gate(&mut run.settings, &run.plan);
+        }
+        Ok(run)
+    }
+
+    /// Runs pairs of trials until the plan is done. `None` if another process does it.
+    ///
+    /// # Errors
+    ///
+    /// If the run cannot begin, or what it measured not be read.
+    pub fn compare(&self, ready: Ready) -> Result<Option<Measured>, Problem> {
+        let Ready { mut run, pairing, sides } = ready;
+        match self.begin(&mut run, true)? {
+            Begun::Open(_) => {}
+            Begun::Unstored | Begun::Elsewhere => return Ok(None),
+        }
+        let live = run.opened().ok_or("the run could not be opened")?;
+        self.pairs(&run, live, &pairing, &sides).map(Some)
+    }
+
+    fn pairs(
+        &self,
+        run: &RunContext,
+        live: &LiveRun,
+        pairing: &Pairing,
+        sides: &ComparedSides,
+    ) -> Result<Measured, Problem> {
+        let began = Instant::now();
+        let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
+        let mut state = Some(stored_comparison::sequential_test(sides));
+        let mut ran = None;
+        self.host.watch(run, MostTrials::AtMost(most), &mut || {
+            ran = state.take().map(|state| pairs::run(run, live, pairing, state, sides.max_trials));
+        });
+        let (state, stopped) = ran.ok_or("no trial ran")??;
+        let mut errors = run.close();
+        let compared = stored_comparison::compared(&live.folder, sides, &state)?;
+        errors.extend(live.folder.write_comparison(&compared).err().map(|error| error.to_string()));
+        self.unwritten(errors);
+        if let Err(error) = kept::remove_old(run) {
+            self.host.warn(&error.to_string());
+        }
+        for warning in kept::warnings(run) {
+            self.host.warn(&warning);
+        }
+        let summary = run.figures().summary.clone();
+        let mut took = stored_comparison::run_cost(&live.folder, sides, &summary, began.elapsed())?;
+        took.max_cost_usd = run.settings.max_cost_usd;
+        let remedy = live.folder.remedy();
+        Ok(Measured {
+            compared,
+            folder: Some(live.folder.path().to_path_buf()),
+            ended_early: ended_early(&stopped, run, &remedy),
+            remedy,
+            took,
+            cost_usd: run.cost_usd(),
+        })
+    }
+}
+
+impl Ready {
+    /// Whether it could begin but for its agents: what a dry run finds before it says what would run.
+    ///
+    /// # Errors
+    ///
+    /// If it could not.
+    pub fn check(&self) -> Result<(), Problem> {
+        preflight::check_dry_run(&self.run, true)
+    }
+
+    /// What it is expected to find and to cost.
+    pub fn expected(&self) -> Expected {
+        Expected::of(&self.run, &self.pairing, &self.sides)
+    }
+
+    /// How many kept trials of the base may be used, and how many trials of the same contents have been measured.
+    pub fn known(&self) -> (usize, usize) {
+        let store = self.run.kept.as_ref();
+        let kept =
+            store.map_or(0, |store| self.pairing.baselines().filter(|case| !store.unused(case).is_empty()).count());
+        let contents = store.and_then(|_| same_contents::of_comparison(&self.run, &self.pairing, &self.sides).ok());
+        (kept, store.zip(contents).map_or(0, |(store, contents)| store.measured(&contents)))
+    }
+}
+
+/// The trials of all compared cases, if each has a limit of its own.
+fn most_of_each(sides: &mut ComparedSides) -> Option<u64> {
+    let ComparedSides { pairs, cases, .. } = sides;
+    pairs.retain(|case, _| cases.contains(case));
+    (!pairs.is_empty()).then(|| 2 * pairs.values().sum::<u64>())
+}
+
+/// The most trials of both sides, of whose cases a shard has a part of `all`.
+fn most_trials(asked: Option<u64>, sides: &mut ComparedSides, all: usize) -> u64 {
+    let cases = sides.cases.len() as u64;
+    match (most_of_each(sides).or(asked), sides.max_trials) {
+        // That of an earlier part, of which a shard has its part already.
+        (None, earlier @ 1..) => earlier,
+        (asked, _) => asked.unwrap_or_else(|| sides.plan.default_limit(all)) * cases / all as u64,
+    }
+}
+
+/// Refuses trials that end before their outcome shows.
+fn check_end(asked: Option<Stop>) -> Result<(), &'static str> {
+    if asked == Some(Stop::Settled) {
+        return Err(
+            "a comparison with and without the skill is about the outcome, which only the end of a trial shows: leave out \
+             --trial-end settled",
+        );
+    }
+    Ok(())
+}
+
+/// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
+fn ended_early(stopped: &PairsStopped, run: &RunContext, next: &str) -> Option<String> {
+    match stopped {
+        PairsStopped::Decided | PairsStopped::Trials => None,
+        PairsStopped::NothingMeasured => Some(run.told_early_end().unwrap_or_else(|| {
+            format!(
+                "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; {next}"
+            )
+        })),
+        PairsStopped::NoMore => Some(run.told_early_end().unwrap_or_else(|| {
+            let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("it ended early{why}; {next}")
+        })),
+        PairsStopped::CannotRun => Some(format!("it ended early: a case cannot run, see above; once that is mended, {next}")),
+        PairsStopped::Unreadable => Some(format!(
+            "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended, {next}"
+        )),
+    }
+}
+
+/// Refuses what cannot be compared before it costs anything.
+fn check(pairing: &Pairing) -> Result<(), Problem> {
+    for case in &pairing.cases {
+        case.baseline.found.case().map_err(<[_]>::to_vec)?;
+    }
+    if !pairing.cases.is_empty() {
+        return Ok(());
+    }
+    match pairing.left_out.first() {
+        Some((case, why)) => Err(format!("no case can be compared; {case}: {why}").into()),
+        None => Err("no case is selected".into()),
+    }
+}
+
+/// That a shard has none of this number of cases: with few of them, some shards have none.
+pub fn no_case(shard: Shard, all: usize) -> String {
+    format!("shard {shard} has none of the {}", counted(all, "case"))
+}
+
+/// Gives the run the id of its shard. A run that `is_stored` needs the id of the whole run. A shard that has not started yet
+/// has nothing to resume: systems start a task again with the same command.
+///
+/// # Errors
+///
+/// If the whole run has no id.
+pub fn name_shard(root: &Path, settings: &mut Settings, shard: Shard, is_stored: bool) -> Result<(), Problem> {
+    settings.run_id = settings.run_id.take().map(|id| shard.run_id(&id)).transpose()?;
+    match &settings.run_id {
+        Some(id) => settings.resume &= RunFolder::check_new(root, id).is_err(),
+        None if is_stored => {
+            return Err(
+                format!("shard {shard} needs the id of the whole run: give every shard the same --run-id").into()
+            );
+        }
+        None => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,347 @@
+//! One answer about a change: lint, replay, and a comparison of what changed with its base.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::choose::{self, planned};
+use super::compare::{self, Measured, Prepared, Request};
+use super::{Engine, Loaded};
+use crate::agent;
+use crate::cases::case::Case;
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::Repository;
+use crate::cases::selection;
+use crate::decide::result::CompareResult;
+use crate::lint;
+use crate::process::git;
+use crate::results::gate::{GateAnswer, GateResults, SkillDifference, SkillEdit};
+use crate::results::summary::Summary;
+use crate::run::changed_skills::changed_skills;
+use crate::run::other_changes::other_changes;
+use crate::run::problems;
+use crate::run::read_tree::ReadTree;
+use crate::run::scheduler;
+use crate::run::skill_version::SkillVersion;
+use crate::settings::{GateSettings, Settings, Stop};
+use crate::store::{self, RECORDINGS, RunFolder};
+use crate::text::diagnostic::Diagnostic;
+use crate::text::problem::Problem;
+use crate::trial::event::{EventListener, RunEvent};
+use crate::trial::outcome::{TrialError, Verdict};
+use crate::trial::run_record::RunChoices;
+use crate::trial::shard::Shard;
+
+/// What to do about numbers that can decide nothing.
+const REMEDY: &str = "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results with \
+                      --fail-on";
+const REMEDY_OF_YEAR: &str = "raise --max-trials, which counts both trials of a pair, or promise less by `promise` or `gates_a_year` \
+                              in [gate]";
+
+/// A change, and what is asked about it.
+pub struct Gate {
+    loaded: Loaded,
+    asked: GateSettings,
+    shard: Option<Shard>,
+    /// The base.
+    version: SkillVersion,
+    /// What is known so far.
+    pub results: GateResults,
+    /// The cases that the change touches, as `skill/id`.
+    pub cases: Vec<String>,
+}
+
+impl Gate {
+    /// Finds what differs from the base of `asked`. Starts nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the base or the working tree cannot be read.
+    pub fn of(loaded: Loaded, mut asked: GateSettings, shard: Option<Shard>) -> Result<Self, Problem> {
+        if asked.fail_on.is_empty() {
+            asked.fail_on = CompareResult::HARM.to_vec();
+        }
+        asked.check_reachable()?;
+        let Loaded { repository, settings, catalog } = &loaded;
+        let root = &repository.root;
+        let (commit, base) = base(repository, asked.base.as_deref())?;
+        let version = SkillVersion::or_empty(root, &commit, settings)?;
+        let now = ReadTree { root, settings, catalog };
+        let mut results = found(&version, base, now, &asked)?;
+        let mut cases = cases_to_compare(&results.changed, &version.catalog, catalog, asked.neighbors);
+        cases.retain(|name| selection::wants_tags_of(&settings.selection, name, catalog));
+        results.to_compare.clone_from(&cases);
+        Ok(Self { loaded, asked, shard, version, results, cases })
+    }
+
+    /// The base, by its full hash.
+    pub fn commit(&self) -> &str {
+        &self.version.commit
+    }
+
+    /// What was read of the working tree.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// The rule of its comparison.
+    pub fn asked(&self) -> &GateSettings {
+        &self.asked
+    }
+
+    /// Lints and replays the recordings, which costs nothing. Returns whether the change fails by that.
+    ///
+    /// # Errors
+    ///
+    /// If recordings cannot be read.
+    pub fn check_for_free(&mut self) -> Result<bool, Problem> {
+        let Loaded { repository, settings, catalog } = &self.loaded;
+        let problems = lint_errors(repository, settings, catalog);
+        let results = &mut self.results;
+        (results.problems, results.older_problems) = own_problems(problems, repository, &self.version)?;
+        results.needs_recordings = settings.needs_recordings();
+        let (replayed, not_graded) = replay(self.loaded.clone())?;
+        results.replayed = replayed;
+        // What `lint` found in a case is said already.
+        let is_said = |problem: &Diagnostic| {
+            let mut known = results.problems.iter().chain(&results.older_problems);
+            known.any(|known| known.code == problem.code && known.place.path == problem.place.path)
+        };
+        let not_said = not_graded.0.into_iter().filter(|(_, problems)| !problems.iter().any(is_said));
+        results.not_graded = not_said.map(|(line, _)| line).collect();
+        results.not_graded.sort();
+        let recordings = store::trials_below(&repository.root.join(RECORDINGS))?.into_iter();
+        let metas = recordings.filter_map(|recording| recording.meta().ok());
+        results.recorded_versions = metas.filter_map(|meta| meta.agent.name_and_version()).collect();
+        Ok(results.answer() == GateAnswer::Failed)
+    }
+
+    /// The comparison of the cases that the change touches with the base.
+    pub fn request(&self) -> Request {
+        let mut rule = self.asked.rule();
+        if let Some(shard) = self.shard {
+            rule.alpha /= f64::from(shard.of);
+        }
+        let base = compare::at_commit(self.version.commit.clone(), format!("the skills of {}", self.results.base));
+        let sides = compare::sides(base, compare::working_tree(), &rule, self.asked.plan);
+        Request {
+            chosen: RunChoices { cases: self.cases.clone(), shard: self.shard, ..RunChoices::default() },
+            fails: self.asked.fail_on.clone(),
+            is_gate: true,
+            max_trials: self.asked.max_trials,
+            max_age: Some(self.asked.max_age),
+            stop: Stop::Settled,
+            remedy: if self.asked.promised_for > 1 { REMEDY_OF_YEAR } else { REMEDY },
+            ..Request::about(sides)
+        }
+    }
+
+    /// Runs the comparison. `None` if there is nothing to compare.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot begin, or what it measured not be read.
+    pub fn compare(&self, engine: &Engine<'_>) -> Result<Option<Measured>, Problem> {
+        match engine.prepare(self.loaded.clone(), self.request())? {
+            Prepared::Ready(ready) => engine.compare(*ready),
+            Prepared::Unchanged(unchanged) => Ok(Some(unchanged.answer())),
+            Prepared::NoCase(shard, all) => {
+                engine.host.note(&format!("{}: nothing to run", compare::no_case(shard, all)));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes in what was compared. Returns the directory of its run, if a trial of it has ended.
+    pub fn take(&mut self, measured: Measured) -> Option<PathBuf> {
+        let results = &mut self.results;
+        results.ended_early = measured.ended_early;
+        results.remedy = measured.remedy;
+        results.compared = Some(measured.compared);
+        results.run = measured.folder.is_some().then_some(measured.took);
+        measured.folder.filter(|run| RunFolder::at(run).noted().is_ok_and(|run| !run.records.is_empty()))
+    }
+
+    /// The whole answer: what is free first, and what fails by that is not paid for.
+    ///
+    /// # Errors
+    ///
+    /// If recordings cannot be read, or the comparison cannot begin.
+    pub fn run(mut self, engine: &Engine<'_>) -> Result<GateResults, Problem> {
+        let fails = self.check_for_free()?;
+        if !fails
+            && !self.cases.is_empty()
+            && let Some(measured) = self.compare(engine)?
+        {
+            self.take(measured);
+        }
+        Ok(self.results)
+    }
+}
+
+/// The errors of `lint`, as the settings judge them.
+fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
+    let options = lint::LintOptions { no_cases: None, listings: &agent::LISTINGS, partial: settings.partial };
+    let mut problems = settings.lint.judged(problems::all(repository, settings, catalog, options));
+    problems.retain(Diagnostic::is_error);
+    problems
+}
+
+/// The recordings that could not be graded, each with the reason, and what is wrong with their cases.
+#[derive(Debug, Default)]
+struct NotGraded(Vec<(String, Vec<Diagnostic>)>);
+
+impl EventListener for NotGraded {
+    fn on_event(&mut self, event: &RunEvent) {
+        let RunEvent::Finished { id, result, .. } = event else { return };
+        let (why, problems) = match result.as_ref() {
+            Err(TrialError::Unreadable(why)) => (why.clone(), Vec::new()),
+            Err(TrialError::BadCase(problems)) => (Problem::Files(problems.clone()).to_string(), problems.clone()),
+            Ok(outcome) if outcome.grade.verdict == Verdict::Error => {
+                (outcome.grade.trouble.as_ref().map(ToString::to_string).unwrap_or_default(), Vec::new())
+            }
+            _ => return,
+        };
+        let name = id.to_string();
+        let line = if why.starts_with(&name) { why } else { format!("{name}: {why}") };
+        self.0.push((line, problems));
+    }
+}
+
+/// Replays the recordings of all cases. Returns the results, and what could not be graded.
+fn replay(mut loaded: Loaded) -> Result<(Summary, NotGraded), Problem> {
+    let chosen = RunChoices { replay: true, ..RunChoices::default() };
+    choose::apply(&chosen, &mut loaded.settings)?;
+    let run = planned(loaded, chosen)?;
+    let not_graded = Arc::<Mutex<NotGraded>>::default();
+    run.read_by(Arc::clone(&not_graded));
+    scheduler::run(&run);
+    let summary = run.figures().summary.clone();
+    let not_graded = std::mem::take(&mut *not_graded.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok((summary, not_graded))
+}
+
+/// The commit to compare with, and its name for people.
+pub fn base(repository: &Repository, reference: Option<&str>) -> Result<(String, String), Problem> {
+    let root = &repository.root;
+    let (commit, name) = if let Some(reference) = reference {
+        (git::commit(root, reference)?, reference.to_owned())
+    } else {
+        let branch =
+            git::default_branch(root).ok_or("no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first")?;
+        (git::merge_base(root, &branch)?, git::short_name(&branch).to_owned())
+    };
+    let short = commit.get(..12).unwrap_or(&commit);
+    // CI names the base by its commit.
+    let label = if name == commit { short.to_owned() } else { format!("{name} ({short})") };
+    Ok((commit, label))
+}
+
+/// What differs from the base, before anything is measured.
+fn found(
+    version: &SkillVersion,
+    base: String,
+    now: ReadTree<'_>,
+    asked: &GateSettings,
+) -> Result<GateResults, Problem> {
+    let changed = changed_skills(version.tree(), now)?;
+    let others = other_changes(version.tree(), now)?;
+    let head = git::commit(now.root, "HEAD").ok();
+    let is_head = head.as_ref().is_some_and(|head| *head == version.commit);
+    let differs = !changed.is_empty() || !others.is_empty();
+    let commit = head.map(|head| {
+        let is_clean = || git::is_clean(now.root).is_ok_and(|is_clean| is_clean);
+        let is_uncommitted = if is_head { differs } else { !is_clean() && differs_from(&head, now) };
+        let more = if is_uncommitted { " and uncommitted changes" } else { "" };
+        format!("{}{more}", head.get(..12).unwrap_or(&head))
+    });
+    let both = changed.iter().filter(|skill| skill.edit.is_on_both_sides()).map(|skill| skill.slug.clone());
+    let (with_cases, without_cases): (Vec<String>, Vec<String>) =
+        both.partition(|slug| now.catalog.cases_of(slug).next().is_some());
+    let had_cases = |slug: &String| version.catalog.cases_of(slug).next().is_some();
+    let cases = &now.catalog.cases;
+    Ok(GateResults {
+        base,
+        warning: version.warning.clone(),
+        skills: now.catalog.skills.len(),
+        compares_nothing: is_head && !differs,
+        names_base: asked.base.is_some(),
+        neighbors: asked.neighbors,
+        changed,
+        others,
+        comparable: with_cases.into_iter().filter(had_cases).collect(),
+        without_cases,
+        cases: cases.len(),
+        broken_cases: cases.iter().filter(|found| found.case().is_err()).count(),
+        nothing_compared: asked.nothing_compared,
+        commit,
+        fails: asked.fail_on.clone(),
+        ..GateResults::default()
+    })
+}
+
+/// Whether the working tree differs from a commit in anything that is read.
+fn differs_from(commit: &str, now: ReadTree<'_>) -> bool {
+    SkillVersion::or_empty(now.root, commit, now.settings).is_ok_and(|version| {
+        changed_skills(version.tree(), now).map_or(true, |changed| !changed.is_empty())
+            || other_changes(version.tree(), now).map_or(true, |others| !others.is_empty())
+    })
+}
+
+/// The errors of `lint` in the repository that the change brings, and those that its base has too.
+fn own_problems(
+    problems: Vec<Diagnostic>,
+    repository: &Repository,
+    version: &SkillVersion,
+) -> Result<(Vec<Diagnostic>, Vec<Diagnostic>), Problem> {
+    if problems.is_empty() {
+        return Ok((problems, Vec::new()));
+    }
+    if problems.iter().any(|problem| problem.place.path.starts_with(RECORDINGS)) {
+        version.add_recordings()?;
+    }
+    // Lines move, and a message may say where the repository is.
+    let key = |problem: &Diagnostic, repository: &Repository| {
+        let message = problem.message.replace(&*repository.root.to_string_lossy(), "");
+        (problem.code.as_str(), problem.place.path.clone(), message)
+    };
+    let mut before: HashMap<_, usize> = HashMap::new();
+    for problem in lint_errors(&version.repository, &version.settings, &version.catalog) {
+        *before.entry(key(&problem, &version.repository)).or_default() += 1;
+    }
+    // Each error of the base stands for one.
+    Ok(problems.into_iter().partition(|problem| match before.get_mut(&key(problem, repository)) {
+        Some(left @ 1..) => {
+            *left -= 1;
+            false
+        }
+        _ => true,
+    }))
+}
+
+/// The cases that a change touches, as `skill/id`: all of each changed skill, and the positive ones of the skills most like
+/// one whose description changed, unless their prompt calls the skill: no description takes these away. A skill without a
+/// version on both sides has nothing to compare.
+fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog, neighbors: usize) -> Vec<String> {
+    let is_changed = |slug: &str| changed.iter().any(|skill| skill.slug == slug);
+    let mut cases = Vec::new();
+    for skill in changed.iter().filter(|skill| skill.edit.is_on_both_sides()) {
+        // What is wrong with the others, `lint` reports.
+        let can_run = now.cases_of(&skill.slug).filter(|found| found.case().is_ok());
+        cases.extend(can_run.map(|found| format!("{}/{}", found.skill, found.id)));
+    }
+    for skill in changed.iter().filter(|skill| skill.edit.changes_descriptions()) {
+        let catalog = if skill.edit == SkillEdit::Removed { before } else { now };
+        for near in lint::nearest_skills(catalog, &skill.slug, neighbors) {
+            let Some(skill) = now.skill(near).filter(|_| !is_changed(near) && before.skill(near).is_some()) else {
+                continue;
+            };
+            let is_routed = |case: &Case| case.should_trigger && !lint::calls_skill(&case.prompt, skill.skill());
+            let routed = now.cases_of(near).filter(|found| found.case().is_ok_and(is_routed));
+            cases.extend(routed.map(|found| format!("{}/{}", found.skill, found.id)));
+        }
+    }
+    cases.sort();
+    cases.dedup();
+    cases
+}

@@ -1,0 +1,127 @@
+//! What can be asked about skills, as plans of trials: [`compare`] two sides, the answer about a change ([`gate`]), what keeps a
+//! skill from helping or which model is enough ([`variants`]), a better description ([`tune`]).
+//!
+//! A plan says which trials of which sides run, when to stop and what the answer is. [`Engine`] executes each in the same way: it
+//! finds what an earlier start has paid for, checks what can be checked for free, calibrates agents, opens the run, and watches its
+//! limits. Nothing here prints, and nothing decides an exit code: what happens goes to a [`Host`], and an answer is a value.
+#![allow(clippy::must_use_candidate, reason = "hidden from users")]
+
+pub mod choose;
+pub mod compare;
+pub mod earlier;
+pub mod expected;
+pub mod gate;
+pub mod host;
+pub mod merged;
+pub mod reachable;
+pub mod variants;
+
+use std::sync::Arc;
+
+pub use host::{Host, MostTrials, Silent};
+
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::Repository;
+use crate::run::context::RunContext;
+use crate::run::custom_check::host as harness;
+use crate::run::live::LiveRun;
+use crate::run::{ignored, open_run, preflight, same_contents};
+use crate::settings::Settings;
+use crate::store::RunFolder;
+use crate::text::problem::Problem;
+
+/// A repository as it was read, with the settings that count.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub repository: Repository,
+    pub settings: Settings,
+    pub catalog: Arc<Catalog>,
+}
+
+/// Executes plans.
+#[derive(Clone, Copy)]
+pub struct Engine<'a> {
+    pub host: &'a dyn Host,
+    /// Whether nothing starts: a plan only says what it would do.
+    pub dry_run: bool,
+}
+
+/// How far a run has come.
+pub enum Begun<'a> {
+    /// Its trials may start.
+    Open(&'a LiveRun),
+    /// It is a replay without a directory.
+    Unstored,
+    /// Another process runs it.
+    Elsewhere,
+}
+
+impl Engine<'_> {
+    /// What decides the trials of a run, by which a later start finds it. Warns if that cannot be told.
+    fn contents(&self, told: Result<String, Problem>) -> Option<String> {
+        match told {
+            Ok(contents) => Some(contents),
+            // A start without agents says why it has none.
+            Err(_) if self.dry_run => None,
+            Err(why) => {
+                self.host.warn(&format!("{why}: no earlier start of this run is continued, and none can continue it"));
+                None
+            }
+        }
+    }
+
+    /// The run of the same contents that was killed or stopped, if there is one, to be resumed instead of a new one. Says so.
+    fn unfinished(&self, run: &RunContext) -> Option<RunFolder> {
+        if self.dry_run || run.settings.resume {
+            return None;
+        }
+        let found = same_contents::unfinished(run);
+        if let Some(folder) = &found {
+            self.host.note(&format!("{} had the same contents and did not end: resuming it", folder.id()));
+        }
+        found
+    }
+
+    /// Checks and opens the run. One that `is_stored` has a directory from now on.
+    ///
+    /// # Errors
+    ///
+    /// If the run cannot begin: a choice, an agent, its credentials, its calibration or its directory.
+    pub fn begin<'a>(&self, run: &'a mut RunContext, is_stored: bool) -> Result<Begun<'a>, Problem> {
+        preflight::check(run)?;
+        run.custom_checks =
+            harness::custom_checks(&run.root, run.settings.harness.as_ref(), |progress| self.host.note(progress))?;
+        if self.host.detach(run)? {
+            return Ok(Begun::Elsewhere);
+        }
+        run.calibrated.extend(self.host.calibrate(run)?);
+        if !is_stored {
+            return Ok(Begun::Unstored);
+        }
+        let live = open_run::live(run).map_err(Clone::clone)?;
+        if let Some(note) = live.scratch.note() {
+            self.host.warn(note);
+        }
+        if let Some(problem) = ignored::copied_by(run) {
+            self.host.warn(&problem.message);
+        }
+        for (id, changed) in &live.kept_although_changed {
+            self.host.note(&format!("{id}: kept an outdated result; changed: {}", changed.join(", ")));
+        }
+        for left in live.scratch.left() {
+            self.host.note(left);
+        }
+        Ok(Begun::Open(live))
+    }
+
+    /// Says which results could not be written. Returns whether there are any.
+    pub fn unwritten(&self, errors: impl IntoIterator<Item = String>) -> bool {
+        let mut any = false;
+        for error in errors {
+            any = true;
+            self.host
+                .warn(&format!("{error}; the trials' own directories are complete, `skill-evals summary` reads them"));
+        }
+        any
+    }
+}

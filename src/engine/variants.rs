@@ -1,0 +1,126 @@
+//! Runs the same cases in several variants: with and without a skill, or with several models.
+
+use std::path::Path;
+
+use super::choose::{self, planned, to_resume};
+use super::{Begun, Engine, Loaded, MostTrials};
+use crate::run::context::RunContext;
+use crate::run::variants::{self as plan, TrialLimit, VariantPlan};
+use crate::run::{same_contents, scheduler};
+use crate::settings::Settings;
+use crate::settings::trials::Trials;
+use crate::store::RunFolder;
+use crate::text::problem::Problem;
+use crate::trial::run_record::{RunChoices, RunRecord};
+use crate::trial::variants::VariantRun;
+
+/// What the variants are to show.
+#[derive(Clone, Debug)]
+pub enum Question {
+    /// What keeps this skill from helping.
+    Diagnosis(String),
+    /// The cheapest of these models within the margin of the best; with the margin and the chance of a false result.
+    CheapestModel(Vec<String>, (f64, f64)),
+}
+
+/// A run of variants that has ended.
+pub struct MeasuredVariants {
+    pub folder: RunFolder,
+    /// Why not all trials ran, and what to do.
+    pub ended_early: Option<String>,
+}
+
+/// The choices and the variants of the run to resume, which `command` has to resume.
+///
+/// # Errors
+///
+/// If the run does not exist, or another command made it.
+pub fn earlier(root: &Path, settings: &Settings, command: &str) -> Result<(RunChoices, VariantRun), Problem> {
+    let folder = to_resume(root, settings)?;
+    let id = folder.id();
+    match folder.run_record()? {
+        Some(record) if record.command() != command => {
+            Err(format!("to resume {id}: {}", folder.resume_command()).into())
+        }
+        Some(RunRecord { variants: Some(variants), chosen, .. }) => Ok((chosen, variants)),
+        _ => Err(format!("{id} does not say what it was to do: it has no run.json").into()),
+    }
+}
+
+impl Engine<'_> {
+    /// Plans the variants of the chosen cases, and finds an earlier start of them. Starts nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the choices, the cases or the limit allow no such plan.
+    pub fn vary(
+        &self,
+        loaded: Loaded,
+        mut chosen: RunChoices,
+        question: &Question,
+        limit: TrialLimit,
+    ) -> Result<RunContext, Problem> {
+        let Loaded { repository, mut settings, catalog } = loaded;
+        let resumes = settings.resume;
+        settings.record = false;
+        settings.repetition.asked.trials = Some(Trials::Times(1));
+        choose::apply(&chosen, &mut settings)?;
+        if matches!(question, Question::CheapestModel(..)) {
+            // A model of the settings would replace those of the variants.
+            settings.model = None;
+        }
+        self.choose_default_modes(&mut settings, &catalog, &mut chosen);
+        let asked = chosen.cases.join(", ");
+        let run = planned(Loaded { repository, settings, catalog }, chosen)?;
+        let VariantPlan { plan, record } = match question {
+            Question::Diagnosis(skill) if run.plan.is_empty() && !asked.is_empty() => {
+                return Err(format!("--case {asked}: not a case of `{skill}`; name one of its positive cases").into());
+            }
+            Question::Diagnosis(skill) => plan::diagnosis(&run, skill, limit)?,
+            Question::CheapestModel(models, rule) => plan::models(&run, models, *rule, limit)?,
+        };
+        let mut run = run.with_plan(plan);
+        if !resumes && !self.dry_run {
+            let question = serde_json::to_string(&record).map_err(|error| error.to_string())?;
+            let cases = || run.plan.entries.iter().map(|entry| &entry.planned);
+            let contents = self.contents(same_contents::of_cases(&run, cases(), &question));
+            run.contents = contents.map(|contents| same_contents::with_names(&contents, cases()));
+        }
+        run.variants = Some(record);
+        if let Some(folder) = self.unfinished(&run) {
+            run.settings.resume = true;
+            run.settings.run_id = Some(folder.id().to_owned());
+        }
+        Ok(run)
+    }
+
+    /// Runs the variants. `None` if another process does it.
+    ///
+    /// # Errors
+    ///
+    /// If the run cannot begin.
+    pub fn measure(&self, mut run: RunContext) -> Result<Option<MeasuredVariants>, Problem> {
+        match self.begin(&mut run, true)? {
+            Begun::Open(_) => {}
+            Begun::Unstored | Begun::Elsewhere => return Ok(None),
+        }
+        let most = MostTrials::Exactly(run.plan.len());
+        self.host.watch(&run, most, &mut || scheduler::run(&run));
+        self.unwritten(run.close());
+        let folder = run.opened().ok_or("the run could not be opened")?.folder.clone();
+        let ended_early = ended_early(&run, &folder)?;
+        Ok(Some(MeasuredVariants { folder, ended_early }))
+    }
+}
+
+fn ended_early(run: &RunContext, folder: &RunFolder) -> Result<Option<String>, Problem> {
+    if let Some(why) = run.told_early_end() {
+        return Ok(Some(why));
+    }
+    let Some(why) = run.no_more() else { return Ok(None) };
+    let ended = folder.noted()?.records.len();
+    if ended >= run.plan.len() {
+        return Ok(None);
+    }
+    Ok(Some(format!("it ended early: {why}; {}", folder.remedy())))
+}
