@@ -1,0 +1,4 @@
+//! Results and problems as text.
+
+mod comparison;
+mod problems;
