@@ -1,6 +1,8 @@
 //! What the tests of several crates share. It is built only with them, and depends on the lowest crates that it needs.
 
 pub mod fixture;
+#[cfg(feature = "lint")]
+pub mod lint;
 pub mod made;
 pub mod prefixes;
 #[cfg(feature = "program")]

@@ -55,3 +55,8 @@ pub fn listed_case(check: &str) -> Result<Case, Vec<Diagnostic>> {
     let file = format!(r#"{{"prompt": "Greet Ada.", "evalConfig": {config}}}"#);
     task_json::parse(Path::new(""), Path::new("evals/tasks/it.json"), file.as_bytes())
 }
+
+/// A task of skillgrade with these lines besides its name and instruction.
+pub fn skillgrade_task(lines: &str) -> String {
+    format!("version: \"1\"\ntasks:\n  - name: one\n    instruction: Do it\n{lines}")
+}

@@ -1,13 +1,7 @@
-//! The program over a fixture, and what its lint says.
+//! The program over a fixture.
 
 use std::path::Path;
 use std::process::Command;
-
-use skill_evals_agents::agent::LISTINGS;
-use skill_evals_cases::lint;
-use skill_evals_evidence::text::diagnostic::{Diagnostic, Severity};
-use skill_evals_report::diagnostics;
-use skill_evals_report::paint::Paint;
 
 use crate::fixture::Fixture;
 
@@ -20,22 +14,6 @@ pub struct Ran {
 }
 
 impl Fixture {
-    /// All problems of skills and cases.
-    pub fn problems(&self) -> Vec<Diagnostic> {
-        let options = lint::LintOptions { no_cases: Some(Severity::Warning), listings: &LISTINGS, partial: false };
-        lint::all(&self.catalog(), &self.repository(), options)
-    }
-
-    /// All problems as `path:line:column: [code] message`, one a line.
-    pub fn lines(&self) -> String {
-        self.problems().iter().flat_map(|problem| [problem.to_string(), "\n".to_owned()]).collect()
-    }
-
-    /// All problems as a terminal shows them, without color.
-    pub fn drawn(&self) -> String {
-        diagnostics::render(&self.problems(), Paint::Plain)
-    }
-
     /// Runs the program in this repository.
     pub fn run(&self, args: &[&str]) -> Ran {
         run_in(self.root(), args)

@@ -3,7 +3,10 @@
 mod bounds;
 mod check_list;
 mod documents;
+mod foreign;
 mod foreign_assertions;
+mod foreign_suites;
+mod foreign_tasks;
 mod gaps;
 mod grade;
 mod judgments;
@@ -17,5 +20,6 @@ mod score;
 mod sentences;
 mod user;
 mod verdicts;
+mod waza;
 mod waza_assertions;
 mod work;

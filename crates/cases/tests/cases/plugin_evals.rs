@@ -1,10 +1,11 @@
 //! Cases of `claude plugin eval`: what is read of them, and what is an error.
 
 use skill_evals_cases::cases::mocks::Mocks;
-use skill_evals_cases::lint::{self, LintOptions};
 use skill_evals_evidence::settings::mode::Delivery;
 use skill_evals_evidence::settings::trials::Trials;
 use skill_evals_testing::fixture::Fixture;
+
+use crate::foreign::linted;
 
 /// What lint says of a plugin's cases with these files: the cases, the errors and the warnings.
 fn said(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
@@ -80,9 +81,7 @@ fn a_grader_without_a_name_is_one_problem_and_an_empty_pattern_another() {
     assert_eq!((missing, problems.len()), (2, 2), "{problems:?}");
     let lines = |grader: &str| {
         let fixture = Fixture::new().skill("greeting").file(".claude-plugin/plugin.json", r#"{"name": "tea"}"#);
-        let fixture = fixture.file("evals/a/case.yaml", with(grader));
-        let problems = lint::all(&fixture.catalog(), &fixture.repository(), LintOptions::default());
-        problems.iter().map(|problem| format!("{problem}\n")).collect::<String>()
+        linted(&fixture.file("evals/a/case.yaml", with(grader)))
     };
     let empty = lines("type: regex, pattern: ''");
     assert!(

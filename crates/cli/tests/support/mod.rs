@@ -1,5 +1,5 @@
 //! What the test programs share. Each uses its own part.
-#![allow(dead_code, reason = "every test program uses its own part of this")]
+#![allow(dead_code, unused_imports, reason = "every test program uses its own part of this")]
 
 pub mod catalogue;
 pub mod comments;

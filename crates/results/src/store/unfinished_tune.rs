@@ -46,7 +46,7 @@ impl UnfinishedTune {
             }
             paid => paid?.unwrap_or_default(),
         };
-        Ok(Self { paid, path })
+        Ok(Self { path, paid })
     }
 
     /// What was proposed when this was asked.

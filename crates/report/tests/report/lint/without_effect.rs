@@ -1,7 +1,7 @@
 //! Checks that say the same of every trial, in each format.
 
-use super::{TASK, with_row};
-use crate::support::fixture::Fixture;
+use skill_evals_testing::fixture::Fixture;
+use skill_evals_testing::lint::{TASK, with_row};
 
 #[test]
 fn a_cell_with_separators_alone_is_an_error_at_the_cell() {
@@ -141,27 +141,5 @@ fn a_pattern_that_may_decide_something_is_none() {
         let task = TASK.replace("\"tidy\"", &format!("\"tidy\", \"checks\": [{check}]"));
         let fixture = Fixture::new().skill("tidy").task("one", TASK).task("two", task);
         assert!(!fixture.lines().contains("invalid-check"), "{check}: {}", fixture.lines());
-    }
-}
-
-#[test]
-fn trust_in_what_is_no_plugin_is_an_error_with_the_plugin_that_is_meant() {
-    let manifest = r#"{ "name": "house" }"#;
-    let skill = "---\nname: brew\ndescription: Brews tea.\n---\n\nDo it.\n";
-    let fixture = |trust: &str| {
-        Fixture::new()
-            .file("plugins/house/.claude-plugin/plugin.json", manifest)
-            .file("plugins/house/skills/brew/SKILL.md", skill)
-            .file("evals/evals.toml", format!("jobs = 1\ntrust = [{trust}]\n"))
-    };
-    // Whether `run` finds an agent here is not asked.
-    for (command, codes) in [(&["lint"][..], Some((0, 1))), (&["list"], Some((0, 2))), (&["run", "--dry-run"], None)] {
-        let [good, bad] = ["\"plugins/house\"", "\"plugins/hous\""].map(|trust| fixture(trust).run(command));
-        assert!(codes.is_none_or(|codes| codes == (good.code, bad.code)), "{command:?}: {} {}", good.code, bad.code);
-        assert!(!format!("{}{}", good.stdout, good.stderr).contains("`trust`"), "{}", good.stderr);
-        let said = format!("{}{}", bad.stdout, bad.stderr);
-        for part in ["evals/evals.toml:2:10", "`trust` names \"plugins/hous\"", "did you mean `plugins/house`?"] {
-            assert_eq!(said.matches(part).count(), 1, "{command:?} {part}: {said}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Prompts that hand over the choice of the skill, and so measure nothing.
 
-use crate::support::fixture::Fixture;
+use skill_evals_testing::fixture::Fixture;
 
 const PDF: &str = "---\nname: pdf-forms\ndescription: Fills the fields of forms in documents, and lists the fields that are \
                    empty. Use when somebody has a form to fill in. Not for the merging of documents.\n---\n\nDo it.\n";

@@ -7,8 +7,7 @@ use skill_evals_evidence::settings::trials::Trials;
 use skill_evals_evidence::trial::input_file::InputContent;
 use skill_evals_evidence::trial::outcome::Weight;
 
-use crate::support::fixture::Fixture;
-use crate::support::stub::Stub;
+use skill_evals_testing::fixture::Fixture;
 
 const CONFIG: &str = "promptfooconfig.yaml";
 
@@ -438,27 +437,6 @@ fn the_working_directory_fills_the_workspace_without_the_skills_in_it() {
     });
     let expected = [".agent/settings.json sample/.agent/settings.json", "src sample/src"];
     assert_eq!(files.collect::<Vec<_>>(), expected);
-}
-
-#[test]
-fn agents_do_not_get_a_suite_in_the_directory_of_a_skill_nor_the_tests_that_it_names() {
-    let stub = Stub::new(1, "find -L .agents/skills/tidy -type f > \"$folder/seen\"");
-    let suite = "prompts: ['{{request}}']\ntests: file://tests/a.yaml\n";
-    let test = "- vars: { request: A }\n  assert: [{ type: skill-used, value: tidy }]\n";
-    for (path, text) in
-        [(CONFIG, suite), ("tests/a.yaml", test), ("tests/b.yaml", "- a\n"), ("promptfoo.yaml", "a: b\n")]
-    {
-        let file = stub.root().join("skills/tidy").join(path);
-        std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
-        std::fs::write(&file, text).expect("a file");
-    }
-    let ran = stub.run(&["run", "--case", "c0"]);
-    assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
-    let seen = std::fs::read_to_string(stub.root().join("seen")).expect("what the agent saw");
-    let mut seen: Vec<&str> = seen.lines().collect();
-    seen.sort_unstable();
-    let expected = ["SKILL.md", "promptfoo.yaml", "tests/b.yaml"];
-    assert_eq!(seen, expected.map(|path| format!(".agents/skills/tidy/{path}")));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Faults in a SKILL.md.
 
-use super::{TASK, assert_only, with_skill};
-use crate::support::fixture::Fixture;
 use skill_evals_evidence::text::diagnostic::Code;
+use skill_evals_testing::fixture::Fixture;
+use skill_evals_testing::lint::{TASK, assert_only, with_skill};
 
 const AT: &str = "skills/tidy/SKILL.md";
 
@@ -255,29 +255,6 @@ fn a_skill_with_the_name_of_one_of_a_plugin_in_the_same_root_says_whose_each_is(
     let both = nested.file(".claude-plugin/plugin.json", r#"{ "name": "house" }"#);
     let said = format!("the skill `tidy` of the plugin of the repository {said}");
     assert!(both.lines().contains(&said), "{}", both.lines());
-}
-
-#[cfg(unix)]
-#[test]
-fn a_skill_behind_a_link_is_one_skill_or_named_as_left_out_by_every_command() {
-    let link = |fixture: &Fixture, target: &str, path: &str| {
-        std::os::unix::fs::symlink(target, fixture.root().join(path)).expect("a link");
-    };
-    let roots = "skill_roots = [\".claude/skills\", \"skills\"]\n";
-    let twice = Fixture::new().skill("tidy").file("evals/evals.toml", roots).file(".claude/x", "");
-    link(&twice, "../skills", ".claude/skills");
-    let listed: serde_json::Value = serde_json::from_str(&twice.run(&["list", "--json"]).stdout).expect("JSON");
-    assert_eq!(listed["skills"], serde_json::json!([{ "slug": "tidy", "folder": "skills/tidy" }]));
-    let said = twice.run(&["lint"]);
-    assert!(!said.stdout.contains("slug-collision"), "{}", said.stdout);
-
-    let elsewhere = Fixture::new().skill("tidy").file("real/other/SKILL.md", "---\nname: other\n---\n");
-    link(&elsewhere, "../real/other", "skills/other");
-    for command in [&["lint"][..], &["list"], &["run", "--dry-run"], &["run", "--skill", "other", "--dry-run"]] {
-        let ran = elsewhere.run(command);
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(said.contains("this link to a directory is not followed to find skills"), "{command:?}: {said}");
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The conversation before a prompt: what no session can start from, and what would give the skill away.
 
-use super::{assert_only, with_row};
-use crate::support::fixture::Fixture;
+use skill_evals_testing::fixture::Fixture;
+use skill_evals_testing::lint::{assert_only, with_row};
 
 const BODY: &str = "Write the number of the version first, then one line for each change that a user can see.";
 

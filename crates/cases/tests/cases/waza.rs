@@ -2,8 +2,9 @@
 
 use skill_evals_evidence::trial::input_file::InputContent;
 
-use crate::foreign::{lines, listed};
-use crate::support::fixture::Fixture;
+use skill_evals_testing::fixture::{Fixture, temporary};
+
+use crate::foreign::{lines, linted};
 
 const SPEC: &str = "name: x\nskill: tidy\nconfig:\n  trials_per_task: 2\n  timeout_seconds: 90\n  executor: mock\n";
 
@@ -45,7 +46,7 @@ fn of_tidy(fixture: &Fixture) -> Vec<String> {
 fn a_diff_that_asks_for_an_empty_text_is_an_error() {
     for line in ["", "+ ", "-"] {
         let config = format!("{{ expected_files: [{{ path: a.txt, contains: ['{line}'] }}] }}");
-        let lint = task(&format!("graders: [{{ name: g, type: diff, config: {config} }}]\n")).run(&["lint"]).stdout;
+        let lint = linted(&task(&format!("graders: [{{ name: g, type: diff, config: {config} }}]\n")));
         assert!(lint.contains("the text to look for is empty: every text has it"), "{lint}");
     }
 }
@@ -121,7 +122,7 @@ fn a_spec_of_waza_that_names_no_case_or_a_broken_one_says_so_and_the_others_run(
 
 #[test]
 fn a_task_file_of_waza_may_be_a_link_inside_the_repository_only() {
-    let outside = tempfile::tempdir().expect("a directory");
+    let outside = temporary();
     std::fs::write(outside.path().join("a.yaml"), TASK).expect("a file");
     let outside = outside.path().join("a.yaml");
     let fixture = spec("tasks: ['*sk.yaml']\n", &[("shared/one.yaml", TASK)])
@@ -150,7 +151,7 @@ fn an_eval_yaml_with_tasks_of_another_program_is_none_of_waza() {
         "# trials_per_task:\ntasks: ['a.yaml']\n",
     ] {
         let fixture = Fixture::new().skill("tidy").skill("other").file("evals/more/eval.yaml", text);
-        assert!(listed(&fixture).iter().all(|case| case["format"] != "waza task"), "{text}");
+        assert!(lines(&fixture).iter().all(|line| !line.contains("waza task")), "{text}");
     }
     let vally = "config: { runs: 2 }\nstimuli:\n  - prompt: 'Say trials_per_task:'\n    expect_activation: true\n";
     let fixture = Fixture::new().skill("tidy").skill("other").file("evals/tidy/eval.yaml", vally);

@@ -1,7 +1,7 @@
 //! A user who answers: what its object may say.
 
-use super::{TASK, assert_only};
-use crate::support::fixture::Fixture;
+use skill_evals_testing::fixture::Fixture;
+use skill_evals_testing::lint::{TASK, assert_only};
 
 fn with_task(task: &str) -> Fixture {
     Fixture::new().skill("tidy").task("good", TASK).task("bad", task)

@@ -1,7 +1,7 @@
 //! Faults in a task file.
 
-use super::{TASK, assert_only};
-use crate::support::fixture::Fixture;
+use skill_evals_testing::fixture::Fixture;
+use skill_evals_testing::lint::{TASK, assert_only};
 
 fn with_task(text: &str) -> Fixture {
     Fixture::new().skill("tidy").task("good", TASK).task("bad", text)

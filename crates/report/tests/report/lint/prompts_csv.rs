@@ -1,9 +1,9 @@
 //! Faults in a prompts.csv.
 
-use super::{HEADER, TASK, assert_only, sheet, with_row};
-use crate::support::fixture::Fixture;
 use skill_evals_cases::cases::case::MOST_CASES;
 use skill_evals_evidence::text::diagnostic::Code;
+use skill_evals_testing::fixture::Fixture;
+use skill_evals_testing::lint::{HEADER, TASK, assert_only, sheet, with_row};
 
 const AT: &str = "evals/skills/tidy/prompts.csv";
 
@@ -39,37 +39,6 @@ fn many_broken_rows_are_counted() {
 fn an_empty_file_says_which_header_it_needs() {
     let fixture = Fixture::new().skill("tidy").prompts("tidy", "").task("one", TASK);
     assert_only(&fixture, &format!("{AT}: [csv-missing-column] the file is empty"), &["prompts.csv"]);
-}
-
-#[test]
-fn an_unknown_column_breaks_the_whole_sheet_in_every_command() {
-    let text = "id,should_trigger,prompt,mustinclude\na,true,Do it,AHOY\nb,false,Rest,\n";
-    let fixture = Fixture::new().skill("tidy").prompts("tidy", text).task("one", TASK);
-    assert_only(&fixture, &format!("{AT}:1:26: [csv-unknown-column] unknown column `mustinclude`"), &["prompts.csv"]);
-    insta::assert_snapshot!(fixture.drawn());
-    for (command, code) in [
-        (&["run", "--replay"][..], 2),
-        (&["run", "--replay", "--case", "a"], 2),
-        (&["run", "--dry-run"], 2),
-        (&["list"], 2),
-        (&["lint"], 1),
-        (&["generate"], 1),
-        (&["harness"], 101),
-    ] {
-        let ran = fixture.run(command);
-        let said = [ran.stdout, ran.stderr].concat();
-        assert!(ran.code == code && said.contains("did you mean `must_include`?"), "{command:?}: {} {said}", ran.code);
-    }
-}
-
-#[test]
-fn columns_of_ones_own_begin_with_x_or_stand_in_the_settings() {
-    let text = "id,should_trigger,prompt,x_note,owner\na,true,Do it,later,Ada\nb,false,Rest,,\n";
-    let fixture = Fixture::new().skill("tidy").prompts("tidy", text);
-    assert_eq!(fixture.broken_cases(), ["prompts.csv"]);
-    let fixture = fixture.file("evals/evals.toml", "own_columns = [\"owner\"]\n");
-    let ran = fixture.run(&["lint", "--check-evals"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 skill, 2 cases: no problems\n"));
 }
 
 #[test]
