@@ -2,7 +2,7 @@
 //! docs/contributing/proofs.md and docs/compare.md, and `-- plans` only that of plans. Worlds are drawn from seeds, so that the
 //! numbers are the same everywhere.
 
-#[path = "../tests/support/worlds.rs"]
+#[path = "../../stats/tests/stats/worlds.rs"]
 mod worlds;
 
 use skill_evals_stats::decide::plan::ComparePlan;

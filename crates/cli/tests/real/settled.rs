@@ -1,19 +1,21 @@
 //! Trials that end as soon as their verdict is settled, with the real programs and a scripted model: each agent is ended while
 //! its model still works, its evidence shows why, and nothing of it is left.
 
+use std::path::Path;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use skill_evals::run::skill_texts::TextReader;
+use skill_evals_agents::agent;
 use skill_evals_evidence::settings::mode::Mode;
 use skill_evals_evidence::trial::outcome::{Status, Verdict};
 use skill_evals_results::store::RunFolder;
+use skill_evals_testing::prefixes::WholeTrial;
 
 use super::conformance::load;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, processes_with};
-use crate::support::prefixes::WholeTrial;
 use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
 use crate::support::stand_in::{Request, Turn};
 
@@ -92,7 +94,9 @@ fn settles_at_every_prefix(mode: &'static Mode) {
         let folder = RunFolder::open(live.fixture.root(), "t").expect("a run").trial(&trial.meta.id());
         let reference = TextReader::default().reference(live.fixture.root(), &catalog, &trial.meta, &folder);
         let metas = vec![trial.meta.clone()];
-        let settled = WholeTrial { folder: &trial.folder, metas, skill, reference: &reference }.check_every_prefix();
+        let agent = agent::of(trial.meta.agent.kind);
+        let decode = |folder: &Path| agent.decode(&reference, folder).expect("the files can be read");
+        let settled = WholeTrial { folder: &trial.folder, metas, skill, decode: &decode }.check_every_prefix();
         assert!(delegates || (settled.passed > 10 && settled.failed > 10), "{mode}: {settled:?}");
     }
 }

@@ -10,6 +10,8 @@ use skill_evals_evidence::settings::mode::AgentKind;
 use skill_evals_evidence::trial::evidence::Meta;
 use skill_evals_evidence::trial::outcome::{CheckResult, Grade, Status, Verdict};
 
+pub use skill_evals_testing::processes_with;
+
 use super::fixture::{Fixture, Ran};
 use super::real::{copilot_packages, link_ripgrep, path_with_programs};
 use super::stand_in::{CODEX_KEY, Request, StandIn, Turn, endpoint, started};
@@ -201,20 +203,6 @@ impl Trial {
     pub fn wrote(&self, path: &str) -> bool {
         self.meta.files.iter().any(|file| file.changed && file.path == Path::new(path))
     }
-}
-
-/// The processes whose command line or environment holds `word`.
-pub fn processes_with(word: &str) -> Vec<String> {
-    let entries = fs::read_dir("/proc").expect("/proc").flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|&pid| pid != std::process::id())
-        .filter_map(|pid| {
-            let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-            let line = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
-            let environment = String::from_utf8_lossy(&read("environ")).into_owned();
-            (line.contains(word) || environment.contains(word)).then(|| format!("{pid}: {line}"))
-        })
-        .collect()
 }
 
 /// Waits, at most three minutes, until `done`.

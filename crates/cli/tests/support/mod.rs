@@ -1,5 +1,5 @@
 //! What the test programs share. Each uses its own part.
-#![allow(dead_code, reason = "every test program uses its own part of this")]
+#![allow(dead_code, unused_imports, reason = "every test program uses its own part of this")]
 
 pub mod catalogue;
 pub mod comments;
@@ -12,7 +12,6 @@ pub mod live;
 pub mod lsp;
 pub mod machine;
 pub mod page;
-pub mod prefixes;
 pub mod prompt_cache;
 pub mod pull_requests;
 pub mod real;
@@ -20,7 +19,4 @@ pub mod stand_in;
 pub mod stored;
 pub mod stub;
 
-/// The root of this repository.
-pub fn repository() -> &'static std::path::Path {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli is in it")
-}
+pub use skill_evals_testing::repository;

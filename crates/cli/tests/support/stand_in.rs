@@ -1,5 +1,4 @@
 //! The scripted model of the product, as tests use it.
-#![allow(unused_imports, reason = "every test program uses its own part of this")]
 
 use skill_evals_evidence::profile::EndpointSetup;
 use skill_evals_evidence::settings::mode::AgentKind;

@@ -479,3 +479,6 @@ impl Serialize for Summary {
         map.end()
     }
 }
+
+#[cfg(test)]
+mod tests;

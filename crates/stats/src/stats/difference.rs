@@ -33,7 +33,7 @@ pub struct Difference {
 /// (1998) 873). On each side, cases with about equally many trials form a group with an effective number of trials.
 /// Newcombe takes the root of the sum of squares of all limits at `z`. Here, each limit is taken at its share of `z`,
 /// and the limits are added: this is the same for many trials, and still wide enough for one. In
-/// `tests/library/statistics.rs` it covers at least 94 % of nominal 95 % over rates from 0 to 1, 1 to 50 cases and 1 to
+/// `tests/stats/statistics.rs` it covers at least 94 % of nominal 95 % over rates from 0 to 1, 1 to 50 cases and 1 to
 /// 20 trials.
 pub fn of(strata: &[Stratum], level: f64) -> Option<Difference> {
     let strata: Vec<Stratum> =

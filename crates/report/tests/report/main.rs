@@ -1,0 +1,5 @@
+//! Results and problems as text.
+
+mod comparison;
+mod lint;
+mod problems;

@@ -1,0 +1,7 @@
+//! How trials run and are read again, in process: recordings, repositories, calibrations.
+
+mod calibration;
+mod exposure_corpus;
+mod mutations;
+mod read_tree;
+mod settled;
