@@ -1,5 +1,5 @@
 //! What can be asked about skills, as plans of trials: [`compare`] two sides, the answer about a change ([`gate`]), what keeps a
-//! skill from helping or which model is enough ([`variants`]), a better description ([`tune`]).
+//! skill from helping or which model is enough ([`variants`]).
 //!
 //! A plan says which trials of which sides run, when to stop and what the answer is. [`Engine`] executes each in the same way: it
 //! finds what an earlier start has paid for, checks what can be checked for free, calibrates agents, opens the run, and watches its

@@ -240,7 +240,7 @@ impl GateArgs {
     /// The comparison: of trials that run here, or of the shards to merge.
     fn comparison(&self, engine: &Engine<'_>, gate: &mut Gate) -> CliResultOf<Option<Measured>> {
         if self.merge.is_empty() {
-            return Ok(gate.compare(engine)?);
+            return gate.compare(engine);
         }
         let root = &gate.loaded().repository.root;
         let is_path = |name: &str| named_runs::is_directory(name) || named_runs::is_archive(name);
