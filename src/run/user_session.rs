@@ -58,7 +58,17 @@ pub fn read(run: &RunContext, file: &Path, turn: Option<usize>) -> Result<ReadSe
     match turn {
         _ if count == 0 => Err(format!("{shown}: it has no prompt that a model answered")),
         Some(turn) if turn == 0 || turn > count => Err(format!("{shown}: it has no prompt {turn}; it has {count}")),
-        _ => Ok(ReadSession { agent, session, turn }),
+        Some(turn) if session.is_unclear => {
+            Err(format!("{shown}: which prompt is number {turn} is not known: a line before its end cannot be read"))
+        }
+        _ => {
+            let read = ReadSession { agent, session, turn };
+            let unread = read.chosen().iter().position(Option::is_none);
+            match unread.map(|at| at + turn.unwrap_or(1)) {
+                Some(number) => Err(format!("{shown}: prompt {number} of {count} could not be read")),
+                None => Ok(read),
+            }
+        }
     }
 }
 
@@ -90,10 +100,14 @@ impl GradedSession {
 }
 
 impl ReadSession {
-    /// What the user asked, as far as it was chosen.
-    pub fn prompts(&self) -> &[String] {
+    fn chosen(&self) -> &[Option<String>] {
         let all = self.session.prompts.as_slice();
         self.turn.and_then(|turn| all.get(turn - 1..turn)).unwrap_or(all)
+    }
+
+    /// What the user asked, as far as it was chosen.
+    pub fn prompts(&self) -> Vec<&str> {
+        self.chosen().iter().flatten().map(String::as_str).collect()
     }
 
     /// The paths that editing tools wrote, in the directory of the session and relative to it.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::sub_agents::TOOLS;
 use super::wire::SYNTHETIC;
-use crate::agent::user_session::{UserSession, chosen};
+use crate::agent::user_session::{UserSession, chosen, has_unread};
 
 /// The starts of lines that claude itself wrote as the user.
 const NOTES: [&str; 6] = [
@@ -61,17 +61,27 @@ fn is_event(line: &Value) -> bool {
 pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -> Option<UserSession> {
     let first = lines.iter().find(|line| line["sessionId"].is_string() && line["version"].is_string())?;
     let is_own = |line: &Value| line["isSidechain"] != true;
-    let mut prompts: Vec<(usize, String)> = Vec::new();
-    let mut is_answered = true;
+    let mut prompts: Vec<(usize, Option<String>)> = Vec::new();
+    let (mut is_answered, mut is_asked, mut ended) = (true, false, &Value::Null);
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| is_own(line)) {
+        let (is_answer, id) = (line["type"] == "assistant", &line["message"]["id"]);
+        // An answer may have several lines.
+        let goes_on = id == ended && !id.is_null();
         if let Some(text) = prompt(line) {
             if !is_answered {
                 prompts.pop();
             }
             prompts.push((at, text));
             is_answered = false;
+        } else if is_answer && !is_asked && !goes_on {
+            // Nobody asked for this answer: the line with the prompt is lost.
+            prompts.push((at, None));
         }
-        is_answered |= line["type"] == "assistant";
+        is_answered |= is_answer;
+        is_asked |= line["type"] == "user" || (is_answer && !goes_on);
+        if is_answer && line["message"]["stop_reason"] == "end_turn" {
+            (is_asked, ended) = (false, id);
+        }
     }
     let starts: Vec<usize> = prompts.iter().map(|(at, _)| *at).collect();
     let range = chosen(&starts, lines.len(), turn);
@@ -84,6 +94,7 @@ pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -
     let version = first["version"].as_str();
     Some(UserSession {
         prompts: prompts.into_iter().map(|(_, text)| text).collect(),
+        is_unclear: turn.is_some() && has_unread(&lines[..range.end]),
         folder: first["cwd"].as_str().map(str::to_owned),
         started: lines[range].first().and_then(|line| line["timestamp"].as_str()).map(str::to_owned),
         version: version.map(str::to_owned),
@@ -94,16 +105,17 @@ pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -
     })
 }
 
-/// What the user asked with this line.
-fn prompt(line: &Value) -> Option<String> {
+/// What the user asked with this line; `None` in it if that could not be read.
+fn prompt(line: &Value) -> Option<Option<String>> {
     let of_user = line["type"] == "user" && line["isMeta"] != true && line["isCompactSummary"] != true;
     let content = Some(&line["message"]["content"]).filter(|_| of_user)?;
     let text = match content {
         Value::String(text) => text.clone(),
-        Value::Array(blocks) if blocks.iter().all(|block| block["type"] != "tool_result") => {
+        Value::Array(blocks) if blocks.iter().any(|block| block["type"] == "tool_result") => return None,
+        Value::Array(blocks) if blocks.iter().all(is_read) => {
             blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
         }
-        _ => return None,
+        _ => return Some(None),
     };
     if text.is_empty() || NOTES.iter().any(|note| text.starts_with(note)) {
         return None;
@@ -111,10 +123,15 @@ fn prompt(line: &Value) -> Option<String> {
     // claude rewrites `/greeting Ada`.
     let tag = |name: &str| Some(text.split_once(&format!("<{name}>"))?.1.split_once(&format!("</{name}>"))?.0.trim());
     let command = tag("command-name").filter(|_| text.starts_with("<command-"));
-    Some(match command {
+    Some(Some(match command {
         Some(name) => format!("{name} {}", tag("command-args").unwrap_or_default()).trim_end().to_owned(),
         None => text,
-    })
+    }))
+}
+
+/// Whether a block of a message has what its type says.
+fn is_read(block: &Value) -> bool {
+    block["type"].is_string() && (block["type"] != "text" || block["text"].is_string())
 }
 
 fn events(session: &[Value], version: Option<&str>, model: Option<&str>) -> Vec<Value> {
