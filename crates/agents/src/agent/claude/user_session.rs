@@ -196,3 +196,52 @@ fn end(last: &Value) -> Option<Value> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines() -> Vec<Value> {
+        let line = |kind: &str, message: Value| {
+            json!({ "type": kind, "sessionId": "s", "version": "2.1.332", "cwd": "/w", "message": message })
+        };
+        let asks = |text: &str| line("user", json!({ "role": "user", "content": text }));
+        let says = |id: &str, text: &str| {
+            let content = json!([{ "type": "text", "text": text }]);
+            line("assistant", json!({ "id": id, "model": "m", "stop_reason": "end_turn", "content": content }))
+        };
+        vec![asks("first"), says("1", "a"), says("1", "b"), asks("second"), says("2", "c")]
+    }
+
+    fn prompts(lines: &[Value]) -> Vec<Option<String>> {
+        read(lines, &[], None).expect("a session").prompts
+    }
+
+    #[test]
+    fn a_prompt_that_is_lost_or_cannot_be_read_has_its_place_among_the_prompts() {
+        let known = |text: &str| Some(text.to_owned());
+        assert_eq!(prompts(&lines()), [known("first"), known("second")]);
+        assert_eq!(prompts(&lines()[1..]), [None, known("second")]);
+        let mut without_second = lines();
+        without_second.remove(3);
+        assert_eq!(prompts(&without_second), [known("first"), None]);
+        for content in [json!(7), json!([{ "type": "text", "txt": "first" }]), Value::Null] {
+            let mut changed = lines();
+            changed[0]["message"]["content"] = content;
+            assert_eq!(prompts(&changed), [None, known("second")]);
+        }
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_leaves_open_which_prompt_is_which() {
+        let is_unclear = |at: usize, turn: Option<usize>| {
+            let mut changed = lines();
+            changed[at] = "damaged".into();
+            changed.insert(0, json!({ "type": "system", "sessionId": "s", "version": "2.1.332" }));
+            read(&changed, &[], turn).expect("a session").is_unclear
+        };
+        assert!(is_unclear(0, Some(1)) && is_unclear(0, Some(2)));
+        assert!(!is_unclear(4, Some(1)), "it comes after the chosen prompt");
+        assert!(!is_unclear(0, None), "the decoder counts it");
+    }
+}

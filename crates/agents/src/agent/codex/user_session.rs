@@ -138,3 +138,46 @@ fn events(lines: &[Value], before: &Value) -> Vec<Value> {
     events.extend(end);
     events
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines() -> Vec<Value> {
+        let event = |payload: Value| json!({ "type": "event_msg", "payload": payload });
+        let asks = |text: &str| {
+            let item = json!({ "type": "UserMessage", "content": [{ "type": "text", "text": text }] });
+            event(json!({ "type": "item_completed", "item": item }))
+        };
+        let says = json!({ "type": "response_item", "payload": { "type": "message", "role": "assistant" } });
+        let starts = || event(json!({ "type": "task_started" }));
+        let first = json!({ "type": "session_meta", "payload": { "cli_version": "0.171.0" } });
+        vec![first, starts(), asks("first"), says.clone(), starts(), asks("second"), says]
+    }
+
+    fn prompts(lines: &[Value]) -> Vec<Option<String>> {
+        read(lines, None).expect("a session").prompts
+    }
+
+    #[test]
+    fn a_prompt_that_is_lost_or_cannot_be_read_has_its_place_among_the_prompts() {
+        let known = |text: &str| Some(text.to_owned());
+        assert_eq!(prompts(&lines()), [known("first"), known("second")]);
+        let mut lost = lines();
+        lost.remove(2);
+        assert_eq!(prompts(&lost), [None, known("second")]);
+        let mut twice = lines();
+        twice.insert(3, twice[2].clone());
+        assert_eq!(prompts(&twice), [known("first"), known("second")]);
+        let mut changed = lines();
+        changed[2]["payload"]["item"]["content"] = json!(7);
+        assert_eq!(prompts(&changed), [None, known("second")]);
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_leaves_open_which_prompt_is_which() {
+        let mut changed = lines();
+        changed[2] = "damaged".into();
+        assert!(read(&changed, Some(2)).expect("a session").is_unclear);
+    }
+}

@@ -184,3 +184,27 @@ impl PrintedSession {
         Ok(Self { calls, last_text: answer.map(str::to_owned), lines })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::PrintedSession;
+
+    #[test]
+    fn a_message_of_the_model_that_cannot_be_read_is_not_one_without_words_and_calls() {
+        let read = |message: &str| {
+            let line = format!(r#"{{"type": "assistant", "session_id": "s", "message": {message}}}"#);
+            PrintedSession::read(&line).expect("a session").map(|session| session.last_text)
+        };
+        assert_eq!(read(r#"{"content": [{"type": "text", "text": "hello"}]}"#), Ok(Ok("hello".to_owned())));
+        assert_eq!(read(r#"{"content": []}"#), Ok(Ok(String::new())));
+        for unread in [
+            "{}",
+            r#"{"content": {}}"#,
+            r#"{"content": [{"text": "hello"}]}"#,
+            r#"{"content": [{"type": "text", "txt": "hello"}]}"#,
+            r#"{"content": [{"type": "tool_use", "name": "Bash"}]}"#,
+        ] {
+            assert!(read(unread).is_err_and(|why| why.contains("could not be read")), "{unread}");
+        }
+    }
+}
