@@ -147,8 +147,7 @@ impl<'a> TraceRecorder<'a> {
         }
         let before = self.trace.activations.len();
         self.trace.activate(&name, Mechanism::SkillTool, evidence);
-        let new = self.trace.activations.get(before);
-        let is_of_other = new.and_then(|activation| of_plugin(&activation.skill)).is_some();
+        let is_of_other = self.trace.activations.get(before).is_some_and(|new| of_plugin(&new.skill).is_some());
         self.called_by_plugin.extend(is_of_other.then_some(before));
     }
 

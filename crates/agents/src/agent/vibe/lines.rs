@@ -8,7 +8,7 @@ use crate::agent::recorder::texts;
 use crate::agent::refusal::refused;
 use crate::agent::skill_list::{self, recorded_description};
 use crate::agent::stream::LineReader;
-use crate::trace::StopReason;
+use crate::trace::{StopReason, spoken};
 use crate::trace::trouble::Trouble;
 
 /// How Vibe names the list of skills, which other agents call `available_skills`.
@@ -203,9 +203,8 @@ fn output(result: &Value) -> Option<String> {
     let content = content.collect::<Vec<_>>().join("\n");
     let error = result["error"]["message"].as_str().unwrap_or_default();
     let all = [streams, content, structured["content"].as_str().unwrap_or_default().to_owned(), error.to_owned()];
-    let of_fields = || if structured.get("stdout").is_some() { String::new() } else { texts(structured) };
-    let read = all.into_iter().find(|text| !text.is_empty());
-    read.or_else(|| result.get("structured_content").map(|_| of_fields()))
+    let of_fields = || if structured.get("stdout").is_some() { Some(String::new()) } else { spoken(texts(structured)) };
+    all.into_iter().find(|text| !text.is_empty()).or_else(of_fields)
 }
 
 /// A line as a recording stores it.

@@ -120,7 +120,7 @@ impl PrintedSession {
         }
         // Two sources that show one text must agree. An answer may go on where the text before it ended.
         session.last_text = answer.and_then(|answer| {
-            let agrees = answer.trim().ends_with(shown.trim()) && shown.is_empty() == answer.is_empty();
+            let agrees = answer.trim().ends_with(shown.trim()) && (!shown.is_empty() || answer.is_empty());
             let why = "the last text in the agent's lines is not its final message: one of them was not read";
             if agrees { Ok(shown) } else { Err(why.to_owned()) }
         });
@@ -156,10 +156,8 @@ impl PrintedSession {
                 }
             }
         }
-        let lines = match is_whole? {
-            true => lines,
-            false => Err("only a part of the lines that the agent printed is stored".to_owned()),
-        };
+        let part = || Err("only a part of the lines that the agent printed is stored".to_owned());
+        let lines = if is_whole? { lines } else { part() };
         Some(Ok(Self { calls, last_text: Ok(last_text), lines }))
     }
 
