@@ -23,6 +23,10 @@ pub struct UserSession {
     pub sub_agents: Vec<Value>,
 }
 
+/// The text of a prompt could not be read.
+#[derive(Debug, PartialEq)]
+pub(super) struct UnreadPrompt;
+
 /// Whether some of these lines are not known: of no type, or not even JSON.
 pub(super) fn has_unread(lines: &[Value]) -> bool {
     lines.iter().any(|line| !line["type"].is_string())

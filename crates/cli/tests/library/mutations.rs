@@ -303,7 +303,7 @@ fn trace_after(recording: &str, change: impl Fn(&mut Vec<String>)) -> Trace {
 fn replaced(recording: &str, from: &str, to: &str) -> Trace {
     let trace = trace_after(recording, |lines| {
         let before = lines.clone();
-        lines.iter_mut().for_each(|line| *line = line.replace(from, to));
+        *lines = before.iter().map(|line| line.replace(from, to)).collect();
         assert_ne!(*lines, before, "{recording} has no {from}");
     });
     assert_eq!(trace_after(recording, |_| ()).gap(), None, "{recording}");

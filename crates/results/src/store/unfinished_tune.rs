@@ -56,7 +56,7 @@ impl UnfinishedTune {
                 return Err(unusable(&format!("it names the run {run}, which is gone")));
             }
         }
-        Ok(Self { paid, path })
+        Ok(Self { path, paid })
     }
 
     /// What was proposed when this was asked.

@@ -312,9 +312,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         trace.models = result.usage_by_model();
         trace.usage = result.usage().or(trace.usage);
         for denial in result.permission_denials.0.into_iter().flat_map(|denials| denials.0) {
-            let tool = denial.tool_name.0.unwrap_or_default();
-            trace.deny(&tool, denial.tool_input.as_deref().map_or("", |raw| raw.get()));
-            self.denied.extend(denial.tool_use_id.0.map(|id| (id, tool)));
+            let tool = denial.tool.0.unwrap_or_default();
+            trace.deny(&tool, denial.input.as_deref().map_or("", |raw| raw.get()));
+            self.denied.extend(denial.call.0.map(|id| (id, tool)));
         }
         if self.interrupted_in_sub_agent.is_none() {
             trace.waiting = WaitingFor::Nothing;

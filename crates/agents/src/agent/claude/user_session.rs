@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::sub_agents::TOOLS;
 use super::wire::SYNTHETIC;
-use crate::agent::user_session::{UserSession, chosen, has_unread};
+use crate::agent::user_session::{UnreadPrompt, UserSession, chosen, has_unread};
 
 /// The starts of lines that claude itself wrote as the user.
 const NOTES: [&str; 6] = [
@@ -71,7 +71,7 @@ pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -
             if !is_answered {
                 prompts.pop();
             }
-            prompts.push((at, text));
+            prompts.push((at, text.ok()));
             is_answered = false;
         } else if is_answer && !is_asked && !goes_on {
             // Nobody asked for this answer: the line with the prompt is lost.
@@ -105,8 +105,8 @@ pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -
     })
 }
 
-/// What the user asked with this line; `None` in it if that could not be read.
-fn prompt(line: &Value) -> Option<Option<String>> {
+/// What the user asked with this line.
+fn prompt(line: &Value) -> Option<Result<String, UnreadPrompt>> {
     let of_user = line["type"] == "user" && line["isMeta"] != true && line["isCompactSummary"] != true;
     let content = Some(&line["message"]["content"]).filter(|_| of_user)?;
     let text = match content {
@@ -115,7 +115,7 @@ fn prompt(line: &Value) -> Option<Option<String>> {
         Value::Array(blocks) if blocks.iter().all(is_read) => {
             blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
         }
-        _ => return Some(None),
+        _ => return Some(Err(UnreadPrompt)),
     };
     if text.is_empty() || NOTES.iter().any(|note| text.starts_with(note)) {
         return None;
@@ -123,7 +123,7 @@ fn prompt(line: &Value) -> Option<Option<String>> {
     // claude rewrites `/greeting Ada`.
     let tag = |name: &str| Some(text.split_once(&format!("<{name}>"))?.1.split_once(&format!("</{name}>"))?.0.trim());
     let command = tag("command-name").filter(|_| text.starts_with("<command-"));
-    Some(Some(match command {
+    Some(Ok(match command {
         Some(name) => format!("{name} {}", tag("command-args").unwrap_or_default()).trim_end().to_owned(),
         None => text,
     }))

@@ -269,9 +269,12 @@ impl ResultLine {
 /// A call that claude did not allow.
 #[derive(Deserialize)]
 pub(super) struct Denial {
-    pub tool_name: Lenient<String>,
-    pub tool_input: Option<Box<RawValue>>,
-    pub tool_use_id: Lenient<String>,
+    #[serde(rename = "tool_name")]
+    pub tool: Lenient<String>,
+    #[serde(rename = "tool_input")]
+    pub input: Option<Box<RawValue>>,
+    #[serde(rename = "tool_use_id")]
+    pub call: Lenient<String>,
 }
 
 /// claude waits and asks the provider again.

@@ -130,11 +130,11 @@ impl ClineLines {
                 said.push(AgentEvent::Stopped(StopReason::Loop));
             }
             (Some("notice"), _) => said.extend(text(event, "message").map(AgentEvent::Notice)),
-            (Some("content_start"), Some("text" | "reasoning")) => {}
+            (Some("content_start"), Some("text" | "reasoning"))
+            | (Some("content_update" | "done" | "error" | "iteration_end"), _) => {}
             (Some("content_start" | "content_end"), _) => {
                 said.push(AgentEvent::Lost(format!("a part `{}` of an answer", content.unwrap_or("without a type"))));
             }
-            (Some("content_update" | "done" | "error" | "iteration_end"), _) => {}
             (Some(_), _) => return None,
             (None, _) => said.push(AgentEvent::Lost("what an event says".to_owned())),
         }

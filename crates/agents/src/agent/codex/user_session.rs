@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::agent::user_session::{UserSession, chosen, has_unread};
+use crate::agent::user_session::{UnreadPrompt, UserSession, chosen, has_unread};
 
 /// The session in these lines. `None` if codex did not write them.
 pub(super) fn read(lines: &[Value], turn: Option<usize>) -> Option<UserSession> {
@@ -52,7 +52,7 @@ fn prompts(lines: &[Value]) -> Vec<(usize, Option<String>)> {
     let mut prompts: Vec<(usize, Option<String>)> = Vec::new();
     let (mut is_asked, mut is_answered) = (false, true);
     for (at, line) in lines.iter().enumerate() {
-        if let Some(text) = prompt(line) {
+        if let Some(text) = prompt(line).map(Result::ok) {
             // One line may be there twice, and be there in two forms.
             let is_same = !is_answered && prompts.last().is_some_and(|(_, last)| *last == text);
             if !is_same {
@@ -80,10 +80,10 @@ fn is_of_model(line: &Value) -> bool {
     line["type"] == "response_item" && (item["role"] == "assistant" || kind.ends_with("_call"))
 }
 
-/// What the user asked with this line, in the form of older and of current versions; `None` in it if that could not be read.
-fn prompt(line: &Value) -> Option<Option<String>> {
+/// What the user asked with this line, in the form of older and of current versions.
+fn prompt(line: &Value) -> Option<Result<String, UnreadPrompt>> {
     if let Some(event) = event(line, "user_message") {
-        return Some(event["message"].as_str().map(str::to_owned));
+        return Some(event["message"].as_str().map(str::to_owned).ok_or(UnreadPrompt));
     }
     let content = item(line, "UserMessage")?["content"].as_array().filter(|parts| !parts.is_empty());
     let texts = |parts: &Vec<Value>| {
@@ -91,7 +91,7 @@ fn prompt(line: &Value) -> Option<Option<String>> {
         let texts: Option<Vec<&str>> = parts.map(|part| part["text"].as_str()).collect();
         texts.map(|texts| texts.join("\n"))
     };
-    Some(content.and_then(texts))
+    Some(content.and_then(texts).ok_or(UnreadPrompt))
 }
 
 /// The tokens of the whole session up to the end of these lines.

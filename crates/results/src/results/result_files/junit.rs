@@ -14,7 +14,7 @@ pub const FORMAT: ResultFormat =
 const TEST: &[u8] = b"testcase";
 const SUITES: [&[u8]; 2] = [b"testsuites", b"testsuite"];
 
-/// The words of `status` and `result`, in any case: those of GoogleTest, and of programs that write how a test ended. Nothing stands
+/// The words of `status` and `result`, in any case: those of `GoogleTest`, and of programs that write how a test ended. Nothing stands
 /// for a test that was not run.
 const WORDS: [(&[&str], Option<TrialResult>); 4] = [
     (&["run", "completed", "passed", "pass", "success", "successful", "ok"], Some(TrialResult::Pass)),
@@ -92,23 +92,7 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
                 }
             }
             Event::End(tag) if SUITES.contains(&tag.local_name().as_ref()) && suites.len() > 1 => {
-                let suite = suites.pop().unwrap_or_default();
-                if let Some(around) = suites.last_mut() {
-                    around.nested += suite.nested;
-                    around.nested_bad += suite.nested_bad;
-                    match suite.stated {
-                        None => {
-                            suite.has_stated_bad(&suite.tests)?;
-                            around.tests.extend(suite.tests);
-                        }
-                        Some(stated) => {
-                            let chosen = suite.trials(stated)?;
-                            around.nested += chosen.len() as u64;
-                            around.nested_bad += bad(&chosen);
-                            tests.extend(chosen);
-                        }
-                    }
-                }
+                suite_ends(&mut suites, &mut tests)?;
             }
             Event::Eof if depth > 0 => return Err("the file ends in an open element: it is not whole".to_owned()),
             Event::Eof => {
@@ -119,6 +103,24 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
             _ => {}
         }
     }
+}
+
+/// The innermost suite ends: its tests are chosen, or are those of the suite around it.
+fn suite_ends(suites: &mut Vec<Suite>, tests: &mut Vec<Test>) -> Result<(), String> {
+    let suite = suites.pop().unwrap_or_default();
+    let Some(around) = suites.last_mut() else { return Ok(()) };
+    around.nested += suite.nested;
+    around.nested_bad += suite.nested_bad;
+    let Some(stated) = suite.stated else {
+        suite.has_stated_bad(&suite.tests)?;
+        around.tests.extend(suite.tests);
+        return Ok(());
+    };
+    let chosen = suite.trials(stated)?;
+    around.nested += chosen.len() as u64;
+    around.nested_bad += bad(&chosen);
+    tests.extend(chosen);
+    Ok(())
 }
 
 /// Tells tests of one name by their files, if they are in several.
