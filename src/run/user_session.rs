@@ -61,14 +61,11 @@ pub fn read(run: &RunContext, file: &Path, turn: Option<usize>) -> Result<ReadSe
         Some(turn) if session.is_unclear => {
             Err(format!("{shown}: which prompt is number {turn} is not known: a line before its end cannot be read"))
         }
-        _ => {
-            let read = ReadSession { agent, session, turn };
-            let unread = read.chosen().iter().position(Option::is_none);
-            match unread.map(|at| at + turn.unwrap_or(1)) {
-                Some(number) => Err(format!("{shown}: prompt {number} of {count} could not be read")),
-                None => Ok(read),
-            }
-        }
+        _ => match session.prompts.iter().take(turn.unwrap_or(count)).position(Option::is_none) {
+            // Its place is a guess, and so are the numbers of those that follow.
+            Some(at) => Err(format!("{shown}: prompt {} of {count} is lost or cannot be read", at + 1)),
+            None => Ok(ReadSession { agent, session, turn }),
+        },
     }
 }
 
