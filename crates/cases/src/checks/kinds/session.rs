@@ -120,7 +120,8 @@ impl PrintedSession {
         }
         // Two sources that show one text must agree. An answer may go on where the text before it ended.
         session.last_text = answer.and_then(|answer| {
-            let agrees = answer.trim().ends_with(shown.trim()) && (!shown.is_empty() || answer.is_empty());
+            // An agent that was stopped, or said nothing last, has no final message.
+            let agrees = answer.is_empty() || (answer.trim().ends_with(shown.trim()) && !shown.is_empty());
             let why = "the last text in the agent's lines is not its final message: one of them was not read";
             if agrees { Ok(shown) } else { Err(why.to_owned()) }
         });
