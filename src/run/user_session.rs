@@ -58,7 +58,14 @@ pub fn read(run: &RunContext, file: &Path, turn: Option<usize>) -> Result<ReadSe
     match turn {
         _ if count == 0 => Err(format!("{shown}: it has no prompt that a model answered")),
         Some(turn) if turn == 0 || turn > count => Err(format!("{shown}: it has no prompt {turn}; it has {count}")),
-        _ => Ok(ReadSession { agent, session, turn }),
+        Some(turn) if session.is_unclear => {
+            Err(format!("{shown}: which prompt is number {turn} is not known: a line before its end cannot be read"))
+        }
+        _ => match session.prompts.iter().take(turn.unwrap_or(count)).position(Option::is_none) {
+            // Its place is a guess, and so are the numbers of those that follow.
+            Some(at) => Err(format!("{shown}: prompt {} of {count} is lost or cannot be read", at + 1)),
+            None => Ok(ReadSession { agent, session, turn }),
+        },
     }
 }
 
@@ -90,10 +97,14 @@ impl GradedSession {
 }
 
 impl ReadSession {
-    /// What the user asked, as far as it was chosen.
-    pub fn prompts(&self) -> &[String] {
+    fn chosen(&self) -> &[Option<String>] {
         let all = self.session.prompts.as_slice();
         self.turn.and_then(|turn| all.get(turn - 1..turn)).unwrap_or(all)
+    }
+
+    /// What the user asked, as far as it was chosen.
+    pub fn prompts(&self) -> Vec<&str> {
+        self.chosen().iter().flatten().map(String::as_str).collect()
     }
 
     /// The paths that editing tools wrote, in the directory of the session and relative to it.

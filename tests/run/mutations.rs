@@ -272,3 +272,109 @@ fn no_change_of_what_codex_left_changes_a_verdict() {
 fn no_change_of_what_claude_left_changes_a_verdict() {
     assert_eq!(wrong("claude", 20), BTreeMap::new());
 }
+
+/// The other agents whose recordings have a second source, or lines that follow each other.
+#[test]
+fn no_change_of_one_line_of_what_another_agent_left_changes_a_verdict() {
+    let agents = ["qwen", "droid", "copilot", "cline", "kimi", "gemini", "opencode", "vibe", "chat"];
+    let wrong: BTreeMap<_, _> = agents.map(|agent| (agent, wrong(agent, 30))).into_iter().collect();
+    println!("{wrong:#?}");
+    assert!(wrong.values().all(BTreeMap::is_empty));
+}
+
+/// The trace of a recording of this repository whose lines are changed so.
+fn trace_after(recording: &str, change: impl Fn(&mut Vec<String>)) -> Trace {
+    let root = repository();
+    let recording = root.join("evals/recordings").join(recording).join("1");
+    let catalog = Repository::new(root.to_path_buf()).catalog(Layout::default(), Scope::All);
+    let run = RunContext::new(root.to_path_buf(), Settings::default(), catalog);
+    let StoredTrial { meta, .. } = StoredTrial::read(&run, &trial_at(&recording)).expect("a recording");
+    let reference = run.texts.reference(&run.root, &run.catalog, &meta, &trial_at(&recording));
+    let mutant = Mutant::of(&recording);
+    let content = String::from_utf8(mutant.files["trace.jsonl"].clone()).expect("text");
+    let mut lines: Vec<String> = content.lines().map(str::to_owned).collect();
+    change(&mut lines);
+    mutant.with("trace.jsonl", Some(lines.join("\n").as_bytes()), || {
+        agent::of(meta.agent.kind).decode(&reference, mutant.folder.path()).expect("a trace")
+    })
+}
+
+/// The same with one text in place of another.
+fn replaced(recording: &str, from: &str, to: &str) -> Trace {
+    let trace = trace_after(recording, |lines| {
+        let before = lines.clone();
+        *lines = before.iter().map(|line| line.replace(from, to)).collect();
+        assert_ne!(*lines, before, "{recording} has no {from}");
+    });
+    assert_eq!(trace_after(recording, |_| ()).gap(), None, "{recording}");
+    trace
+}
+
+/// How a call of each agent names the skill.
+const NAMED: [(&str, &str); 8] = [
+    ("qwen", r#""skill":"NAME""#),
+    ("cline", r#""skill":"NAME""#),
+    ("copilot", r#""skill":"NAME""#),
+    ("droid", r#""skill":"NAME""#),
+    ("gemini", r#""name":"NAME""#),
+    ("chat", r#""name":"NAME""#),
+    ("opencode", r#""name":"NAME""#),
+    ("vibe", r#"\"name\":\"NAME\""#),
+];
+
+#[test]
+fn an_empty_name_of_a_skill_is_none() {
+    for (agent, call) in NAMED {
+        let recording = format!("greeting/implicit/{agent}");
+        let trace = replaced(&recording, &call.replace("NAME", "greeting"), &call.replace("NAME", ""));
+        assert!(trace.gap().is_some_and(|gap| gap.contains("names no skill")), "{agent}: {:?}", trace.gap());
+    }
+}
+
+#[test]
+fn the_text_that_the_model_got_says_which_skill_was_loaded_and_not_the_name_in_the_call() {
+    for (agent, call) in NAMED {
+        let recording = format!("code-style/implicit/{agent}");
+        let trace = replaced(&recording, &call.replace("NAME", "code-style"), &call.replace("NAME", "code-style_x"));
+        assert!(trace.is_active("code-style") || trace.gap().is_some(), "{agent}: {:?}", trace.activations);
+    }
+}
+
+#[test]
+fn a_line_without_what_its_type_has_is_a_gap() {
+    for (recording, from, to) in [
+        ("xlsx/build-model/opencode", r#""part":"#, r#""piece":"#),
+        ("code-style/implicit/cline", r#""event":{"#, r#""evt":{"#),
+        ("code-style/implicit/gemini", r#""role":"assistant""#, r#""role":"robot""#),
+        ("greeting/implicit/vibe", r#""result":{"finish"#, r#""resultX":{"finish"#),
+        ("template-generator/implicit/vibe", "structured_content", "structured_contend"),
+        ("greeting/implicit/qwen", r#""content":[{"text""#, r#""contentX":[{"text""#),
+        ("greeting/implicit/droid", r#""text":"Hello, Priya"#, r#""textX":"Hello, Priya"#),
+        ("greeting/implicit/copilot", r#""content":"Hello"#, r#""contentX":"Hello"#),
+        ("greeting/implicit/chat", r#""calls":"#, r#""callsX":"#),
+        ("greeting/implicit/kimi", r#""tool_calls":"#, r#""tool_callsX":"#),
+    ] {
+        assert!(replaced(recording, from, to).gap().is_some(), "{recording} {to}");
+    }
+}
+
+#[test]
+fn a_call_whose_lines_are_all_lost_is_a_gap_if_another_source_shows_it() {
+    for (recording, lost) in [
+        ("greeting/implicit/qwen", 1..3),
+        ("greeting/implicit/droid", 1..3),
+        ("greeting/implicit/copilot", 0..4),
+        ("greeting/implicit/cline", 1..4),
+        ("template-generator/implicit/cli-native", 4..6),
+    ] {
+        let trace = trace_after(recording, |lines| _ = lines.drain(lost.clone()));
+        assert!(trace.gap().is_some(), "{recording}");
+    }
+}
+
+#[test]
+fn a_last_answer_of_vibe_that_is_lost_is_no_end_by_turns() {
+    let trace = trace_after("greeting/implicit/vibe", |lines| _ = lines.remove(5));
+    assert_eq!((trace.stopped, trace.trouble.is_some()), (None, false));
+    assert!(trace.gap().is_some_and(|gap| gap.contains("how the model's last answer ended")), "{:?}", trace.gap());
+}

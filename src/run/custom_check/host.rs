@@ -49,7 +49,7 @@ pub fn custom_checks(
     };
     let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics", "--test", &test];
     let messages = run_to_end::stdout_of("cargo", &args, &package).map_err(|error| not_built(&error))?;
-    let program = the_executable(&messages, &package, &test).map_err(|why| not_built(&why))?;
+    let program = the_executable(&messages, &package, package == root, &test).map_err(|why| not_built(&why))?;
     let program = HarnessClient::start(&program, root, Some(&package)).map_err(|why| format!("{setting}: {why}"))?;
     if let Some(program) = program {
         checks.add_harness(program);
@@ -57,8 +57,9 @@ pub fn custom_checks(
     Ok(checks)
 }
 
-/// The program of the test of this name according to cargo's messages: that of the crate in `package`, or else the only one.
-fn the_executable(messages: &[u8], package: &Path, test: &str) -> Result<PathBuf, String> {
+/// The program of the test of this name according to cargo's messages: that of the crate in `package`, or of the only crate that has
+/// one if `any` may be meant.
+fn the_executable(messages: &[u8], package: &Path, any: bool, test: &str) -> Result<PathBuf, String> {
     let messages = messages.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let is_test = |message: &Value| {
         let target = &message["target"];
@@ -74,19 +75,22 @@ fn the_executable(messages: &[u8], package: &Path, test: &str) -> Result<PathBuf
         .filter(is_test)
         .filter_map(|message| Some((real(path(&message["manifest_path"])?), path(&message["executable"])?)))
         .collect();
+    let crates = || {
+        let all = built.keys().filter_map(|manifest| Some(manifest.parent()?.display().to_string()));
+        all.collect::<Vec<_>>().join(", ")
+    };
     let own = real(package.join("Cargo.toml"));
     if let Some(program) = built.iter().find_map(|(manifest, program)| (*manifest == own).then_some(program)) {
         return Ok(program.clone());
+    }
+    if !any {
+        return Err(format!("no crate there has a test of this name; these do: {}", crates()));
     }
     let mut programs = built.values();
     match (programs.next(), programs.next()) {
         (None, _) => Err("it built no such test".to_owned()),
         (Some(program), None) => Ok(program.clone()),
-        _ => {
-            let crates: Vec<String> =
-                built.keys().filter_map(|manifest| Some(manifest.parent()?.display().to_string())).collect();
-            Err(format!("several crates have a test of this name: {}; name one as \"CRATE/{test}\"", crates.join(", ")))
-        }
+        _ => Err(format!("several crates have a test of this name: {}; name one as \"CRATE/{test}\"", crates())),
     }
 }
 

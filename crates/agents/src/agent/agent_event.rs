@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::agent::field::named;
 use crate::agent::recorder::ToolUse;
 use crate::settings::mode::AgentKind;
 use crate::trace::trouble::Trouble;
@@ -27,6 +28,10 @@ pub(super) enum AgentEvent {
     CallableByUser(Vec<String>),
     /// The state of an MCP server: its name and the agent's word.
     Server(String, String),
+    /// The model answered at least so often, as the agent counts it.
+    Counted(u64),
+    /// The agent may ask the model again without a call or a message: it makes its conversation shorter, say.
+    MayAsk,
     /// The agent has asked the model.
     Asks,
     /// The model answered; the parts of its answer follow. The tokens of the request, if they are reported.
@@ -78,6 +83,13 @@ pub(super) enum AgentEvent {
     Done,
 }
 
+impl AgentEvent {
+    /// What was read of a part of a line; a gap if the part lacks what it must have, or is of a kind that is not known.
+    pub(super) fn or_gap(read: Option<Self>, part: &str) -> Self {
+        read.unwrap_or_else(|| Self::Lost(part.to_owned()))
+    }
+}
+
 /// How a call of a tool ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallEnding {
@@ -90,7 +102,7 @@ pub(super) enum CallEnding {
 /// What a call does, by the agent's names of tools. The keys are those of all agents.
 pub(super) fn tool_use(kind: AgentKind, tool: &str, input: &Value, failed: bool, exit_code: Option<i64>) -> ToolUse {
     let tools = &kind.profile().tools;
-    let field = |keys: &[&str]| keys.iter().find_map(|key| input.get(key)?.as_str().map(str::to_owned));
+    let field = |keys: &[&str]| keys.iter().find_map(|key| named(input, key));
     let path = || field(&["path", "file_path", "filePath", "absolute_path"]);
     let is = |names: &[&str]| names.contains(&tool);
     if is(tools.shells) {
@@ -99,8 +111,10 @@ pub(super) fn tool_use(kind: AgentKind, tool: &str, input: &Value, failed: bool,
     if is(tools.skills) {
         return ToolUse::LoadSkill { skill: field(&["skill", "name"]), loaded: !failed };
     }
+    if is(tools.reads) {
+        return ToolUse::ReadFile(path());
+    }
     match path() {
-        Some(path) if is(tools.reads) => ToolUse::ReadFile(Some(path)),
         Some(path) if is(tools.edits) && !failed => ToolUse::ChangeFiles(Some(vec![path])),
         _ if is(tools.finds) => ToolUse::SearchFiles,
         _ => ToolUse::Other,

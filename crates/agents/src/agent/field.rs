@@ -4,11 +4,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::trace::Usage;
+use crate::trace::{Usage, spoken};
 
 /// The text in a field.
 pub(super) fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The name, path or command in a field. One of blanks alone is none.
+pub(super) fn named(value: &Value, key: &str) -> Option<String> {
+    text(value, key).and_then(spoken)
 }
 
 /// The tokens of a request, by the fields that have them: input, what of it was read from a cache and written to one, output, and

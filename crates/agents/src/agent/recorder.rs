@@ -17,7 +17,7 @@ use crate::skill::{SKILL_FILE, USER_ONLY, of_plugin, slug};
 use crate::text::redact::Masked;
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
-use crate::trace::{AgentProgress, Mechanism, Step, Trace, TraceBuilder, WaitingFor, excerpt, shell};
+use crate::trace::{AgentProgress, Mechanism, Step, Trace, TraceBuilder, WaitingFor, excerpt, shell, spoken};
 
 /// A call of a tool that has ended.
 pub(super) struct EndedCall {
@@ -123,13 +123,7 @@ impl<'a> TraceRecorder<'a> {
             ToolUse::LoadSkill { skill: None, .. } => self.trace.lose("a call of the skill tool that names no skill"),
             // Models may not call this skill, so the call says nothing about what would have happened to it.
             ToolUse::LoadSkill { .. } if failed && output.contains(USER_ONLY) => self.trace.inspect(&evidence),
-            ToolUse::LoadSkill { skill: Some(skill), loaded: true } => {
-                let before = self.trace.activations.len();
-                self.trace.activate(&self.own_name(&skill), Mechanism::SkillTool, &evidence);
-                let new = self.trace.activations.get(before);
-                let is_of_other = new.and_then(|activation| of_plugin(&activation.skill)).is_some();
-                self.called_by_plugin.extend(is_of_other.then_some(before));
-            }
+            ToolUse::LoadSkill { skill: Some(skill), loaded: true } => self.skill_loaded(&skill, &evidence, &output),
             ToolUse::LoadSkill { skill: Some(skill), loaded: false } => {
                 self.trace.failed_load(&self.own_name(&skill), Mechanism::SkillTool, &evidence);
             }
@@ -140,6 +134,21 @@ impl<'a> TraceRecorder<'a> {
             ToolUse::Other => self.tool_answered(&tool, &input, &output, failed),
         }
         self.trace.push(Step::Tool { name: tool, input, output, failed });
+    }
+
+    /// Records that the skill tool loaded a skill: the one whose text the model got, if the answer has that of another one.
+    fn skill_loaded(&mut self, skill: &str, evidence: &str, output: &str) {
+        let name = self.own_name(skill);
+        let named_files = self.exposure.asked(&slug(&name), SKILL_FILE);
+        let mut seen_files = self.exposure.shown(output, &named_files, true);
+        seen_files.retain(|file| file.loaded && file.path == SKILL_FILE);
+        if !seen_files.is_empty() && !seen_files.iter().any(|file| file.skill == slug(&name)) {
+            return seen_files.iter().for_each(|file| self.trace.activate(&file.skill, Mechanism::SkillTool, evidence));
+        }
+        let before = self.trace.activations.len();
+        self.trace.activate(&name, Mechanism::SkillTool, evidence);
+        let is_of_other = self.trace.activations.get(before).is_some_and(|new| of_plugin(&new.skill).is_some());
+        self.called_by_plugin.extend(is_of_other.then_some(before));
     }
 
     /// Records a step that says less than the call of this tool.
@@ -256,10 +265,10 @@ impl<'a> TraceRecorder<'a> {
 
     /// The skill and its file that a call requests from the MCP server.
     fn requested_file(&mut self, tool: &str, fields: &Value) -> Option<(String, String)> {
-        let field = |key: &str| fields.get(key).and_then(Value::as_str);
+        let field = |key: &str| fields.get(key).and_then(Value::as_str).and_then(spoken);
         if is_tool(tool, &self.reference.names.skill_tool()) {
             // Our server takes `name`; a repository's own server may use another key.
-            let any_text = || fields.as_object()?.values().find_map(Value::as_str);
+            let any_text = || fields.as_object()?.values().filter_map(Value::as_str).find_map(spoken);
             let skill = field("name").or_else(|| field("skill")).or_else(any_text);
             if skill.is_none() {
                 self.trace.lose("a call of the skill tool that names no skill");

@@ -43,6 +43,11 @@ pub(super) trait LineReader {
     /// What a line of the output says; `None` for a kind of line that is not known.
     fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>>;
 
+    /// What the session file shows of the agent's work and no line of the output did: after all lines.
+    fn unshown(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The sub-agent whose work a line shows, by its id.
     fn sub_agent(_line: &Value) -> Option<&str> {
         None
@@ -337,6 +342,8 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
                 (offered.native, offered.unseen) = (names, true);
             }
             AgentEvent::Lost(what) => trace.lose(&what),
+            AgentEvent::Counted(answers) => trace.model_counted(answers),
+            AgentEvent::MayAsk => trace.may_ask(),
             AgentEvent::Tools(names) => self.recorder.tools.listed(names),
             AgentEvent::CallableByUser(names) => trace.offered.get_or_insert_default().by_user = names,
             AgentEvent::Server(name, state) => {
@@ -472,6 +479,9 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
             self.ended(call, Some(String::new()), CallEnding::Failed, None);
         }
         let trace = &mut self.recorder.trace;
+        for what in self.reader.unshown() {
+            trace.lose(&what);
+        }
         if let (Some(total), model) = (trace.usage, trace.model.clone()) {
             // Nothing shows which models the other requests asked.
             trace.models.extend(model.map(|model| (model, total)));

@@ -5,8 +5,10 @@ use serde_json::Value;
 /// What a session file shows of the chosen prompts.
 #[derive(Debug, Default, PartialEq)]
 pub struct UserSession {
-    /// What the user asked, in order: of the whole session.
-    pub prompts: Vec<String>,
+    /// What the user asked, in order: of the whole session. `None` is a prompt that could not be read.
+    pub prompts: Vec<Option<String>>,
+    /// Whether a line up to the end of the chosen prompt could not be read. It may be a prompt: then the chosen one is not known.
+    pub is_unclear: bool,
     /// The directory in which the agent worked.
     pub folder: Option<String>,
     /// When the first chosen prompt was written.
@@ -19,6 +21,15 @@ pub struct UserSession {
     pub events: Vec<Value>,
     /// The lines of sub-agents.
     pub sub_agents: Vec<Value>,
+}
+
+/// The text of a prompt could not be read.
+#[derive(Debug, PartialEq)]
+pub(super) struct UnreadPrompt;
+
+/// Whether some of these lines are not known: of no type, or not even JSON.
+pub(super) fn has_unread(lines: &[Value]) -> bool {
+    lines.iter().any(|line| !line["type"].is_string())
 }
 
 /// The place of the lines of the chosen prompt, of all without a choice. `starts` has the place of each prompt's first line.

@@ -146,9 +146,12 @@ impl CaseFinder<'_> {
         self.catalog.add_sources(found.is_ok().then(|| file.path.clone()));
         let parsed = match found {
             Ok(_) if of_skill && self.catalog.skill(&file.name).is_none() => {
-                let message = format!("unknown skill slug `{}`", file.name);
+                let unread = self.catalog.unread_skill(&file.name);
+                let unknown = || format!("unknown skill slug `{}`", file.name);
+                let help = unread.is_none().then(|| suggest(&file.name, &self.catalog.slugs()));
+                let message = unread.unwrap_or_else(unknown);
                 let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);
-                let problem = problem.help(suggest(&file.name, &self.catalog.slugs()));
+                let problem = Diagnostic { help, ..problem };
                 FileCases { problems: vec![problem], ..FileCases::default() }
             }
             Ok(bytes) => (files.parse)(&file, bytes, self.layout),

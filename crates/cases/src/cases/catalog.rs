@@ -9,8 +9,8 @@ use crate::cases::mocks::MockServers;
 use crate::cases::other_skill::OtherSkill;
 use crate::cases::plugin::Plugin;
 use crate::settings::mode::{Delivery, Mode};
-use crate::skill::{Skill, SkillFile, slug};
-use crate::text::diagnostic::{Diagnostic, suggest};
+use crate::skill::{SKILL_FILE, Skill, SkillFile, slug};
+use crate::text::diagnostic::{Code, Diagnostic, suggest};
 
 pub use crate::cases::case_folders::{EVALS, SKILL_EVALS, evals_folder};
 
@@ -92,7 +92,18 @@ impl Catalog {
 
     /// What is said of the name of a skill that is not here.
     pub fn unknown_skill(&self, name: &str) -> String {
-        format!("unknown skill `{name}`; {}", suggest(&slug(name), &self.slugs()))
+        let slug = slug(name);
+        let unknown = || format!("unknown skill `{name}`; {}", suggest(&slug, &self.slugs()));
+        self.unread_skill(&slug).unwrap_or_else(unknown)
+    }
+
+    /// Why the skill with this slug is not here, if it is in the repository and cannot be read.
+    pub fn unread_skill(&self, slug: &str) -> Option<String> {
+        let file = Path::new(slug).join(SKILL_FILE);
+        let is_it = |path: &Path| path.ends_with(&file) || path.ends_with(slug);
+        let why =
+            self.problems.iter().find(|problem| problem.code == Code::Unreadable && is_it(&problem.place.path))?;
+        Some(format!("the skill `{slug}` is not known: {}: {}", why.place.path.display(), why.message))
     }
 
     pub(super) fn skill_mut(&mut self, slug: &str) -> Option<&mut FoundSkill> {

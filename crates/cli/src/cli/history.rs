@@ -37,7 +37,7 @@ pub struct HistoryArgs {
 pub fn history(args: &HistoryArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let filter = TrendFilter { skill: args.skill.as_deref().map(slug), mode: args.mode.clone() };
-    let mut points = Vec::new();
+    let (mut points, mut exit) = (Vec::new(), Exit::Clean);
     for run in store::runs(&root)? {
         if points.len() as u64 == args.last {
             break;
@@ -50,7 +50,10 @@ pub fn history(args: &HistoryArgs) -> CliResult {
                 points.push(point);
             }
             Ok(None) => {}
-            Err(error) => warn(&format!("{}: {error}", run.id()))?,
+            Err(error) => {
+                warn(&format!("{}: {error}", run.id()))?;
+                exit = Exit::Problems;
+            }
         }
     }
     points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
@@ -65,5 +68,5 @@ pub fn history(args: &HistoryArgs) -> CliResult {
             writeln!(out, "{}", escape::line(&scripted(by)))?;
         }
     }
-    Ok(Exit::Clean)
+    Ok(exit)
 }

@@ -97,7 +97,8 @@ impl LintArgs {
         for name in &self.skills {
             let slug = named(name);
             let Some(found) = catalog.skill(&slug) else {
-                return Err(format!("unknown skill `{name}`; {}", suggest(&slug, &catalog.slugs())).into());
+                let unknown = || format!("unknown skill `{name}`; {}", suggest(&slug, &catalog.slugs()));
+                return Err(catalog.unread_skill(&slug).unwrap_or_else(unknown).into());
             };
             paths.extend([found.skill().folder.clone(), found.evals()]);
             paths.extend(catalog.cases_of(&slug).map(|case| case.file.to_path_buf()));

@@ -114,7 +114,7 @@ impl OpenSession {
         let name = escape::line(&format!("{}/{}", case.skill, case.id));
         let mut text = format!("{name}: {verdict}{}", report::result(grade, paint));
         report::line(&mut text, "session", &self.about());
-        if self.read.prompts() != [case.prompt.clone()] {
+        if self.read.prompts() != [case.prompt.as_str()] {
             report::line(&mut text, "note", "the case has another prompt; its checks were applied to this session");
         }
         if self.run.settings.harness.is_some() {
@@ -140,7 +140,8 @@ impl OpenSession {
     pub fn prompts(&self) -> String {
         let prompts = self.read.session.prompts.iter().enumerate();
         let start = |text: &str| text.chars().take(MAX_PROMPT).collect::<String>();
-        let lines = prompts.map(|(at, text)| format!("  {}  {}", at + 1, escape::line(&start(text))));
+        let text = |text: &Option<String>| text.as_deref().map_or("(could not be read)".to_owned(), start);
+        let lines = prompts.map(|(at, one)| format!("  {}  {}", at + 1, escape::line(&text(one))));
         lines.collect::<Vec<_>>().join("\n")
     }
 }

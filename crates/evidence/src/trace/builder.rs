@@ -34,6 +34,8 @@ pub struct TraceBuilder {
 #[derive(Debug, Default)]
 struct ModelTurns {
     answers: usize,
+    /// How many there are at least by the agent's own count.
+    counted: usize,
     with_calls: usize,
     /// Whether the last answer has a call.
     has_call: bool,
@@ -69,7 +71,8 @@ impl TraceBuilder {
                 self.lose(&format!("what a call of `{tool}` returned"));
             }
         }
-        let ModelTurns { answers, with_calls, may_ask, .. } = self.turns;
+        let ModelTurns { answers, counted, with_calls, may_ask, .. } = self.turns;
+        let answers = answers.max(counted);
         let reasons = 1 + self.follow_ups_at.len() + with_calls;
         if !may_ask && answers > reasons {
             self.lose(&format!("why the model was asked {answers} times: {with_calls} of its answers have calls"));
@@ -88,6 +91,11 @@ impl TraceBuilder {
     pub fn model_answered(&mut self) {
         self.turns.answers += 1;
         self.turns.has_call = false;
+    }
+
+    /// Reports that the model of the agent itself answered at least so often, as the agent counts it: a line of an answer may be lost.
+    pub fn model_counted(&mut self, answers: u64) {
+        self.turns.counted = self.turns.counted.max(usize::try_from(answers).unwrap_or(usize::MAX));
     }
 
     /// Reports that the model of the agent itself made a call.

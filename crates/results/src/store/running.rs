@@ -1,6 +1,7 @@
 //! A running comparison: the pairs of trials that were begun for the same contents of both sides, and the trials that have ended,
 //! in `kept/comparisons/<key>/<measurement>/`. Each start of the same comparison continues it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -115,10 +116,23 @@ impl KeptTrials {
         let lines: Vec<PairLine> = read_lines(&path).at(&path)?;
         let (sealed, others): (Vec<_>, Vec<_>) =
             lines.into_iter().partition(|line| line.seal == seal(&self.seal_key, key, measurement, &line.pair));
+        let sealed: Vec<KeptPair> = sealed.into_iter().map(|line| line.pair).collect();
         if !others.is_empty() {
             self.warn(self.unsealed());
+        } else if let Some(folder) = path.parent() {
+            // A pair is written before its trials.
+            let of_pairs: BTreeSet<String> =
+                sealed.iter().flat_map(|pair| PairSide::BOTH.map(|side| trial_name(pair, side))).collect();
+            let trials = self.names_in(folder).into_iter().filter(|name| !name.starts_with('.'));
+            let lost = trials.filter(|name| !of_pairs.contains(name)).count();
+            if lost > 0 {
+                self.warn(format!(
+                    "{} lacks the pairs of kept trials beside it ({lost}): they are measured again",
+                    path.display()
+                ));
+            }
         }
-        Ok(sealed.into_iter().map(|line| line.pair).collect())
+        Ok(sealed)
     }
 
     /// The trial of a pair, if it was kept.
@@ -155,13 +169,17 @@ impl RunningComparison {
     }
 
     fn trial(&self, pair: &KeptPair, side: PairSide) -> PathBuf {
-        let case = digest(pair.case.as_bytes());
-        self.folder.join(format!("{case}-{}-{}", pair.number, side.as_str()))
+        self.folder.join(trial_name(pair, side))
     }
 
     fn key_of(&self, pair: &KeptPair, side: PairSide) -> String {
         format!("{}/{}/{} {} {}", self.key, self.measurement, pair.case, pair.number, side.as_str())
     }
+}
+
+/// The name of the directory of a trial.
+fn trial_name(pair: &KeptPair, side: PairSide) -> String {
+    format!("{}-{}-{}", digest(pair.case.as_bytes()), pair.number, side.as_str())
 }
 
 fn seal(seal_key: &SealKey, key: &str, measurement: u32, pair: &KeptPair) -> String {

@@ -19,7 +19,6 @@ pub struct UnfinishedTune {
 struct Paid {
     proposal: Option<Proposal>,
     /// The ids of the comparisons that have ended.
-    #[serde(default)]
     runs: Vec<String>,
 }
 
@@ -36,16 +35,27 @@ pub struct Proposal {
 }
 
 impl UnfinishedTune {
-    /// That of the skill `slug`; a new one if there is none.
+    /// That of the skill `slug`; a new one if there is none. One that cannot be used is an error: nothing is paid twice unsaid.
     pub fn of(root: &Path, slug: &str) -> Result<Self, StoreError> {
-        let path = runs_folder(root)?.join(GENERATE).join(format!("{slug}.tune.json"));
-        let is_there = look::is_file(&path)?;
-        let paid = match is_there.then(|| read_json(&path)).transpose() {
-            Err(StoreError::Damaged { path, why }) => {
-                return Err(StoreError::Damaged { path, why: format!("{why}; without it a tune pays anew") });
-            }
-            paid => paid?.unwrap_or_default(),
+        let runs = runs_folder(root)?;
+        let path = runs.join(GENERATE).join(format!("{slug}.tune.json"));
+        let unusable = |why: &str| StoreError::Damaged {
+            path: path.clone(),
+            why: format!("{why}; remove it, and a tune pays anew for what it had"),
         };
+        let paid = match look::kind(&path)? {
+            None => Paid::default(),
+            Some(kind) if !kind.is_file() => return Err(unusable("it is not a file")),
+            Some(_) => match read_json::<Paid>(&path) {
+                Err(StoreError::Damaged { why, .. }) => return Err(unusable(&why)),
+                paid => paid?,
+            },
+        };
+        for run in &paid.runs {
+            if !look::is_directory(&runs.join(run))? {
+                return Err(unusable(&format!("it names the run {run}, which is gone")));
+            }
+        }
         Ok(Self { path, paid })
     }
 

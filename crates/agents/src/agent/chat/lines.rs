@@ -20,19 +20,23 @@ impl LineReader for ChatLines {
     fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let said = match line["type"].as_str()? {
             "begin" => {
-                let system = text(line, "system").unwrap_or_default();
+                let offered = text(line, "system").map(|system| offered(&system));
+                let offered = AgentEvent::or_gap(offered, "the system prompt");
                 let named = |said: fn(String) -> AgentEvent, key| text(line, key).map(said);
                 let first =
-                    [named(AgentEvent::Version, "version"), named(AgentEvent::Model, "model"), Some(offered(&system))];
+                    [named(AgentEvent::Version, "version"), named(AgentEvent::Model, "model"), Some(offered)];
                 first.into_iter().flatten().collect()
             }
             "message" => vec![AgentEvent::Asks],
             "answer" => answer(line),
-            "tool_result" => result(line).into_iter().collect(),
+            "tool_result" => vec![AgentEvent::or_gap(result(line), "the result of a call")],
             "retry" => vec![AgentEvent::AsksAgain(refusal(line), seconds(&line["wait_s"]))],
             "refused" => vec![AgentEvent::Refused(refusal(line))],
-            "stopped" => Deserialize::deserialize(&line["reason"]).map(AgentEvent::Stopped).into_iter().collect(),
-            "done" => vec![AgentEvent::Done],
+            "stopped" => {
+                let reason = Deserialize::deserialize(&line["reason"]).ok().map(AgentEvent::Stopped);
+                vec![AgentEvent::or_gap(reason, "why the model stopped")]
+            }
+            "done" => line["answers"].as_u64().map(AgentEvent::Counted).into_iter().chain([AgentEvent::Done]).collect(),
             _ => return None,
         };
         Some(said)
@@ -52,7 +56,10 @@ fn answer(line: &Value) -> Vec<AgentEvent> {
     let call = |call: &Value| {
         Some(AgentEvent::Called { id: text(call, "id")?, tool: text(call, "tool")?, input: call["input"].clone() })
     };
-    said.extend(line["calls"].as_array().into_iter().flatten().filter_map(call));
+    match line["calls"].as_array() {
+        Some(calls) => said.extend(calls.iter().map(|one| AgentEvent::or_gap(call(one), "a call of the model"))),
+        None => said.push(AgentEvent::Lost("the calls of an answer".to_owned())),
+    }
     said
 }
 

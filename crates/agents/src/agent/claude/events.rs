@@ -60,6 +60,10 @@ pub(super) struct StreamDecoder<'a, 's> {
     is_structured: bool,
     /// The skills whose texts came into the conversation.
     bodies: Vec<String>,
+    /// The ids of all calls so far.
+    calls: HashSet<String>,
+    /// The calls that claude says that it did not allow: their ids and tools.
+    denied: Vec<(String, String)>,
 }
 
 impl<'a, 's> StreamDecoder<'a, 's> {
@@ -82,6 +86,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             last_text: None,
             is_structured: false,
             bodies: facts.bodies,
+            calls: HashSet::new(),
+            denied: Vec::new(),
         }
     }
 
@@ -306,8 +312,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         trace.models = result.usage_by_model();
         trace.usage = result.usage().or(trace.usage);
         for denial in result.permission_denials.0.into_iter().flat_map(|denials| denials.0) {
-            let tool = denial.tool_name.0.unwrap_or_default();
-            trace.deny(&tool, denial.tool_input.as_deref().map_or("", |raw| raw.get()));
+            let tool = denial.tool.0.unwrap_or_default();
+            trace.deny(&tool, denial.input.as_deref().map_or("", |raw| raw.get()));
+            self.denied.extend(denial.call.0.map(|id| (id, tool)));
         }
         if self.interrupted_in_sub_agent.is_none() {
             trace.waiting = WaitingFor::Nothing;
@@ -399,6 +406,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         }
         while let Some(call) = self.open.take_unanswered(&mut self.recorder.trace) {
             self.ended(call, Some(String::new()), true);
+        }
+        for (_, tool) in self.denied.iter().filter(|(id, _)| !self.calls.contains(id)) {
+            self.recorder.trace.lose(&format!("a call of `{tool}`, which only the list of what was not allowed shows"));
         }
         for skill in self.bodies {
             let is_it = |known: &str| slug_without_plugin(known) == slug_without_plugin(&skill);

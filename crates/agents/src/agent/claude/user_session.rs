@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::sub_agents::TOOLS;
 use super::wire::SYNTHETIC;
-use crate::agent::user_session::{UserSession, chosen};
+use crate::agent::user_session::{UnreadPrompt, UserSession, chosen, has_unread};
 
 /// The starts of lines that claude itself wrote as the user.
 const NOTES: [&str; 6] = [
@@ -61,17 +61,27 @@ fn is_event(line: &Value) -> bool {
 pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -> Option<UserSession> {
     let first = lines.iter().find(|line| line["sessionId"].is_string() && line["version"].is_string())?;
     let is_own = |line: &Value| line["isSidechain"] != true;
-    let mut prompts: Vec<(usize, String)> = Vec::new();
-    let mut is_answered = true;
+    let mut prompts: Vec<(usize, Option<String>)> = Vec::new();
+    let (mut is_answered, mut is_asked, mut ended) = (true, false, &Value::Null);
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| is_own(line)) {
+        let (is_answer, id) = (line["type"] == "assistant", &line["message"]["id"]);
+        // An answer may have several lines.
+        let goes_on = id == ended && !id.is_null();
         if let Some(text) = prompt(line) {
             if !is_answered {
                 prompts.pop();
             }
-            prompts.push((at, text));
+            prompts.push((at, text.ok()));
             is_answered = false;
+        } else if is_answer && !is_asked && !goes_on {
+            // Nobody asked for this answer: the line with the prompt is lost.
+            prompts.push((at, None));
         }
-        is_answered |= line["type"] == "assistant";
+        is_answered |= is_answer;
+        is_asked |= line["type"] == "user" || (is_answer && !goes_on);
+        if is_answer && line["message"]["stop_reason"] == "end_turn" {
+            (is_asked, ended) = (false, id);
+        }
     }
     let starts: Vec<usize> = prompts.iter().map(|(at, _)| *at).collect();
     let range = chosen(&starts, lines.len(), turn);
@@ -84,6 +94,7 @@ pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -
     let version = first["version"].as_str();
     Some(UserSession {
         prompts: prompts.into_iter().map(|(_, text)| text).collect(),
+        is_unclear: turn.is_some() && has_unread(&lines[..range.end]),
         folder: first["cwd"].as_str().map(str::to_owned),
         started: lines[range].first().and_then(|line| line["timestamp"].as_str()).map(str::to_owned),
         version: version.map(str::to_owned),
@@ -95,15 +106,16 @@ pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -
 }
 
 /// What the user asked with this line.
-fn prompt(line: &Value) -> Option<String> {
+fn prompt(line: &Value) -> Option<Result<String, UnreadPrompt>> {
     let of_user = line["type"] == "user" && line["isMeta"] != true && line["isCompactSummary"] != true;
     let content = Some(&line["message"]["content"]).filter(|_| of_user)?;
     let text = match content {
         Value::String(text) => text.clone(),
-        Value::Array(blocks) if blocks.iter().all(|block| block["type"] != "tool_result") => {
+        Value::Array(blocks) if blocks.iter().any(|block| block["type"] == "tool_result") => return None,
+        Value::Array(blocks) if blocks.iter().all(is_read) => {
             blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
         }
-        _ => return None,
+        _ => return Some(Err(UnreadPrompt)),
     };
     if text.is_empty() || NOTES.iter().any(|note| text.starts_with(note)) {
         return None;
@@ -111,10 +123,15 @@ fn prompt(line: &Value) -> Option<String> {
     // claude rewrites `/greeting Ada`.
     let tag = |name: &str| Some(text.split_once(&format!("<{name}>"))?.1.split_once(&format!("</{name}>"))?.0.trim());
     let command = tag("command-name").filter(|_| text.starts_with("<command-"));
-    Some(match command {
+    Some(Ok(match command {
         Some(name) => format!("{name} {}", tag("command-args").unwrap_or_default()).trim_end().to_owned(),
         None => text,
-    })
+    }))
+}
+
+/// Whether a block of a message has what its type says.
+fn is_read(block: &Value) -> bool {
+    block["type"].is_string() && (block["type"] != "text" || block["text"].is_string())
 }
 
 fn events(session: &[Value], version: Option<&str>, model: Option<&str>) -> Vec<Value> {
@@ -178,4 +195,53 @@ fn end(last: &Value) -> Option<Value> {
             "result": texts.collect::<Vec<_>>().join("\n"),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines() -> Vec<Value> {
+        let line = |kind: &str, message: Value| {
+            json!({ "type": kind, "sessionId": "s", "version": "2.1.332", "cwd": "/w", "message": message })
+        };
+        let asks = |text: &str| line("user", json!({ "role": "user", "content": text }));
+        let says = |id: &str, text: &str| {
+            let content = json!([{ "type": "text", "text": text }]);
+            line("assistant", json!({ "id": id, "model": "m", "stop_reason": "end_turn", "content": content }))
+        };
+        vec![asks("first"), says("1", "a"), says("1", "b"), asks("second"), says("2", "c")]
+    }
+
+    fn prompts(lines: &[Value]) -> Vec<Option<String>> {
+        read(lines, &[], None).expect("a session").prompts
+    }
+
+    #[test]
+    fn a_prompt_that_is_lost_or_cannot_be_read_has_its_place_among_the_prompts() {
+        let known = |text: &str| Some(text.to_owned());
+        assert_eq!(prompts(&lines()), [known("first"), known("second")]);
+        assert_eq!(prompts(&lines()[1..]), [None, known("second")]);
+        let mut without_second = lines();
+        without_second.remove(3);
+        assert_eq!(prompts(&without_second), [known("first"), None]);
+        for content in [json!(7), json!([{ "type": "text", "txt": "first" }]), Value::Null] {
+            let mut changed = lines();
+            changed[0]["message"]["content"] = content;
+            assert_eq!(prompts(&changed), [None, known("second")]);
+        }
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_leaves_open_which_prompt_is_which() {
+        let is_unclear = |at: usize, turn: Option<usize>| {
+            let mut changed = lines();
+            changed[at] = "damaged".into();
+            changed.insert(0, json!({ "type": "system", "sessionId": "s", "version": "2.1.332" }));
+            read(&changed, &[], turn).expect("a session").is_unclear
+        };
+        assert!(is_unclear(0, Some(1)) && is_unclear(0, Some(2)));
+        assert!(!is_unclear(4, Some(1)), "it comes after the chosen prompt");
+        assert!(!is_unclear(0, None), "the decoder counts it");
+    }
 }

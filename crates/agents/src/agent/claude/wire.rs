@@ -17,7 +17,7 @@ use crate::text::cut::bytes;
 use crate::text::redact::Masked;
 use crate::trace::exposure::MAX_ANSWER;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trace::{OpenCall, Usage};
+use crate::trace::{OpenCall, Usage, spoken};
 
 /// The name in place of a model's, in messages that no model wrote.
 pub(super) const SYNTHETIC: &str = "<synthetic>";
@@ -164,13 +164,13 @@ pub(super) struct ToolInput {
 impl ToolInput {
     /// The file that a call reads or writes.
     pub(super) fn path(self) -> Option<String> {
-        self.file_path.0.or(self.notebook_path.0)
+        self.file_path.0.or(self.notebook_path.0).and_then(spoken)
     }
 
     /// The skill that a call of the skill tool requests.
     pub(super) fn skill(&self) -> Option<&str> {
         let skill = self.skill.0.as_ref().or(self.command.0.as_ref()).or(self.name.0.as_ref());
-        skill.map(|skill| skill.trim_start_matches('/'))
+        skill.map(|skill| skill.trim_start_matches('/')).and_then(spoken)
     }
 }
 
@@ -269,8 +269,12 @@ impl ResultLine {
 /// A call that claude did not allow.
 #[derive(Deserialize)]
 pub(super) struct Denial {
-    pub tool_name: Lenient<String>,
-    pub tool_input: Option<Box<RawValue>>,
+    #[serde(rename = "tool_name")]
+    pub tool: Lenient<String>,
+    #[serde(rename = "tool_input")]
+    pub input: Option<Box<RawValue>>,
+    #[serde(rename = "tool_use_id")]
+    pub call: Lenient<String>,
 }
 
 /// claude waits and asks the provider again.

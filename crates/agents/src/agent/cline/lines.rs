@@ -55,8 +55,8 @@ impl LineReader for ClineLines {
     fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let mut said = std::mem::take(&mut self.first);
         match line["type"].as_str()? {
-            "evidence" => self.evidence(line, &mut said),
-            "agent_event" => self.event(&line["event"], &mut said),
+            "evidence" => self.evidence(line, &mut said)?,
+            "agent_event" => self.event(&line["event"], &mut said)?,
             "run_result" => self.ends(line, &mut said),
             "run_aborted" if self.stopped == Some(StopReason::Loop) => {}
             "run_aborted" => said.push(AgentEvent::Interrupted),
@@ -75,7 +75,7 @@ impl LineReader for ClineLines {
 }
 
 impl ClineLines {
-    fn evidence(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
+    fn evidence(&mut self, line: &Value, said: &mut Vec<AgentEvent>) -> Option<()> {
         let names = |key: &str| line[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         match line["kind"].as_str() {
             Some("request") => {
@@ -94,15 +94,17 @@ impl ClineLines {
                 self.wait = line["wait"].as_u64().map(Duration::from_secs);
                 said.push(AgentEvent::AsksAgain(refused(self.refused, &message), self.wait));
             }
-            _ => {
+            Some("answered") => {
                 let end = text(line, "end").filter(|end| is_refusal(end));
                 self.stopped = end.as_ref().map(|_| StopReason::Refusal);
                 said.extend(end.map(|end| AgentEvent::Notice(format!("the answer ended with {end}"))));
             }
+            _ => return None,
         }
+        Some(())
     }
 
-    fn event(&mut self, event: &Value, said: &mut Vec<AgentEvent>) {
+    fn event(&mut self, event: &Value, said: &mut Vec<AgentEvent>) -> Option<()> {
         let content = event["contentType"].as_str();
         match (event["type"].as_str(), content) {
             (Some("content_start"), Some("tool")) => self.called(event, said),
@@ -117,7 +119,9 @@ impl ClineLines {
                 let usage = usage(event, TOKENS);
                 said.push(if is_known { AgentEvent::Spent(usage) } else { AgentEvent::Answers(Some(usage)) });
             }
-            (Some("content_end"), Some("text")) => said.extend(spoken(event, "text").map(AgentEvent::Message)),
+            (Some("content_end"), Some("text")) if event["text"].is_string() => {
+                said.extend(spoken(event, "text").map(AgentEvent::Message));
+            }
             (Some("content_end"), Some("reasoning")) => {
                 said.extend(spoken(event, "reasoning").map(AgentEvent::Thought));
             }
@@ -126,13 +130,22 @@ impl ClineLines {
                 said.push(AgentEvent::Stopped(StopReason::Loop));
             }
             (Some("notice"), _) => said.extend(text(event, "message").map(AgentEvent::Notice)),
-            _ => {}
+            (Some("content_start"), Some("text" | "reasoning"))
+            | (Some("content_update" | "done" | "error" | "iteration_end"), _) => {}
+            (Some("content_start" | "content_end"), _) => {
+                said.push(AgentEvent::Lost(format!("a part `{}` of an answer", content.unwrap_or("without a type"))));
+            }
+            (Some(_), _) => return None,
+            (None, _) => said.push(AgentEvent::Lost("what an event says".to_owned())),
         }
+        Some(())
     }
 
     /// The parts of a call: a tool may run several commands, or read several files.
     fn called(&mut self, event: &Value, said: &mut Vec<AgentEvent>) {
-        let (Some(call), Some(tool)) = (text(event, "toolCallId"), text(event, "toolName")) else { return };
+        let (Some(call), Some(tool)) = (text(event, "toolCallId"), text(event, "toolName")) else {
+            return said.push(AgentEvent::Lost("a call of the model".to_owned()));
+        };
         let inputs = inputs(&event["input"]);
         self.parts.insert(call.clone(), inputs.len());
         let tool = served(&tool, &self.servers, "", "__").unwrap_or(tool);
@@ -143,7 +156,9 @@ impl ClineLines {
     }
 
     fn answered(&mut self, event: &Value, said: &mut Vec<AgentEvent>) {
-        let Some(call) = text(event, "toolCallId") else { return };
+        let Some(call) = text(event, "toolCallId") else {
+            return said.push(AgentEvent::Lost("the result of a call".to_owned()));
+        };
         let is_skill = event["toolName"] == "skills";
         for at in 0..self.parts.remove(&call).unwrap_or(1) {
             let result = event["output"].get(at).unwrap_or(&event["output"]);
@@ -163,6 +178,7 @@ impl ClineLines {
 
     fn ends(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         self.has_ended = true;
+        said.extend(line["iterations"].as_u64().map(AgentEvent::Counted));
         let is_too_long = line["text"].as_str().is_some_and(|text| text.starts_with(TOO_LONG));
         match line["finishReason"].as_str() {
             Some("aborted") if self.stopped == Some(StopReason::Loop) => said.push(AgentEvent::Done),
@@ -199,7 +215,9 @@ fn inputs(input: &Value) -> Vec<Value> {
     let list = |key: &str| input[key].as_array().filter(|list| !list.is_empty());
     let command = |command: &Value| if command.is_string() { json!({ "command": command }) } else { command.clone() };
     let commands = list("commands").map(|list| list.iter().map(command).collect());
-    commands.or_else(|| list("files").cloned()).unwrap_or_else(|| vec![input.clone()])
+    let file = |file: &Value| if file.is_string() { json!({ "path": file }) } else { file.clone() };
+    let files = || list("files").map(|list| list.iter().map(file).collect());
+    commands.or_else(files).unwrap_or_else(|| vec![input.clone()])
 }
 
 /// What the model sees of a result; `None` without one.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::agent::agent_event::{AgentEvent, CallEnding};
-use crate::agent::field::{text, usage};
+use crate::agent::field::{named, text, usage};
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_list;
 use crate::agent::stream::LineReader;
@@ -16,6 +16,9 @@ use crate::trace::trouble::Trouble;
 
 /// The keys of the tokens of a request.
 const TOKENS: [&str; 5] = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens", "reasoningTokens"];
+
+/// The tool with which the model loads a skill.
+const SKILL_TOOL: &str = "skill";
 
 /// Kinds of lines that say nothing about the trial that others do not.
 const QUIET: [&str; 14] = [
@@ -77,6 +80,7 @@ impl LineReader for CopilotLines {
     fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let data = &line["data"];
         let mut said = std::mem::take(&mut self.first);
+        said.extend(answers_so_far(line).map(AgentEvent::Counted));
         match line["type"].as_str()? {
             // Without the list that the model saw, what was offered is unknown.
             "session.skills_loaded" if self.has_list => said.push(AgentEvent::CallableByUser(callable(data))),
@@ -99,21 +103,30 @@ impl LineReader for CopilotLines {
             "assistant.reasoning" => said.extend(text(data, "content").map(AgentEvent::Thought)),
             "assistant.message" => {
                 said.push(AgentEvent::Answers(text(data, "apiCallId").and_then(|id| self.usage.get(&id).copied())));
+                if !data["content"].is_string() {
+                    said.push(AgentEvent::Lost("a message of the agent".to_owned()));
+                }
                 said.extend(text(data, "content").filter(|text| !text.is_empty()).map(AgentEvent::Message));
             }
             "tool.execution_start" => {
-                self.called.extend(text(data, "toolCallId").zip(text(&data["arguments"], "skill")));
-                said.extend(call(data));
+                let skill = named(&data["arguments"], "skill").filter(|_| data["toolName"] == SKILL_TOOL);
+                self.called.extend(text(data, "toolCallId").zip(skill));
+                said.push(AgentEvent::or_gap(call(data), "a call of the model"));
             }
             "tool.execution_complete" => {
                 let skill = text(data, "toolCallId").and_then(|id| self.called.remove(&id));
                 let content = skill.as_ref().and_then(|skill| self.texts.get(skill).cloned());
+                // Without the session file nothing shows the texts.
+                if skill.is_some() && content.is_none() && !self.texts.is_empty() && data["success"] == true {
+                    said.push(AgentEvent::Lost("the text of a skill that the model called".to_owned()));
+                }
                 said.extend(skill.zip(content).map(|(skill, text)| AgentEvent::Injected { skill, text }));
-                said.extend(answer(data));
+                said.push(AgentEvent::or_gap(answer(data), "the result of a call"));
             }
             "agent.interrupted" | "abort" => said.push(AgentEvent::Interrupted),
             "result" if line["exitCode"] == 0 => said.push(AgentEvent::Done),
             "result" => {}
+            "session.compaction_start" => said.push(AgentEvent::MayAsk),
             kind if QUIET.contains(&kind) || kind.starts_with("session.") => {}
             _ => return None,
         }
@@ -123,6 +136,13 @@ impl LineReader for CopilotLines {
     fn sub_agent(line: &Value) -> Option<&str> {
         line.get("agentId")?.as_str()
     }
+}
+
+/// How often the model of the agent itself answered by the end of this line's turn: turns are counted from 0. Only an answer counts.
+fn answers_so_far(line: &Value) -> Option<u64> {
+    let is_answer = line["type"] == "assistant.message" && CopilotLines::sub_agent(line).is_none();
+    let turn: u64 = line["data"]["turnId"].as_str().filter(|_| is_answer)?.parse().ok()?;
+    turn.checked_add(1)
 }
 
 /// The names of the skills that a user can call.

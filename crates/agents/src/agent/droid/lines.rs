@@ -1,6 +1,6 @@
 //! The lines of Droid's output, which has the conversation, and of what is kept of its session files and its log.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -42,6 +42,8 @@ pub struct DroidLines {
     reads_sub_agent: Option<String>,
     /// The messages of each sub-agent that are not reported yet.
     sub_agents: HashMap<String, Vec<Value>>,
+    /// The ids of the calls in the session file that no line of the output showed so far.
+    unshown: BTreeSet<String>,
     /// When each message came, by its id.
     times: HashMap<String, String>,
     /// The tokens of each answer, by its id.
@@ -91,10 +93,11 @@ impl LineReader for DroidLines {
                 }
                 None => said.extend(self.begins(line["text"].as_str().unwrap_or_default())),
             },
-            ("message", _) => {
-                said.extend(self.answers(text(line, "id")?));
-                said.extend(text(line, "text").map(AgentEvent::Message));
+            ("message", Some("assistant")) => {
+                said.extend(text(line, "id").and_then(|id| self.answers(id)));
+                said.push(AgentEvent::or_gap(text(line, "text").map(AgentEvent::Message), "a message of the agent"));
             }
+            ("message", _) => said.push(AgentEvent::Lost("a message of nobody who is known".to_owned())),
             ("reasoning", _) => {
                 let (id, thought) = (text(line, "id")?, text(line, "text")?);
                 said.extend(self.answers(id.clone()));
@@ -103,6 +106,7 @@ impl LineReader for DroidLines {
             ("tool_call", _) => {
                 said.extend(self.answers(text(line, "messageId")?));
                 let (id, tool) = (text(line, "id")?, text(line, "toolName")?);
+                self.unshown.remove(&id);
                 said.push(AgentEvent::Called { id, tool: named(tool), input: line["parameters"].clone() });
             }
             ("tool_result", _) => {
@@ -110,12 +114,19 @@ impl LineReader for DroidLines {
                 let output = output.or_else(|| plain(&line["value"]));
                 said.push(answered(text(line, "id")?, output, line["isError"] == true));
             }
-            ("completion", _) => said.push(AgentEvent::Done),
+            ("completion", _) => {
+                said.extend(line["numTurns"].as_u64().map(AgentEvent::Counted));
+                said.push(AgentEvent::Done);
+            }
             ("error", _) => said.extend(error(line)),
             _ => return None,
         }
         self.failures(line["session_id"].as_str().unwrap_or_default(), &mut said);
         Some(said)
+    }
+
+    fn unshown(&mut self) -> Vec<String> {
+        self.unshown.iter().map(|id| format!("the call {id}, which only the session file shows")).collect()
     }
 
     /// The sub-agent that is done, whose work is reported with that.
@@ -137,6 +148,8 @@ impl DroidLines {
         if let Some(id) = &self.reads_sub_agent {
             return self.sub_agents.entry(id.clone()).or_default().push(line.clone());
         }
+        let calls = parts(line).filter(|part| part["type"] == "tool_use");
+        self.unshown.extend(calls.filter_map(|call| text(call, "id")));
         if self.model.is_none() {
             self.model = text(&line["message"], "modelId");
         }
@@ -188,7 +201,10 @@ impl DroidLines {
             }
             _ => None,
         };
-        first.into_iter().chain(parts(line).filter_map(part)).collect()
+        // What it was asked is no part of what it did.
+        let parts = parts(line).filter(|part| is_answer || part["type"] != "text");
+        let said = parts.map(|one| AgentEvent::or_gap(part(one), "a part of a message of a sub-agent"));
+        first.into_iter().chain(said).collect()
     }
 }
 

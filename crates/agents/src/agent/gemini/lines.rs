@@ -100,14 +100,18 @@ impl LineReader for GeminiLines {
                 said.push(AgentEvent::Asks);
                 self.failures(&mut said);
             }
-            ("message", _) => {
+            ("message", Some("assistant")) if line["content"].is_string() => {
                 self.begin(&mut said);
                 self.text.push_str(line["content"].as_str().unwrap_or_default());
+            }
+            ("message", role) => {
+                let role = role.unwrap_or("nobody");
+                said.push(AgentEvent::Lost(format!("a message of `{role}` that could not be read")));
             }
             ("tool_use", _) => {
                 self.begin(&mut said);
                 self.message(&mut said);
-                said.extend(self.call(line));
+                said.push(AgentEvent::or_gap(self.call(line), "a call of the model"));
             }
             ("tool_result", _) => {
                 self.is_answering = false;
@@ -227,7 +231,9 @@ impl GeminiLines {
     }
 
     fn answer(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
-        let Some(id) = text(line, "tool_id") else { return };
+        let Some(id) = text(line, "tool_id") else {
+            return said.push(AgentEvent::Lost("the result of a call".to_owned()));
+        };
         let seen = self.outputs.remove(&id);
         let mut ending = match (line["status"].as_str(), line["error"]["type"].as_str()) {
             (Some("success"), _) => CallEnding::Done,

@@ -115,7 +115,11 @@ impl KimiLines {
     /// An answer of the model, with those before it that no line shows.
     fn answers(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         let content = text(line, "content").unwrap_or_default();
-        let calls: Vec<KimiCall> = line["tool_calls"].as_array().into_iter().flatten().filter_map(call).collect();
+        let all = line["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
+        let calls: Vec<KimiCall> = all.iter().filter_map(call).collect();
+        if calls.len() < all.len() || (all.is_empty() && !line["content"].is_string()) {
+            said.push(AgentEvent::Lost("a part of an answer".to_owned()));
+        }
         let shown = self.shown;
         let is_it = |answer: &KimiAnswer| match calls.first() {
             Some(call) => answer.calls.iter().any(|known| known.id == call.id),
@@ -154,7 +158,9 @@ impl KimiLines {
     }
 
     fn answered(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
-        let Some(id) = text(line, "tool_call_id") else { return };
+        let Some(id) = text(line, "tool_call_id") else {
+            return said.push(AgentEvent::Lost("the result of a call".to_owned()));
+        };
         let tool = self.open.remove(&id).unwrap_or_default();
         let result = self.main().results.get(&id).cloned();
         self.now = result.as_ref().and_then(|result| result.time.clone());

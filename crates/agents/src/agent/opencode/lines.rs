@@ -20,6 +20,9 @@ const DENIED: &str = "The user has specified a rule which prevents you";
 /// What OpenCode writes before the directory of a skill that the user called.
 const BASE: &str = "Base directory for this skill: ";
 
+/// The kinds of parts of a message that say nothing of what the model did.
+const QUIET: [&str; 6] = ["agent", "file", "patch", "retry", "snapshot", "subtask"];
+
 #[derive(Default)]
 pub struct OpenCodeLines {
     /// The ids of all calls so far.
@@ -32,6 +35,10 @@ impl LineReader for OpenCodeLines {
     fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         match line["type"].as_str()? {
             "evidence" => {}
+            // It comes after the lines of our plugin.
+            "tool_use" if text(&line["part"], "id").is_some_and(|id| !self.calls.contains(&id)) => {
+                return Some(vec![AgentEvent::Lost("a call that only OpenCode's own line shows".to_owned())]);
+            }
             "step_start" | "text" | "tool_use" | "step_finish" | "reasoning" => return Some(Vec::new()),
             "error" => return Some(vec![error(&line["error"])]),
             _ => return None,
@@ -40,7 +47,9 @@ impl LineReader for OpenCodeLines {
             "request" => self.request(line),
             "session.created" if line["info"].get("parentID").is_some() => Vec::new(),
             "session.created" => text(&line["info"], "version").map(AgentEvent::Version).into_iter().collect(),
-            "session.status" => status(line).into_iter().collect(),
+            "session.status" if line["status"]["type"] == "busy" => Vec::new(),
+            "session.status" if line["status"]["type"] == "idle" && line.get("agent").is_some() => Vec::new(),
+            "session.status" => vec![AgentEvent::or_gap(status(line), "the state of the session")],
             "session.error" => vec![error(&line["error"])],
             "message.part.updated" => self.part(line),
             _ => return None,
@@ -73,14 +82,19 @@ impl OpenCodeLines {
         let words = text(part, "text").filter(|text| !text.is_empty());
         match part["type"].as_str() {
             Some("text") if line["byUser"] == true => words.and_then(called_by_user).into_iter().collect(),
-            Some("text") => words.map(AgentEvent::Message).into_iter().collect(),
+            Some("text") if part["text"].is_string() => words.map(AgentEvent::Message).into_iter().collect(),
             Some("reasoning") => words.map(AgentEvent::Thought).into_iter().collect(),
             Some("step-start") => vec![AgentEvent::Answers(None)],
             Some("step-finish") => {
                 std::iter::once(AgentEvent::Spent(usage(&part["tokens"]))).chain(stop(part)).collect()
             }
-            Some("tool") => self.call(part).unwrap_or_default(),
-            _ => Vec::new(),
+            Some("tool") => {
+                let said = self.call(part);
+                said.unwrap_or_else(|| vec![AgentEvent::Lost("a call of the model".to_owned())])
+            }
+            Some("compaction") => vec![AgentEvent::MayAsk],
+            Some(kind) if QUIET.contains(&kind) => Vec::new(),
+            kind => vec![AgentEvent::Lost(format!("a part `{}` of a message", kind.unwrap_or("without a type")))],
         }
     }
 
@@ -101,7 +115,8 @@ impl OpenCodeLines {
             "completed" if !is_unknown => CallEnding::Done,
             "error" if error.is_some_and(|error| error.starts_with(DENIED)) => CallEnding::Denied,
             "completed" | "error" => CallEnding::Failed,
-            _ => return Some(said),
+            "pending" | "running" => return Some(said),
+            _ => return None,
         };
         let output = error.or_else(|| state["output"].as_str()).map(str::to_owned);
         said.push(AgentEvent::Answered { id, output, ending, exit_code: state["metadata"]["exit"].as_i64() });

@@ -1,7 +1,7 @@
 //! The lines of Qwen Code's output, which has the conversation, and of its session file, which has what the output lacks: times,
 //! what the model saw of each call, exit codes, and requests that failed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
@@ -39,6 +39,8 @@ pub struct QwenLines {
     times: HashMap<String, String>,
     /// The results of calls, by the call's id.
     results: HashMap<String, CallResult>,
+    /// The ids of the calls in the session file that no line of the output showed so far.
+    unshown: BTreeSet<String>,
     /// The requests that failed, and how many answers there were before.
     failed: Vec<(usize, Trouble)>,
     /// The last of them so far.
@@ -63,6 +65,7 @@ impl LineReader for QwenLines {
         if let Some(time) = text(line, "timestamp") {
             self.times.extend(parts.iter().filter_map(|part| Some((key(kind, part)?, time.clone()))));
         }
+        self.unshown.extend(parts.iter().filter_map(call_id));
         match kind {
             "offered" => self.offered = Some(offered(line)),
             "user" => self.prompts.insert(0, parts.iter().filter_map(|part| part["text"].as_str()).collect()),
@@ -81,6 +84,8 @@ impl LineReader for QwenLines {
 
     fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let content = line["message"]["content"].as_array().map_or(&[][..], Vec::as_slice);
+        let shown = |block: &Value| text(block, "id").or_else(|| text(block, "tool_use_id"));
+        content.iter().filter_map(shown).for_each(|id| _ = self.unshown.remove(&id));
         let is_own = Self::sub_agent(line).is_none();
         let mut said = Vec::new();
         match (line["type"].as_str()?, line["subtype"].as_str()) {
@@ -90,9 +95,12 @@ impl LineReader for QwenLines {
                 self.answers += usize::from(is_own);
                 // Sub-agents report none.
                 said.push(AgentEvent::Answers(usage(&line["message"]["usage"]).filter(|_| is_own)));
-                said.extend(content.iter().filter_map(spoken));
+                said.extend(content.iter().map(|block| AgentEvent::or_gap(spoken(block), "a part of an answer")));
+                said.extend(content.is_empty().then(|| AgentEvent::Lost("what the model answered".to_owned())));
             }
             ("user", _) => {
+                let is_read = !content.is_empty() || line["message"]["content"].is_string();
+                said.extend((!is_read).then(|| AgentEvent::Lost("what the model was answered".to_owned())));
                 said.extend(content.iter().filter(|block| is_canceled(block)).map(|_| AgentEvent::Interrupted));
                 said.extend(content.iter().filter_map(|block| self.answered(block, is_own)));
                 if is_own && content.iter().any(is_failed_sub_agent) {
@@ -102,6 +110,7 @@ impl LineReader for QwenLines {
             }
             ("result", _) => {
                 said.extend(usage(&line["usage"]).map(AgentEvent::Total));
+                said.extend(line["num_turns"].as_u64().map(AgentEvent::Counted));
                 // A sub-agent that fails has such a line, too.
                 let (is_error, why) = (line["is_error"] == true, &line["error"]["message"]);
                 let is_loop = is_error && why.as_str().is_some_and(|why| why.starts_with(LOOP));
@@ -124,6 +133,10 @@ impl LineReader for QwenLines {
             !is_next
         });
         Some(said)
+    }
+
+    fn unshown(&mut self) -> Vec<String> {
+        self.unshown.iter().map(|id| format!("the call {id}, which only the session file shows")).collect()
     }
 
     fn sub_agent(line: &Value) -> Option<&str> {
@@ -208,6 +221,11 @@ fn result(part: &Value, call: &Value) -> Option<(String, CallResult)> {
     let exit_code = call["resultDisplay"]["exitCode"].as_i64();
     let is_denied = call["errorType"] == "execution_denied";
     Some((text(&part["functionResponse"], "id")?, CallResult { output, exit_code, is_denied }))
+}
+
+/// The call that a part of a line of the session file makes or answers.
+fn call_id(part: &Value) -> Option<String> {
+    text(&part["functionCall"], "id").or_else(|| text(&part["functionResponse"], "id"))
 }
 
 /// Whether the agent no longer waits for a call. A command may print the same.

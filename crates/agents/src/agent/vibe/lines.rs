@@ -8,7 +8,7 @@ use crate::agent::recorder::texts;
 use crate::agent::refusal::refused;
 use crate::agent::skill_list::{self, recorded_description};
 use crate::agent::stream::LineReader;
-use crate::trace::StopReason;
+use crate::trace::{StopReason, spoken};
 use crate::trace::trouble::Trouble;
 
 /// How Vibe names the list of skills, which other agents call `available_skills`.
@@ -35,8 +35,8 @@ const TOKENS: [&str; 5] =
 
 #[derive(Default)]
 pub struct VibeLines {
-    /// How the last answer to the agent itself ended.
-    end: String,
+    /// How the answer to the last request of the agent itself ended, if it was read.
+    end: Option<String>,
 }
 
 impl LineReader for VibeLines {
@@ -47,7 +47,12 @@ impl LineReader for VibeLines {
         match (line["type"].as_str()?, line["kind"].as_str()) {
             ("evidence", Some("program")) => said.extend(text(line, "version").map(AgentEvent::Version)),
             ("evidence", Some("message")) => said.extend(called_skill(line)),
-            ("evidence", Some("request")) => requests(line, &mut said),
+            ("evidence", Some("request")) => {
+                if Self::sub_agent(line).is_none() {
+                    self.end = None;
+                }
+                requests(line, &mut said);
+            }
             ("evidence", Some("retry")) => {
                 said.push(AgentEvent::AsksAgain(trouble(line, line["status"].as_u64()), seconds(&line["wait"])));
             }
@@ -57,7 +62,7 @@ impl LineReader for VibeLines {
                 let (id, name) = text(line, "id").zip(text(line, "tool"))?;
                 said.push(AgentEvent::Called { id, tool: tool(&name), input: line["input"].clone() });
             }
-            ("evidence", Some("result")) => said.push(result(line)?),
+            ("evidence", Some("result")) => said.push(AgentEvent::or_gap(result(line), "the result of a call")),
             ("evidence", Some("turn")) if Self::sub_agent(line).is_none() => self.ends(line, &mut said),
             ("evidence", Some("call" | "turn")) => {}
             ("evidence", Some("lost")) => said.extend(text(line, "what").map(AgentEvent::Lost)),
@@ -82,12 +87,12 @@ impl VibeLines {
         }
         let answer = &line["result"];
         if Self::sub_agent(line).is_none() {
-            self.end = text(answer, "finish_reason").unwrap_or_default();
+            self.end = text(answer, "finish_reason");
         }
         let is_known = |key: &str| answer["usage"][key].is_u64();
         let tokens = Some(&answer["usage"]).filter(|_| is_known("input_tokens") && is_known("output_tokens"));
         said.push(AgentEvent::Answers(tokens.map(|tokens| usage(tokens, TOKENS))));
-        said.extend(answer["parts"].as_array().into_iter().flatten().filter_map(|part| match part["type"].as_str()? {
+        let part = |part: &Value| match part["type"].as_str()? {
             "text" => text(part, "text").map(AgentEvent::Message),
             "reasoning" => Some(AgentEvent::Thought(texts(&part["content"]))),
             "tool_call" => {
@@ -96,19 +101,24 @@ impl VibeLines {
                 Some(AgentEvent::Called { id: text(part, "id")?, tool: text(part, "name")?, input })
             }
             _ => None,
-        }));
+        };
+        match answer["parts"].as_array() {
+            Some(parts) => said.extend(parts.iter().map(|one| AgentEvent::or_gap(part(one), "a part of an answer"))),
+            None => said.push(AgentEvent::Lost("what the model answered".to_owned())),
+        }
     }
 
     fn ends(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         match line["state"].as_str() {
             Some("completed") => {
-                said.extend(match self.end.as_str() {
-                    "length" => Some(AgentEvent::Stopped(StopReason::MaxTokens)),
-                    "content_filter" => Some(AgentEvent::Stopped(StopReason::Refusal)),
+                said.extend(match self.end.as_deref() {
+                    None => Some(AgentEvent::Lost("how the model's last answer ended".to_owned())),
+                    Some("length") => Some(AgentEvent::Stopped(StopReason::MaxTokens)),
+                    Some("content_filter") => Some(AgentEvent::Stopped(StopReason::Refusal)),
                     // The model was not asked again.
-                    "tool_call" => Some(AgentEvent::Stopped(StopReason::MaxTurns)),
-                    "stop" => None,
-                    other => Some(AgentEvent::Refused(refused(None, &format!("the answer ended with {other:?}")))),
+                    Some("tool_call") => Some(AgentEvent::Stopped(StopReason::MaxTurns)),
+                    Some("stop") => None,
+                    Some(other) => Some(AgentEvent::Refused(refused(None, &format!("the answer ended with {other:?}")))),
                 });
                 said.push(AgentEvent::Done);
             }
@@ -179,12 +189,13 @@ fn result(line: &Value) -> Option<AgentEvent> {
         Some(_) => CallEnding::Failed,
         None => CallEnding::Done,
     };
-    let output = if is_by_code(line) { TO_CODE.to_owned() } else { output(result) };
-    let output = result.is_object().then_some(output);
+    let output = if is_by_code(line) { Some(TO_CODE.to_owned()) } else { output(result) };
+    let output = output.filter(|_| result.is_object());
     Some(AgentEvent::Answered { id, output, ending, exit_code: structured["returncode"].as_i64() })
 }
 
-fn output(result: &Value) -> String {
+/// What a call returned; `None` if nothing that is known has it.
+fn output(result: &Value) -> Option<String> {
     let structured = &result["structured_content"];
     let streams = ["stdout", "stderr"].into_iter().filter_map(|key| structured[key].as_str());
     let streams = streams.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
@@ -192,9 +203,8 @@ fn output(result: &Value) -> String {
     let content = content.collect::<Vec<_>>().join("\n");
     let error = result["error"]["message"].as_str().unwrap_or_default();
     let all = [streams, content, structured["content"].as_str().unwrap_or_default().to_owned(), error.to_owned()];
-    all.into_iter()
-        .find(|text| !text.is_empty())
-        .unwrap_or_else(|| if structured.get("stdout").is_some() { String::new() } else { texts(structured) })
+    let of_fields = || if structured.get("stdout").is_some() { Some(String::new()) } else { spoken(texts(structured)) };
+    all.into_iter().find(|text| !text.is_empty()).or_else(of_fields)
 }
 
 /// A line as a recording stores it.

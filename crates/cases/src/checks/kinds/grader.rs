@@ -288,7 +288,7 @@ impl TextSource {
     /// The text. The outer error says why it is not known, the inner one why there is none.
     fn text(&self, subject: &GradingInput<'_>) -> Result<Result<String, String>, String> {
         Ok(match self {
-            Self::LastMessage => Ok(PrintedOnce::of(subject)?.last_text.clone()),
+            Self::LastMessage => Ok(PrintedOnce::of(subject)?.last_text.clone()?),
             Self::Trace => Ok(PrintedOnce::of(subject)?.lines.clone()?),
             Self::Files => Ok(created(subject)?.join("\n")),
             Self::File(path) => file(subject, path)?.and_then(|content| {

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::checks::GradingInput;
 use crate::trace::{Step, kept_part};
+use crate::trial::outcome::Status;
 
 /// The session of a trial, which is read when a check first asks for it. Several graders look at one session.
 #[derive(Debug, Default)]
@@ -25,8 +26,8 @@ impl PrintedOnce {
 pub(super) struct PrintedSession {
     /// The calls of the agent and of its sub-agents, in the order in which the model made them.
     pub calls: Vec<Call>,
-    /// The last text of the agent itself that is not empty; empty if there is none.
-    pub last_text: String,
+    /// The last text of the agent itself that is not empty; empty if there is none. An error says why it is not known.
+    pub last_text: Result<String, String>,
     /// All lines; an error says why they are not known.
     pub lines: Result<String, String>,
 }
@@ -104,46 +105,65 @@ impl PrintedSession {
         }
         let output = subject.contents.of_output();
         let lines = output.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let answer = match subject.final_text() {
+            Ok(text) => Ok(text),
+            Err((Status::Unknown, why)) => Err(why),
+            Err(_) => Ok(""),
+        };
+        let Some(mut session) = lines.and_then(|text| Self::read(&text)).transpose()? else {
+            return Self::of_trace(subject, answer);
+        };
+        let shown = session.last_text.clone().unwrap_or_default();
         // The lines of other agents may parse too, and show nothing of what the trace has.
-        let answered = subject.final_text().is_ok();
-        let shows = |session: &Self| !answered || !session.last_text.is_empty() || !session.calls.is_empty();
-        lines.and_then(|text| Self::read(&text)).filter(shows).map_or_else(|| Self::of_trace(subject), Ok)
+        if shown.is_empty() && session.calls.is_empty() && answer != Ok("") {
+            return Self::of_trace(subject, answer);
+        }
+        // Two sources that show one text must agree. An answer may go on where the text before it ended.
+        session.last_text = answer.and_then(|answer| {
+            // An agent that was stopped, or said nothing last, has no final message.
+            let agrees = answer.is_empty() || (answer.trim().ends_with(shown.trim()) && !shown.is_empty());
+            let why = "the last text in the agent's lines is not its final message: one of them was not read";
+            if agrees { Ok(shown) } else { Err(why.to_owned()) }
+        });
+        Ok(session)
     }
 
-    /// The session that these lines show; `None` if they are of another form.
-    pub fn read(text: &str) -> Option<Self> {
+    /// The session that these lines show; `None` if they are of another form. An error says what of them was not read.
+    pub fn read(text: &str) -> Option<Result<Self, String>> {
+        let unread = |what: &str| Some(Err(format!("{what} could not be read")));
         let lines = Ok(text.trim_end_matches('\n').to_owned());
-        let mut session = Self { calls: Vec::new(), last_text: String::new(), lines };
-        let mut is_whole = None;
+        let (mut calls, mut last_text, mut is_whole) = (Vec::new(), String::new(), None);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let line: Line<'_> = serde_json::from_str(line).ok()?;
             is_whole.get_or_insert(line.session_id.is_some());
-            let Some(content) = line.message.and_then(|message| message.content).filter(|_| line.kind == "assistant")
-            else {
+            if line.kind != "assistant" {
                 continue;
+            }
+            let content = line.message.and_then(|message| message.content);
+            let Some(blocks) = content.and_then(|content| serde_json::from_str::<Vec<Block<'_>>>(content.get()).ok())
+            else {
+                return unread("a message of the model");
             };
-            let blocks: Vec<Block<'_>> = serde_json::from_str(content.get()).unwrap_or_default();
             for block in blocks {
-                match (block.kind.as_str(), block.text, block.name) {
-                    ("text", Some(text), _) if line.parent_tool_use_id.is_none() && !text.is_empty() => {
-                        session.last_text = text;
+                match (block.kind.as_str(), block.text, block.name, block.input) {
+                    ("text", Some(text), ..) if line.parent_tool_use_id.is_none() && !text.is_empty() => {
+                        last_text = text;
                     }
-                    ("tool_use", _, Some(tool)) => {
-                        let input = stringified(block.input.map_or("{}", RawValue::get));
-                        session.calls.push(Call { tool, input, is_cut: false });
+                    ("tool_use", _, Some(tool), Some(input)) => {
+                        calls.push(Call { tool, input: stringified(input.get()), is_cut: false });
                     }
+                    ("tool_use", ..) | ("text", None, ..) => return unread("a part of a message of the model"),
                     _ => {}
                 }
             }
         }
-        if is_whole != Some(true) {
-            session.lines = Err("only a part of the lines that the agent printed is stored".to_owned());
-        }
-        is_whole.map(|_| session)
+        let part = || Err("only a part of the lines that the agent printed is stored".to_owned());
+        let lines = if is_whole? { lines } else { part() };
+        Some(Ok(Self { calls, last_text: Ok(last_text), lines }))
     }
 
     /// The session of an agent that prints other lines: the calls are in the order in which they ended.
-    fn of_trace(subject: &GradingInput<'_>) -> Result<Self, String> {
+    fn of_trace(subject: &GradingInput<'_>, answer: Result<&str, String>) -> Result<Self, String> {
         let trace = subject.evidence.trace;
         if trace.steps_dropped > 0 {
             return Err(format!("the trace lacks {} events", trace.steps_dropped));
@@ -160,7 +180,30 @@ impl PrintedSession {
             calls.push(Call { tool: tool.clone(), input: input.to_owned(), is_cut });
         }
         let lines = Err("this agent prints no lines that `target: trace` could search".to_owned());
-        let last_text = subject.evidence.final_text.unwrap_or_default().to_owned();
-        Ok(Self { calls, last_text, lines })
+        Ok(Self { calls, last_text: answer.map(str::to_owned), lines })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PrintedSession;
+
+    #[test]
+    fn a_message_of_the_model_that_cannot_be_read_is_not_one_without_words_and_calls() {
+        let read = |message: &str| {
+            let line = format!(r#"{{"type": "assistant", "session_id": "s", "message": {message}}}"#);
+            PrintedSession::read(&line).expect("a session").map(|session| session.last_text)
+        };
+        assert_eq!(read(r#"{"content": [{"type": "text", "text": "hello"}]}"#), Ok(Ok("hello".to_owned())));
+        assert_eq!(read(r#"{"content": []}"#), Ok(Ok(String::new())));
+        for unread in [
+            "{}",
+            r#"{"content": {}}"#,
+            r#"{"content": [{"text": "hello"}]}"#,
+            r#"{"content": [{"type": "text", "txt": "hello"}]}"#,
+            r#"{"content": [{"type": "tool_use", "name": "Bash"}]}"#,
+        ] {
+            assert!(read(unread).is_err_and(|why| why.contains("could not be read")), "{unread}");
+        }
     }
 }

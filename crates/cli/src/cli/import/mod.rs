@@ -44,7 +44,7 @@ pub fn import(args: &ImportArgs) -> CliResult {
         return args.tasks.import(&args.repository);
     }
     let open = args.session.open(&args.repository)?;
-    let [prompt] = open.read.prompts() else {
+    let [prompt] = open.read.prompts()[..] else {
         return Err(format!("a task has one prompt: choose one with --turn\n{}", open.prompts()).into());
     };
     let skill = open.skill(args.session.skill.as_deref().ok_or("name the skill under test: --skill NAME")?)?;
@@ -58,7 +58,7 @@ pub fn import(args: &ImportArgs) -> CliResult {
     }
     // A trial has a directory of its own.
     let folder = open.read.session.folder.as_deref().unwrap_or_default();
-    let prompt = if folder.is_empty() { prompt.clone() } else { prompt.replace(&format!("{folder}/"), "") };
+    let prompt = if folder.is_empty() { prompt.to_owned() } else { prompt.replace(&format!("{folder}/"), "") };
     let mut config = json!({ "expectedSkillName": skill.skill().name });
     if !activated {
         config["shouldTrigger"] = false.into();

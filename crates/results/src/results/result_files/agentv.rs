@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::endings::AGENTV;
 use super::{ResultFormat, ResultRow, TrialResult, objects};
 
 pub const FORMAT: ResultFormat = ResultFormat {
@@ -15,8 +16,9 @@ pub const FORMAT: ResultFormat = ResultFormat {
 /// The score from which AgentV calls a trial passed that says no verdict.
 const PASS: f64 = 0.8;
 
-/// The execution status of a trial that the machinery lost.
+/// The execution status of a trial that the machinery lost, and those of the others.
 const LOST: &str = "execution_error";
+const MEASURED: [&str; 2] = ["ok", "quality_failure"];
 
 #[derive(Deserialize)]
 struct Line {
@@ -43,17 +45,27 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let lines: Vec<Line> = objects(bytes)?;
     let rows = lines.iter().flat_map(|line| {
         let trials = if line.attempts.is_empty() { std::slice::from_ref(&line.whole) } else { &line.attempts };
-        trials.iter().map(|trial| ResultRow::trial(line.test_id.clone(), &line.target, trial.result(), trial.score))
+        let row = |trial: &Attempt| {
+            let result = trial.result(&line.test_id)?;
+            Ok(ResultRow::trial(line.test_id.clone(), &line.target, result, trial.score))
+        };
+        trials.iter().map(row).collect::<Vec<_>>()
     });
-    Ok(rows.collect())
+    rows.collect()
 }
 
 impl Attempt {
-    fn result(&self) -> TrialResult {
-        match (self.execution_status.as_deref(), self.verdict.as_deref(), self.score) {
+    fn result(&self, test: &str) -> Result<TrialResult, String> {
+        Ok(match (self.execution_status.as_deref(), self.verdict.as_deref(), self.score) {
             (Some(LOST), ..) | (_, None, None) => TrialResult::Error,
-            (_, Some(verdict), _) => TrialResult::of(verdict == "pass"),
+            (Some(status), ..) if !MEASURED.contains(&status) => {
+                let known = MEASURED.join(", ");
+                return Err(format!(
+                    "{test} has the execution status `{status}`, which is not known; known: {known}, {LOST}"
+                ));
+            }
+            (_, Some(verdict), _) => AGENTV.result(test, verdict)?,
             (_, None, Some(score)) => TrialResult::of(score >= PASS),
-        }
+        })
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{ResultFormat, ResultRow, TrialResult, document};
+use super::endings::CODER_EVAL;
+use super::{ResultFormat, ResultRow, document, stated};
 
 pub const FORMAT: ResultFormat =
     ResultFormat { name: "coder_eval", keys: &["task_results", "tasks_run"], with: None, mean_of_cases: false, read };
@@ -10,6 +11,7 @@ pub const FORMAT: ResultFormat =
 #[derive(Deserialize)]
 struct Run {
     task_results: Vec<Row>,
+    tasks_run: u64,
 }
 
 #[derive(Deserialize)]
@@ -22,16 +24,12 @@ struct Row {
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let run: Run = document(bytes)?;
+    stated("tasks", Some(run.tasks_run), run.task_results.len())?;
     let row = |task: &Row| {
-        let result = match task.status.as_str() {
-            "SUCCESS" => TrialResult::Pass,
-            "ERROR" | "BUILD_FAILED" | "NOT_GRADED" => TrialResult::Error,
-            // It failed, or came to the end of its time, turns, tokens or money.
-            _ => TrialResult::Fail,
-        };
+        let result = CODER_EVAL.result(&task.task_id, &task.status)?;
         // Its pass rate has errors, but not what was not graded.
         let score = ["ERROR", "BUILD_FAILED"].contains(&task.status.as_str()).then_some(0.0);
-        ResultRow::trial(task.task_id.clone(), task.variant_id.as_deref().unwrap_or_default(), result, score)
+        Ok(ResultRow::trial(task.task_id.clone(), task.variant_id.as_deref().unwrap_or_default(), result, score))
     };
-    Ok(run.task_results.iter().map(row).collect())
+    run.task_results.iter().map(row).collect()
 }

@@ -4,6 +4,46 @@
 //! its case, has done so itself, and its trial is judged by what there is. Everything else is the machinery's, and such a trial is
 //! not measured, whatever the tool has made of it.
 
+use super::TrialResult;
+
+/// The words of a tool for what came of a trial. A word that is not here says nothing: it is never a verdict.
+#[derive(Debug)]
+pub(super) struct Words {
+    /// What the tool calls them.
+    pub name: &'static str,
+    pub of: &'static [(&'static str, TrialResult)],
+}
+
+impl Words {
+    /// What came of a trial by its word.
+    pub(super) fn result(&self, trial: &str, word: &str) -> Result<TrialResult, String> {
+        let known = self.of.iter().find(|(known, _)| *known == word);
+        known.map(|(_, result)| *result).ok_or_else(|| {
+            let known: Vec<&str> = self.of.iter().map(|(known, _)| *known).collect();
+            format!("{trial} has the {} `{word}`, which is not known; known: {}", self.name, known.join(", "))
+        })
+    }
+}
+
+/// By version 0.12. A trial that came to the end of its time, turns, tokens or money has failed.
+pub(super) const CODER_EVAL: Words = Words {
+    name: "status",
+    of: &[
+        ("SUCCESS", TrialResult::Pass),
+        ("FAILURE", TrialResult::Fail),
+        ("TIMEOUT", TrialResult::Fail),
+        ("MAX_TURNS_EXHAUSTED", TrialResult::Fail),
+        ("TOKEN_BUDGET_EXCEEDED", TrialResult::Fail),
+        ("COST_BUDGET_EXCEEDED", TrialResult::Fail),
+        ("ERROR", TrialResult::Error),
+        ("BUILD_FAILED", TrialResult::Error),
+        ("NOT_GRADED", TrialResult::Error),
+    ],
+};
+
+pub(super) const AGENTV: Words =
+    Words { name: "verdict", of: &[("pass", TrialResult::Pass), ("fail", TrialResult::Fail)] };
+
 /// How a tool writes an end that is the agent's own doing.
 #[derive(Debug)]
 pub(super) enum OwnEnd {

@@ -67,7 +67,7 @@ struct Exception {
 fn trial(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let trial: Trial = document(bytes)?;
     let rewards = trial.verifier_result.and_then(|verified| verified.rewards).unwrap_or_default();
-    let reward = rewards.get("reward").or_else(|| rewards.values().next()).copied().flatten();
+    let reward = main_reward(&rewards)?.copied().flatten();
     let side = trial.agent_info.map(|agent| {
         let model = agent.model_info.map(|model| format!(" {}", model.name)).unwrap_or_default();
         format!("{}{model}", agent.name)
@@ -76,6 +76,17 @@ fn trial(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let result = result(reward, exception.as_deref());
     // A job scores trials without a reward, too.
     Ok(vec![ResultRow::trial(trial.task_name, &side.unwrap_or_default(), result, reward.or(Some(0.0)))])
+}
+
+/// The reward that decides: the one of this name, or the only one.
+fn main_reward<T>(rewards: &BTreeMap<String, T>) -> Result<Option<&T>, String> {
+    match rewards.get("reward") {
+        None if rewards.len() > 1 => {
+            let names: Vec<&str> = rewards.keys().map(String::as_str).collect();
+            Err(format!("it has several rewards, and none is `reward`: {}", names.join(", ")))
+        }
+        reward => Ok(reward.or_else(|| rewards.values().next())),
+    }
 }
 
 fn result(reward: Option<f64>, exception: Option<&str>) -> TrialResult {
@@ -109,14 +120,17 @@ struct EvalStats {
 
 fn job(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let job: Job = document(bytes)?;
-    let rows: Vec<ResultRow> = job.stats.evals.iter().flat_map(|(side, stats)| of_eval(side, stats)).collect();
+    let mut rows = Vec::new();
+    for (side, stats) in &job.stats.evals {
+        rows.extend(of_eval(side, stats)?);
+    }
     stated("trials", job.stats.n_trials, rows.len())?;
     Ok(rows)
 }
 
-fn of_eval(side: &str, stats: &EvalStats) -> Vec<ResultRow> {
+fn of_eval(side: &str, stats: &EvalStats) -> Result<Vec<ResultRow>, String> {
     let mut rewards: BTreeMap<&str, f64> = BTreeMap::new();
-    let of_rewards = stats.reward_stats.get("reward").or_else(|| stats.reward_stats.values().next());
+    let of_rewards = main_reward(&stats.reward_stats)?;
     for (reward, trials) in of_rewards.into_iter().flatten() {
         let reward = reward.parse().unwrap_or(f64::NAN);
         rewards.extend(trials.iter().map(|trial| (trial.as_str(), reward)));
@@ -131,7 +145,7 @@ fn of_eval(side: &str, stats: &EvalStats) -> Vec<ResultRow> {
         let task = trial.rsplit_once("__").map_or(trial, |(task, _)| task);
         ResultRow::trial(task.to_owned(), side, result(reward, exceptions.get(trial).copied()), reward.or(Some(0.0)))
     };
-    trials.into_iter().map(row).collect()
+    Ok(trials.into_iter().map(row).collect())
 }
 
 #[derive(Deserialize)]

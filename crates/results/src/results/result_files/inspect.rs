@@ -10,8 +10,12 @@ use super::{ResultFormat, ResultRow, TrialResult, document, plain, stated};
 pub const FORMAT: ResultFormat =
     ResultFormat { name: "Inspect", keys: &["eval", "status", "samples"], with: None, mean_of_cases: true, read };
 
+/// The status of a log whose run came to its end. The others are `started`, `cancelled` and `error`.
+const SUCCESS: &str = "success";
+
 #[derive(Deserialize)]
 struct Log {
+    status: String,
     eval: Eval,
     samples: Vec<Sample>,
     #[serde(default)]
@@ -50,6 +54,12 @@ struct Sample {
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let log: Log = document(bytes)?;
+    if log.status != SUCCESS {
+        return Err(format!(
+            "the status of the log is `{}`, not `{SUCCESS}`: its run did not come to its end",
+            log.status
+        ));
+    }
     stated(
         "samples",
         log.results.and_then(|results| results.total_samples).filter(|total| *total > 0),

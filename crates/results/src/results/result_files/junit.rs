@@ -1,7 +1,7 @@
 //! JUnit XML. A test that occurs several times, and is counted as often, has as many trials.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -14,12 +14,26 @@ pub const FORMAT: ResultFormat =
 const TEST: &[u8] = b"testcase";
 const SUITES: [&[u8]; 2] = [b"testsuites", b"testsuite"];
 
+/// The words of `status` and `result`, in any case: those of `GoogleTest`, and of programs that write how a test ended. Nothing stands
+/// for a test that was not run.
+const WORDS: [(&[&str], Option<TrialResult>); 4] = [
+    (&["run", "completed", "passed", "pass", "success", "successful", "ok"], Some(TrialResult::Pass)),
+    (&["failed", "fail", "failure"], Some(TrialResult::Fail)),
+    (&["error", "broken"], Some(TrialResult::Error)),
+    (&["notrun", "suppressed", "skipped", "disabled", "ignored", "pending"], None),
+];
+
 /// A test whose end is not read yet.
+#[derive(Clone)]
 struct Test {
     name: String,
     suite: String,
-    /// Nothing if it was skipped.
+    /// The file that it is in, if the program says so.
+    file: String,
+    /// Nothing if it was skipped. Of several that are said, the worst.
     result: Option<TrialResult>,
+    /// How many failures and errors are written.
+    bad: u64,
     /// Earlier trials of it, which failed.
     earlier: u64,
     /// Earlier trials of it that were not measured.
@@ -30,17 +44,21 @@ struct Test {
 #[derive(Default)]
 struct Suite {
     name: String,
-    /// How many tests it says that it has.
+    /// How many tests, failures and errors it says that it has.
     stated: Option<u64>,
+    failures: Option<u64>,
+    errors: Option<u64>,
     /// Its own tests, and those of suites in it that do not say how many they have.
     tests: Vec<Test>,
     /// How many tests the other suites in it have, which some programs count, too.
     nested: u64,
+    /// How many of these are failures or errors.
+    nested_bad: u64,
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let mut reader = Reader::from_reader(bytes);
-    let (mut rows, mut open): (_, Option<Test>) = (Vec::new(), None);
+    let (mut tests, mut open): (_, Option<Test>) = (Vec::new(), None);
     // Tests outside of every suite have one without a name.
     let (mut suites, mut depth) = (vec![Suite::default()], 0_usize);
     loop {
@@ -51,47 +69,76 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
             _ => depth,
         };
         match event {
-            Event::Start(tag) | Event::Empty(tag) if tag.name().as_ref() == TEST && open.is_some() => {
+            Event::Start(tag) | Event::Empty(tag) if tag.local_name().as_ref() == TEST && open.is_some() => {
                 return Err(format!("a `testcase` in another one: {}", test(&tag, &suites)?.name));
             }
-            Event::Start(tag) if tag.name().as_ref() == TEST => open = Some(test(&tag, &suites)?),
-            Event::Empty(tag) if tag.name().as_ref() == TEST => {
+            Event::Start(tag) if tag.local_name().as_ref() == TEST => open = Some(test(&tag, &suites)?),
+            Event::Empty(tag) if tag.local_name().as_ref() == TEST => {
                 let test = test(&tag, &suites)?;
                 in_suite(&mut suites, test);
             }
-            Event::Start(tag) if SUITES.contains(&tag.name().as_ref()) => suites.push(suite(&tag)?),
+            Event::Start(tag) if SUITES.contains(&tag.local_name().as_ref()) => {
+                let suite = suite(&tag, &suites)?;
+                suites.push(suite);
+            }
             Event::Start(tag) | Event::Empty(tag) => {
                 if let Some(test) = &mut open {
-                    test.saw(tag.name().as_ref());
+                    test.saw(tag.local_name().as_ref());
                 }
             }
-            Event::End(tag) if tag.name().as_ref() == TEST => {
+            Event::End(tag) if tag.local_name().as_ref() == TEST => {
                 if let Some(test) = open.take() {
                     in_suite(&mut suites, test);
                 }
             }
-            Event::End(tag) if SUITES.contains(&tag.name().as_ref()) && suites.len() > 1 => {
-                let suite = suites.pop().unwrap_or_default();
-                if let Some(around) = suites.last_mut() {
-                    around.nested += suite.nested;
-                    match suite.stated {
-                        None => around.tests.extend(suite.tests),
-                        Some(stated) => {
-                            let tests = suite.trials(stated)?;
-                            around.nested += tests.len() as u64;
-                            rows.extend(tests.iter().flat_map(Test::rows));
-                        }
-                    }
-                }
+            Event::End(tag) if SUITES.contains(&tag.local_name().as_ref()) && suites.len() > 1 => {
+                suite_ends(&mut suites, &mut tests)?;
             }
             Event::Eof if depth > 0 => return Err("the file ends in an open element: it is not whole".to_owned()),
             Event::Eof => {
-                rows.extend(suites.iter().flat_map(|suite| &suite.tests).flat_map(Test::rows));
-                return Ok(rows);
+                tests.extend(suites.into_iter().flat_map(|suite| suite.tests));
+                told_apart(&mut tests);
+                return Ok(tests.iter().flat_map(Test::rows).collect());
             }
             _ => {}
         }
     }
+}
+
+/// The innermost suite ends: its tests are chosen, or are those of the suite around it.
+fn suite_ends(suites: &mut Vec<Suite>, tests: &mut Vec<Test>) -> Result<(), String> {
+    let suite = suites.pop().unwrap_or_default();
+    let Some(around) = suites.last_mut() else { return Ok(()) };
+    around.nested += suite.nested;
+    around.nested_bad += suite.nested_bad;
+    let Some(stated) = suite.stated else {
+        suite.has_stated_bad(&suite.tests)?;
+        around.tests.extend(suite.tests);
+        return Ok(());
+    };
+    let chosen = suite.trials(stated)?;
+    around.nested += chosen.len() as u64;
+    around.nested_bad += bad(&chosen);
+    tests.extend(chosen);
+    Ok(())
+}
+
+/// Tells tests of one name by their files, if they are in several.
+fn told_apart(tests: &mut [Test]) {
+    let mut files: HashMap<(String, String), BTreeSet<String>> = HashMap::new();
+    for test in &*tests {
+        files.entry((test.suite.clone(), test.name.clone())).or_default().insert(test.file.clone());
+    }
+    for test in tests {
+        if files.get(&(test.suite.clone(), test.name.clone())).is_some_and(|files| files.len() > 1) {
+            test.name = format!("{}/{}", test.file, test.name);
+        }
+    }
+}
+
+/// How many tests have failed or were not measured.
+fn bad(tests: &[Test]) -> u64 {
+    tests.iter().filter(|test| matches!(test.result, Some(TrialResult::Fail | TrialResult::Error))).count() as u64
 }
 
 fn in_suite(suites: &mut [Suite], test: Test) {
@@ -107,9 +154,19 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Result<Option<String>, String>
     Ok(value.map(std::borrow::Cow::into_owned).filter(|value| !value.is_empty()))
 }
 
-fn suite(tag: &BytesStart<'_>) -> Result<Suite, String> {
-    let stated = attribute(tag, "tests")?.and_then(|tests| tests.parse().ok());
-    Ok(Suite { name: attribute(tag, "name")?.unwrap_or_default(), stated, ..Suite::default() })
+/// A suite by its path: suites in different ones may have one name.
+fn suite(tag: &BytesStart<'_>, around: &[Suite]) -> Result<Suite, String> {
+    let number = |key| {
+        let stated = attribute(tag, key)?;
+        let number = |text: &String| text.trim().parse().map_err(|_| format!("`{key}` is {text:?}; expected a number"));
+        stated.as_ref().map(number).transpose()
+    };
+    let outer = around.last().map(|suite| suite.name.as_str()).unwrap_or_default();
+    // What all suites together are called is no part of a test's name.
+    let own = attribute(tag, "name")?.filter(|_| tag.local_name().as_ref() != SUITES[0]).unwrap_or_default();
+    let name = if outer.is_empty() || own.is_empty() { format!("{outer}{own}") } else { format!("{outer}/{own}") };
+    let (failures, errors) = (number("failures")?, number("errors")?);
+    Ok(Suite { name, stated: number("tests")?, failures, errors, ..Suite::default() })
 }
 
 /// A test by its class, or else by its suite: tests of different suites may have one name.
@@ -118,19 +175,48 @@ fn test(tag: &BytesStart<'_>, suites: &[Suite]) -> Result<Test, String> {
     let suite = suites.last().map(|suite| suite.name.clone()).unwrap_or_default();
     let class = attribute(tag, "classname")?;
     let name = class.as_ref().map_or(name.clone(), |class| format!("{class}/{name}"));
-    Ok(Test { name, suite, result: Some(TrialResult::Pass), earlier: 0, lost: 0 })
+    let file = attribute(tag, "file")?.unwrap_or_default();
+    let result = Some(TrialResult::Pass);
+    let mut test = Test { name, suite, file, result, bad: 0, earlier: 0, lost: 0 };
+    for key in ["status", "result"] {
+        let Some(word) = attribute(tag, key)? else { continue };
+        let known = WORDS.iter().find(|(words, _)| words.iter().any(|known| known.eq_ignore_ascii_case(word.trim())));
+        let Some((_, result)) = known else {
+            return Err(format!("{} has the `{key}` {word:?}, which is not known", test.name));
+        };
+        test.came_to(*result);
+    }
+    Ok(test)
 }
 
 impl Test {
     fn saw(&mut self, child: &[u8]) {
         match child {
-            b"failure" => self.result = Some(TrialResult::Fail),
-            b"error" => self.result = Some(TrialResult::Error),
-            b"skipped" => self.result = None,
+            b"failure" => self.went_wrong(TrialResult::Fail),
+            b"error" => self.went_wrong(TrialResult::Error),
+            b"skipped" | b"disabled" => self.came_to(None),
             // Surefire and nextest: it failed before it passed, or failed again.
             b"flakyFailure" | b"rerunFailure" => self.earlier += 1,
             b"flakyError" | b"rerunError" => self.lost += 1,
             _ => {}
+        }
+    }
+
+    fn went_wrong(&mut self, result: TrialResult) {
+        self.bad += 1;
+        self.came_to(Some(result));
+    }
+
+    /// Notes what is said of its end: a failure stays one, whatever came of what follows.
+    fn came_to(&mut self, result: Option<TrialResult>) {
+        let rank = |result| match result {
+            Some(TrialResult::Pass) => 0,
+            None => 1,
+            Some(TrialResult::Error) => 2,
+            Some(TrialResult::Fail) => 3,
+        };
+        if rank(result) > rank(self.result) {
+            self.result = result;
         }
     }
 
@@ -148,20 +234,23 @@ impl Suite {
     /// The tests, of which the suite says that it has so many. If these are fewer than its elements, the last element of a name is its
     /// result and the others are tries before it, of which pytest does not write how they ended.
     fn trials(self, stated: u64) -> Result<Vec<Test>, String> {
+        let with = |tests: &[Test], result| tests.iter().filter(|test| test.result == result).count() as u64;
+        let is_it = |all: u64| [all, all + self.nested].contains(&stated);
+        // pytest counts an error after a test once more.
         let counts = |tests: &[Test]| {
             let all = tests.len() as u64;
-            let with = |result| tests.iter().filter(|test| test.result == result).count() as u64;
-            // Some programs count no skipped tests. pytest counts an error after a test once more.
-            let all = [all, all - with(None), all + with(Some(TrialResult::Error))];
-            all.into_iter().any(|all| [all, all + self.nested].contains(&stated))
+            is_it(all) || is_it(all + with(tests, Some(TrialResult::Error)))
         };
+        // Some programs count no skipped tests.
+        let counts_run = |tests: &[Test]| is_it(tests.len() as u64 - with(tests, None));
         if counts(&self.tests) {
+            self.has_stated_bad(&self.tests)?;
             return Ok(self.tests);
         }
         let mut last: Vec<Test> = Vec::new();
-        let mut places: HashMap<(String, String), usize> = HashMap::new();
-        for test in self.tests {
-            match places.entry((test.suite.clone(), test.name.clone())) {
+        let mut places: HashMap<[String; 3], usize> = HashMap::new();
+        for test in self.tests.clone() {
+            match places.entry([&test.suite, &test.name, &test.file].map(Clone::clone)) {
                 Entry::Vacant(new) => {
                     new.insert(last.len());
                     last.push(test);
@@ -175,10 +264,38 @@ impl Suite {
                 }
             }
         }
-        if counts(&last) {
+        // pytest counts skipped tests, so that the tries of a test are no trials even where there are as many as skipped tests.
+        let is_last = last.len() < self.tests.len() && counts(&last);
+        if is_last || (counts_run(&last) && !counts_run(&self.tests)) {
+            self.has_stated_bad(&last)?;
             return Ok(last);
+        }
+        if counts_run(&self.tests) {
+            self.has_stated_bad(&self.tests)?;
+            return Ok(self.tests);
         }
         let what = if self.name.is_empty() { "tests".to_owned() } else { format!("tests in `{}`", self.name) };
         Err(not_as_stated(&what, stated, last.len() as u64 + self.nested))
+    }
+
+    /// Checks the failures and errors of these tests against what the suite says, which may count the suites in it, and each failure
+    /// and error of a test that has several.
+    fn has_stated_bad(&self, tests: &[Test]) -> Result<(), String> {
+        if self.failures.is_none() && self.errors.is_none() {
+            return Ok(());
+        }
+        let stated = self.failures.unwrap_or(0) + self.errors.unwrap_or(0);
+        let written = |test: &Test| test.bad.max(bad(std::slice::from_ref(test)));
+        let mut found = vec![bad(tests), tests.iter().map(written).sum(), self.tests.iter().map(written).sum()];
+        if self.failures.is_none() || self.errors.is_none() {
+            // A program that states only one of them has only that.
+            let only = if self.errors.is_none() { TrialResult::Fail } else { TrialResult::Error };
+            found.push(tests.iter().filter(|test| test.result == Some(only)).count() as u64);
+        }
+        if found.iter().any(|found| [*found, found + self.nested_bad].contains(&stated)) {
+            return Ok(());
+        }
+        let what = if self.name.is_empty() { String::new() } else { format!(" in `{}`", self.name) };
+        Err(not_as_stated(&format!("failures and errors{what}"), stated, bad(tests) + self.nested_bad))
     }
 }

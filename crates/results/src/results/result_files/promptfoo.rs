@@ -14,7 +14,9 @@ pub const FORMAT: ResultFormat =
 /// The longest name of a case that is shown whole, in characters.
 const LONGEST: usize = 60;
 
-/// `failureReason` of a provider or an assertion that threw.
+/// The `failureReason` of a test that did not fail, of one whose assertion failed, and of a provider or an assertion that threw.
+const NONE: u64 = 0;
+const FAILED: u64 = 1;
 const THREW: u64 = 2;
 
 #[derive(Deserialize)]
@@ -45,6 +47,8 @@ struct TestResult {
     failure_reason: Option<u64>,
     #[serde(default)]
     error: Option<String>,
+    #[serde(default)]
+    grading_result: Option<GradingResult>,
     provider: Provider,
     #[serde(default)]
     prompt_idx: u64,
@@ -52,6 +56,12 @@ struct TestResult {
     vars: Vars,
     #[serde(default)]
     test_case: TestCase,
+}
+
+#[derive(Deserialize)]
+struct GradingResult {
+    #[serde(default)]
+    pass: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +95,21 @@ impl TestResult {
     fn description(&self) -> &str {
         self.test_case.description.as_deref().unwrap_or_default()
     }
+
+    fn result(&self, case: &str) -> Result<TrialResult, String> {
+        let is_own = self.error.as_deref().is_some_and(|error| is_of_agent(error, PROMPTFOO));
+        let is_graded = self.grading_result.as_ref().is_some_and(|graded| graded.pass == Some(false));
+        match (self.success, self.failure_reason) {
+            (success, Some(THREW)) => Ok(if is_own { TrialResult::of(success) } else { TrialResult::Error }),
+            (true, None | Some(NONE | FAILED)) => Ok(TrialResult::Pass),
+            (false, Some(FAILED)) => Ok(TrialResult::Fail),
+            // Older versions say no reason. Without a grade, nothing shows that the test came to one.
+            (false, None | Some(NONE)) => Ok(if is_graded || is_own { TrialResult::Fail } else { TrialResult::Error }),
+            (_, Some(reason)) => {
+                Err(format!("{case} has the `failureReason` {reason}, which is not known; known: 0, 1, 2"))
+            }
+        }
+    }
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
@@ -111,14 +136,12 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
             1 => provider.to_owned(),
             _ => format!("{provider} prompt {}", test.prompt_idx),
         };
-        let is_own = test.error.as_deref().is_some_and(|error| is_of_agent(error, PROMPTFOO));
-        let is_error = test.failure_reason == Some(THREW) && !is_own;
-        let result = if is_error { TrialResult::Error } else { TrialResult::of(test.success) };
+        let result = test.result(&case)?;
         // The headline of promptfoo is the share that passed, of errors too.
-        let score = is_error.then_some(0.0);
-        ResultRow::trial(short(case), &side, result, score)
+        let score = (result == TrialResult::Error).then_some(0.0);
+        Ok(ResultRow::trial(short(case), &side, result, score))
     };
-    Ok(tests.iter().map(row).collect())
+    tests.iter().map(row).collect()
 }
 
 /// A name that fits a line and is no other's.

@@ -384,3 +384,102 @@ fn a_name_of_any_length_is_cut_and_still_another_than_one_that_begins_so() {
     assert!(a.len() < 250 && a != b && a.starts_with("xxx") && a.ends_with(" without 1/2+0"), "{a} {b}");
     assert_eq!(one(&text("a")).remove(0), a, "on both sides");
 }
+
+/// What is wrong with a file, in words.
+fn problem(text: &str) -> String {
+    read(text.as_bytes()).expect_err(text)
+}
+
+#[test]
+fn a_word_for_an_end_that_is_not_known_is_an_error_that_names_it() {
+    let coder = |status: &str, tasks: u8| {
+        format!(
+            r#"{{"run_id": "r", "tasks_run": {tasks}, "task_results": [{{"task_id": "t", "status": "{status}"}}]}}"#
+        )
+    };
+    for status in ["CANCELLED", "SKIPPED", "RUNNING", "PENDING", ""] {
+        let problem = problem(&coder(status, 1));
+        assert!(problem.contains(&format!("t has the status `{status}`, which is not known")), "{problem}");
+    }
+    assert_eq!(side(&[&coder("MAX_TURNS_EXHAUSTED", 1)]), ["t 0/1+0"]);
+    let agentv = |more: &str| format!(r#"{{"test_id": "t", "target": "a", "score": 0, {more}}}"#);
+    let skipped = problem(&agentv(r#""verdict": "skip", "execution_status": "ok""#));
+    assert!(skipped.contains("t has the verdict `skip`, which is not known; known: pass, fail"), "{skipped}");
+    let canceled = problem(&agentv(r#""verdict": "fail", "execution_status": "cancelled""#));
+    assert!(canceled.contains("t has the execution status `cancelled`, which is not known"), "{canceled}");
+    assert_eq!(side(&[&agentv(r#""verdict": "fail", "execution_status": "quality_failure""#)]), ["t 0/1+0"]);
+    let reason =
+        |reason: &str| PROMPTFOO.replacen(r#""failureReason": 1"#, &format!(r#""failureReason": {reason}"#), 1);
+    let unknown = problem(&reason("7"));
+    assert!(unknown.contains("has the `failureReason` 7, which is not known; known: 0, 1, 2"), "{unknown}");
+    assert_eq!(
+        side(&[&reason("null").replace("shout", "greet")])[0],
+        "greets/new 0/0+2",
+        "nothing shows that it was graded"
+    );
+    let graded = reason(r#"null, "gradingResult": {"pass": false}"#).replace("shout", "greet");
+    assert_eq!(side(&[&graded])[0], "greets/new 0/1+1");
+    let several = HARBOR.replace(r#"{"reward": 1.0}"#, r#"{"a": 1.0, "b": 0.0}"#);
+    assert!(problem(&several).contains("it has several rewards, and none is `reward`: a, b"), "{}", problem(&several));
+    assert_eq!(side(&[&HARBOR.replace(r#"{"reward": 1.0}"#, r#"{"a": 1.0}"#)]), ["scan 1/1+0"]);
+    for status in ["started", "cancelled", "error"] {
+        let log = INSPECT.replacen(r#""status": "success""#, &format!(r#""status": "{status}""#), 1);
+        assert!(
+            problem(&log).contains(&format!("the status of the log is `{status}`, not `success`")),
+            "{}",
+            problem(&log)
+        );
+    }
+}
+
+#[test]
+fn totals_that_a_file_states_are_those_of_its_trials() {
+    let coder = r#"{"run_id": "r", "tasks_run": 2, "task_results": [{"task_id": "t", "status": "SUCCESS"}]}"#;
+    assert!(problem(coder).contains("the file says that it has 2 tasks, and it has 1"), "{}", problem(coder));
+    let waza = r#"{"eval_id": "e", "summary": {"total_tests": 3},
+        "tasks": [{"test_id": "t", "runs": [{"status": "passed"}, {"status": "passed"}]}]}"#;
+    assert!(problem(waza).contains("the file says that it has 3 tests, and it has 1"), "{}", problem(waza));
+    let suite = |totals: &str| format!(r#"<testsuite name="s" {totals}><testcase name="a"/></testsuite>"#);
+    let failed = problem(&suite(r#"tests="1" failures="9" errors="4""#));
+    assert!(failed.contains("it has 13 failures and errors in `s`, and it has 0"), "{failed}");
+    assert!(problem(&suite(r#"failures="1""#)).contains("1 failures and errors in `s`"));
+    assert!(problem(&suite(r#"tests="many""#)).contains(r#"`tests` is "many"; expected a number"#));
+    assert!(problem(&suite(r#"tests="10 ""#)).contains("it has 10 tests in `s`, and it has 1"));
+}
+
+#[test]
+fn a_failure_in_junit_stays_one_and_a_test_that_was_not_run_is_none() {
+    let suite = |tests: &str| format!(r#"<testsuite name="s">{tests}</testsuite>"#);
+    let failed = r#"<testcase name="a"><failure/><error/></testcase><testcase name="b"><failure/><skipped/></testcase>
+        <testcase name="c" status="failed"/><testcase name="d"><x:failure/></testcase>"#;
+    assert_eq!(side(&[&suite(failed)]), ["a 0/1+0", "b 0/1+0", "c 0/1+0", "d 0/1+0"]);
+    let not_run = r#"<testcase name="a" status="run" result="completed"/><testcase name="b" status="notrun"/>
+        <testcase name="c" status="run" result="suppressed"/><testcase name="d"><disabled/></testcase>"#;
+    assert_eq!(side(&[&suite(not_run)]), ["a 1/1+0"]);
+    let unknown = problem(&suite(r#"<testcase name="a" status="odd"/>"#));
+    assert!(unknown.contains("a has the `status` \"odd\", which is not known"), "{unknown}");
+}
+
+#[test]
+fn tests_of_junit_are_told_apart_by_all_suites_around_them_and_by_their_files() {
+    let browser = |name: &str, inside: &str| {
+        format!(
+            r#"<testsuite name="{name}"><testsuite name="login" tests="1"><testcase name="a">{inside}</testcase></testsuite>
+            </testsuite>"#
+        )
+    };
+    let nested = format!("<testsuites>{}{}</testsuites>", browser("chromium", ""), browser("firefox", "<failure/>"));
+    assert_eq!(side(&[&nested]), ["chromium/login/a 1/1+0", "firefox/login/a 0/1+0"]);
+    let files = r#"<testsuites><testsuite name="unit" tests="2"><testcase name="adds" file="a.test.js"/>
+        <testcase name="adds" file="b.test.js"><failure/></testcase></testsuite></testsuites>"#;
+    assert_eq!(side(&[files]), ["a.test.js/adds 1/1+0", "b.test.js/adds 0/1+0"]);
+}
+
+/// pytest with reruns, of which there are as many as skipped tests.
+#[test]
+fn tries_of_a_test_are_no_trials_where_as_many_tests_are_skipped() {
+    let xml = r#"<testsuites><testsuite name="pytest" errors="0" failures="1" skipped="2" tests="4">
+        <testcase name="a"/><testcase name="a"/><testcase name="a"><failure/></testcase><testcase name="b"/>
+        <testcase name="s1"><skipped/></testcase><testcase name="s2"><skipped/></testcase></testsuite></testsuites>"#;
+    assert_eq!(side(&[xml]), ["a 0/1+0", "b 1/1+0"]);
+}

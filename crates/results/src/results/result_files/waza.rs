@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::endings::{STATUS, is_of_agent};
-use super::{ResultFormat, ResultRow, TrialResult, document};
+use super::{ResultFormat, ResultRow, TrialResult, document, stated};
 
 pub const FORMAT: ResultFormat = ResultFormat {
     name: "waza",
@@ -23,7 +23,15 @@ struct Evaluation {
     eval_id: Option<String>,
     tasks: Vec<Task>,
     #[serde(default)]
+    summary: Summary,
+    #[serde(default)]
     baseline_outcome: Option<Box<Evaluation>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Summary {
+    #[serde(default)]
+    total_tests: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -39,6 +47,7 @@ struct Run {
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let evaluation: Evaluation = document(bytes)?;
+    stated("tests", evaluation.summary.total_tests, evaluation.tasks.len())?;
     let suite = evaluation.eval_name.as_ref().or(evaluation.eval_id.as_ref()).map_or("", String::as_str);
     let baseline = evaluation.baseline_outcome.iter().flat_map(|of| rows(of, "without skills"));
     Ok(baseline.chain(rows(&evaluation, WITH)).map(|row| row.within(suite)).collect())

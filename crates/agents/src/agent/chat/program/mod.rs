@@ -45,7 +45,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         let message: String = serde_json::from_str(&line?)?;
         session.emit("message", &json!({}))?;
         match session.answer(message)? {
-            Progress::Answered => session.emit("done", &json!({}))?,
+            Progress::Answered => session.done()?,
             Progress::Stopped(reason) => {
                 session.emit("stopped", &json!({ "reason": reason }))?;
                 break;

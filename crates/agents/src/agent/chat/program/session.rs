@@ -54,6 +54,12 @@ impl ChatSession {
         Ok(session)
     }
 
+    /// Prints that a message was answered. How often the model answered shows whether lines are lost.
+    pub(super) fn done(&mut self) -> io::Result<()> {
+        let answers = self.answers;
+        self.emit("done", &json!({ "answers": answers }))
+    }
+
     /// Prints a line of this type.
     #[expect(clippy::disallowed_methods, reason = "the runner reads it")]
     pub(super) fn emit(&mut self, kind: &str, line: &Value) -> io::Result<()> {

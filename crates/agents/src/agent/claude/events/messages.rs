@@ -89,6 +89,7 @@ impl StreamDecoder<'_, '_> {
             self.recorder.trace.model_called();
         }
         let mut call = block.call(by);
+        self.calls.insert(call.id.clone());
         // A skill may run as a sub-agent, too.
         let is_fork =
             call.tool == SKILL_TOOL && call.more.skill().is_some_and(|skill| self.sub_agents.forks.has(skill));
@@ -155,7 +156,7 @@ impl StreamDecoder<'_, '_> {
         let tool_use = match tool.as_str() {
             "Bash" => ToolUse::Shell {
                 exit_code: if failed { exit_code(output.as_deref().unwrap_or_default()) } else { Some(0) },
-                command: fields.command.0,
+                command: fields.command.0.and_then(spoken),
             },
             SKILL_TOOL => {
                 let skill = fields.skill().map(str::to_owned);
