@@ -23,8 +23,7 @@ impl LineReader for ChatLines {
                 let offered = text(line, "system").map(|system| offered(&system));
                 let offered = AgentEvent::or_gap(offered, "the system prompt");
                 let named = |said: fn(String) -> AgentEvent, key| text(line, key).map(said);
-                let first =
-                    [named(AgentEvent::Version, "version"), named(AgentEvent::Model, "model"), Some(offered)];
+                let first = [named(AgentEvent::Version, "version"), named(AgentEvent::Model, "model"), Some(offered)];
                 first.into_iter().flatten().collect()
             }
             "message" => vec![AgentEvent::Asks],

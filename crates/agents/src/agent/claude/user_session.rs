@@ -202,9 +202,7 @@ mod tests {
     use super::*;
 
     fn lines() -> Vec<Value> {
-        let line = |kind: &str, message: Value| {
-            json!({ "type": kind, "sessionId": "s", "version": "2.1.332", "cwd": "/w", "message": message })
-        };
+        let line = |kind: &str, message: Value| json!({ "type": kind, "sessionId": "s", "version": "2.1.332", "cwd": "/w", "message": message });
         let asks = |text: &str| line("user", json!({ "role": "user", "content": text }));
         let says = |id: &str, text: &str| {
             let content = json!([{ "type": "text", "text": text }]);

@@ -8,8 +8,8 @@ use crate::agent::recorder::texts;
 use crate::agent::refusal::refused;
 use crate::agent::skill_list::{self, recorded_description};
 use crate::agent::stream::LineReader;
-use crate::trace::{StopReason, spoken};
 use crate::trace::trouble::Trouble;
+use crate::trace::{StopReason, spoken};
 
 /// How Vibe names the list of skills, which other agents call `available_skills`.
 const LIST: &str = "available-skills";
@@ -118,7 +118,9 @@ impl VibeLines {
                     // The model was not asked again.
                     Some("tool_call") => Some(AgentEvent::Stopped(StopReason::MaxTurns)),
                     Some("stop") => None,
-                    Some(other) => Some(AgentEvent::Refused(refused(None, &format!("the answer ended with {other:?}")))),
+                    Some(other) => {
+                        Some(AgentEvent::Refused(refused(None, &format!("the answer ended with {other:?}"))))
+                    }
                 });
                 said.push(AgentEvent::Done);
             }
