@@ -22,7 +22,7 @@ use crate::cases::repository::{Layout, Repository, Scope};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
-use crate::engine::compare::{self, Prepared, Request};
+use crate::engine::compare::{self, ComparisonRequest, PreparedComparison};
 use crate::engine::gate::Gate;
 use crate::engine::{Engine, Loaded, Silent};
 use crate::process::git;
@@ -97,10 +97,10 @@ impl Skills {
         let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
         let baseline = compare::at_commit(commit, format!("the skills of {base}"));
         let sides = compare::sides(baseline, compare::working_tree(), &rule, ComparePlan::default());
-        let measured = match ENGINE.prepare(loaded, Request::about(sides))? {
-            Prepared::Ready(ready) => ENGINE.compare(*ready)?,
-            Prepared::Unchanged(unchanged) => Some(unchanged.answer()),
-            Prepared::NoCase(..) => None,
+        let measured = match ENGINE.prepare(loaded, ComparisonRequest::about(sides))? {
+            PreparedComparison::Ready(ready) => ENGINE.compare(*ready)?,
+            PreparedComparison::Unchanged(unchanged) => Some(unchanged.answer()),
+            PreparedComparison::NoCase(..) => None,
         };
         let measured = measured.ok_or_else(|| Problem::Said("no case can be compared".to_owned()))?;
         let results = &measured.compared.comparison.results;

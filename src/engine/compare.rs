@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::choose::{self, planned};
 use super::earlier::{continued, earlier, gone};
-use super::expected::Expected;
+use super::expected::Expectation;
 use super::{Begun, Engine, Loaded, MostTrials, reachable};
 use crate::decide::plan::{ComparePlan, reach};
 use crate::decide::result::CompareResult;
@@ -30,7 +30,7 @@ use crate::trial::shard::Shard;
 
 /// A comparison that is to run, whoever asks for it.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ComparisonRequest {
     pub chosen: RunChoices,
     /// The sides; `None` if a run is resumed, which knows them.
     pub sides: Option<ComparedSides>,
@@ -53,7 +53,7 @@ pub struct Request {
     pub remedy: &'static str,
 }
 
-impl Request {
+impl ComparisonRequest {
     /// The usual request about these sides.
     pub fn about(sides: impl Into<Option<ComparedSides>>) -> Self {
         Self {
@@ -101,7 +101,7 @@ pub fn repeated(label: &str) -> ComparedSide {
 }
 
 /// With the skills against without them, in this mode. Each case has its most pairs.
-pub fn lift(mode: &str, pairs: impl IntoIterator<Item = (String, u64)>) -> Request {
+pub fn lift(mode: &str, pairs: impl IntoIterator<Item = (String, u64)>) -> ComparisonRequest {
     let side = |label: String| ComparedSide::default().called(label).in_mode(Some(mode.to_owned()));
     let mut without = side(format!("the mode {mode} without skills"));
     without.without = true;
@@ -110,11 +110,11 @@ pub fn lift(mode: &str, pairs: impl IntoIterator<Item = (String, u64)>) -> Reque
     sides.pairs = pairs.into_iter().collect();
     let max_trials = Some(2 * sides.pairs.values().sum::<u64>());
     // A look at a few trials is worth it: the interval says how little they show.
-    Request { max_trials, must_decide: false, remedy: "raise --trials", ..Request::about(sides) }
+    ComparisonRequest { max_trials, must_decide: false, remedy: "raise --trials", ..ComparisonRequest::about(sides) }
 }
 
 /// What a comparison has measured.
-pub struct Measured {
+pub struct MeasuredComparison {
     pub compared: ComparisonResults,
     /// The directory of the run; `None` if both sides have the same skills, so that nothing ran.
     pub folder: Option<PathBuf>,
@@ -129,34 +129,34 @@ pub struct Measured {
 }
 
 /// A comparison before its first trial.
-pub enum Prepared {
+pub enum PreparedComparison {
     /// Both sides have the same skills, so that nothing runs.
-    Unchanged(Box<Unchanged>),
+    Unchanged(Box<UnchangedComparison>),
     /// The shard has none of this number of cases.
     NoCase(Shard, usize),
     /// Its trials may run.
-    Ready(Box<Ready>),
+    Ready(Box<ReadyComparison>),
 }
 
 /// Two sides that do not differ.
-pub struct Unchanged {
+pub struct UnchangedComparison {
     pub sides: ComparedSides,
     pub pairing: Pairing,
     pub max_cost_usd: Option<f64>,
 }
 
 /// A comparison whose trials may run.
-pub struct Ready {
+pub struct ReadyComparison {
     pub run: RunContext,
     pub pairing: Pairing,
     pub sides: ComparedSides,
 }
 
-impl Unchanged {
+impl UnchangedComparison {
     /// The answer: nothing was measured, since nothing differs.
-    pub fn answer(self) -> Measured {
+    pub fn answer(self) -> MeasuredComparison {
         let rule = stored_comparison::rule(&self.sides);
-        Measured {
+        MeasuredComparison {
             compared: compared::unchanged((self.sides.baseline.label, self.sides.candidate.label), rule),
             folder: None,
             ended_early: None,
@@ -173,7 +173,7 @@ impl Engine<'_> {
     /// # Errors
     ///
     /// If the sides, the cases or the numbers cannot be compared.
-    pub fn prepare(&self, loaded: Loaded, mut request: Request) -> Result<Prepared, Problem> {
+    pub fn prepare(&self, loaded: Loaded, mut request: ComparisonRequest) -> Result<PreparedComparison, Problem> {
         let Loaded { repository, mut settings, catalog } = loaded;
         settings.max_cost_usd = request.max_cost_usd.or(settings.max_cost_usd);
         let chosen = std::mem::take(&mut request.chosen);
@@ -200,20 +200,26 @@ impl Engine<'_> {
             run = run.of_shard(shard)?;
             pairing = pairing.part(shard);
             if pairing.cases.is_empty() {
-                return Ok(Prepared::NoCase(shard, all));
+                return Ok(PreparedComparison::NoCase(shard, all));
             }
         }
         if !resumes && pairing::unchanged(&run, &sides) {
             let max_cost_usd = run.settings.max_cost_usd;
-            return Ok(Prepared::Unchanged(Box::new(Unchanged { sides, pairing, max_cost_usd })));
+            return Ok(PreparedComparison::Unchanged(Box::new(UnchangedComparison { sides, pairing, max_cost_usd })));
         }
-        let ready = Ready { run, pairing, sides };
-        self.ready(ready, &request, begun, all).map(|ready| Prepared::Ready(Box::new(ready)))
+        let ready = ReadyComparison { run, pairing, sides };
+        self.ready(ready, &request, begun, all).map(|ready| PreparedComparison::Ready(Box::new(ready)))
     }
 
     /// Finds what earlier starts have measured of a comparison whose cases are known, of `all` of which a shard has a part.
-    fn ready(&self, ready: Ready, request: &Request, mut begun: Vec<PairRecord>, all: usize) -> Result<Ready, Problem> {
-        let Ready { mut run, pairing, mut sides } = ready;
+    fn ready(
+        &self,
+        ready: ReadyComparison,
+        request: &ComparisonRequest,
+        mut begun: Vec<PairRecord>,
+        all: usize,
+    ) -> Result<ReadyComparison, Problem> {
+        let ReadyComparison { mut run, pairing, mut sides } = ready;
         sides.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
         sides.left_out.clone_from(&pairing.left_out);
         sides.outcome_only = pairing.outcome_only;
@@ -246,7 +252,7 @@ impl Engine<'_> {
         }
         run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
         run.sides = Some(sides.clone());
-        Ok(Ready { run, pairing, sides })
+        Ok(ReadyComparison { run, pairing, sides })
     }
 
     /// The run of the chosen cases, once each, without its sides. `has_modes` is whether these have modes of their own.
@@ -254,7 +260,7 @@ impl Engine<'_> {
         &self,
         loaded: Loaded,
         mut chosen: RunChoices,
-        request: &Request,
+        request: &ComparisonRequest,
         has_modes: bool,
     ) -> Result<RunContext, Problem> {
         let Loaded { repository, mut settings, catalog } = loaded;
@@ -281,8 +287,8 @@ impl Engine<'_> {
     /// # Errors
     ///
     /// If the run cannot begin, or what it measured not be read.
-    pub fn compare(&self, ready: Ready) -> Result<Option<Measured>, Problem> {
-        let Ready { mut run, pairing, sides } = ready;
+    pub fn compare(&self, ready: ReadyComparison) -> Result<Option<MeasuredComparison>, Problem> {
+        let ReadyComparison { mut run, pairing, sides } = ready;
         match self.begin(&mut run, true)? {
             Begun::Open(_) => {}
             Begun::Unstored | Begun::Elsewhere => return Ok(None),
@@ -297,7 +303,7 @@ impl Engine<'_> {
         live: &LiveRun,
         pairing: &Pairing,
         sides: &ComparedSides,
-    ) -> Result<Measured, Problem> {
+    ) -> Result<MeasuredComparison, Problem> {
         let began = Instant::now();
         let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
         let mut state = Some(stored_comparison::sequential_test(sides));
@@ -320,7 +326,7 @@ impl Engine<'_> {
         let mut took = stored_comparison::run_cost(&live.folder, sides, &summary, began.elapsed())?;
         took.max_cost_usd = run.settings.max_cost_usd;
         let remedy = live.folder.remedy();
-        Ok(Measured {
+        Ok(MeasuredComparison {
             compared,
             folder: Some(live.folder.path().to_path_buf()),
             ended_early: ended_early(&stopped, run, &remedy),
@@ -331,7 +337,7 @@ impl Engine<'_> {
     }
 }
 
-impl Ready {
+impl ReadyComparison {
     /// Whether it could begin but for its agents: what a dry run finds before it says what would run.
     ///
     /// # Errors
@@ -342,8 +348,8 @@ impl Ready {
     }
 
     /// What it is expected to find and to cost.
-    pub fn expected(&self) -> Expected {
-        Expected::of(&self.run, &self.pairing, &self.sides)
+    pub fn expected(&self) -> Expectation {
+        Expectation::of(&self.run, &self.pairing, &self.sides)
     }
 
     /// How many kept trials of the base may be used, and how many trials of the same contents have been measured.

@@ -12,7 +12,7 @@ use crate::trial::id::TrialId;
 use crate::trial::run_record::ComparedSides;
 
 /// What a comparison is expected to find and to cost.
-pub struct Expected {
+pub struct Expectation {
     pub promise: PlanPromise,
     /// With as many trials as the limit of cost pays, if that is fewer.
     pub within_cost: Option<PlanPromise>,
@@ -23,7 +23,7 @@ pub struct Expected {
     pub unknown: usize,
 }
 
-impl Expected {
+impl Expectation {
     pub(super) fn of(run: &RunContext, pairing: &Pairing, sides: &ComparedSides) -> Self {
         let ids: Vec<TrialId> = run.plan.ids().collect();
         let first_pass = history::estimate(run, &ids);

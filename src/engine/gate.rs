@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::choose::{self, planned};
-use super::compare::{self, Measured, Prepared, Request};
+use super::compare::{self, ComparisonRequest, MeasuredComparison, PreparedComparison};
 use super::{Engine, Loaded};
 use crate::agent;
 use crate::cases::case::Case;
@@ -117,14 +117,14 @@ impl Gate {
     }
 
     /// The comparison of the cases that the change touches with the base.
-    pub fn request(&self) -> Request {
+    pub fn request(&self) -> ComparisonRequest {
         let mut rule = self.asked.rule();
         if let Some(shard) = self.shard {
             rule.alpha /= f64::from(shard.of);
         }
         let base = compare::at_commit(self.version.commit.clone(), format!("the skills of {}", self.results.base));
         let sides = compare::sides(base, compare::working_tree(), &rule, self.asked.plan);
-        Request {
+        ComparisonRequest {
             chosen: RunChoices { cases: self.cases.clone(), shard: self.shard, ..RunChoices::default() },
             fails: self.asked.fail_on.clone(),
             is_gate: true,
@@ -132,7 +132,7 @@ impl Gate {
             max_age: Some(self.asked.max_age),
             stop: Stop::Settled,
             remedy: if self.asked.promised_for > 1 { REMEDY_OF_YEAR } else { REMEDY },
-            ..Request::about(sides)
+            ..ComparisonRequest::about(sides)
         }
     }
 
@@ -141,11 +141,11 @@ impl Gate {
     /// # Errors
     ///
     /// If it cannot begin, or what it measured not be read.
-    pub fn compare(&self, engine: &Engine<'_>) -> Result<Option<Measured>, Problem> {
+    pub fn compare(&self, engine: &Engine<'_>) -> Result<Option<MeasuredComparison>, Problem> {
         match engine.prepare(self.loaded.clone(), self.request())? {
-            Prepared::Ready(ready) => engine.compare(*ready),
-            Prepared::Unchanged(unchanged) => Ok(Some(unchanged.answer())),
-            Prepared::NoCase(shard, all) => {
+            PreparedComparison::Ready(ready) => engine.compare(*ready),
+            PreparedComparison::Unchanged(unchanged) => Ok(Some(unchanged.answer())),
+            PreparedComparison::NoCase(shard, all) => {
                 engine.host.note(&format!("{}: nothing to run", compare::no_case(shard, all)));
                 Ok(None)
             }
@@ -153,7 +153,7 @@ impl Gate {
     }
 
     /// Takes in what was compared. Returns the directory of its run, if a trial of it has ended.
-    pub fn take(&mut self, measured: Measured) -> Option<PathBuf> {
+    pub fn take(&mut self, measured: MeasuredComparison) -> Option<PathBuf> {
         let results = &mut self.results;
         results.ended_early = measured.ended_early;
         results.remedy = measured.remedy;

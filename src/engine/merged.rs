@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Engine;
-use super::compare::Measured;
+use super::compare::MeasuredComparison;
 use super::gate::Gate;
 use crate::decide::sequential::Pair;
 use crate::results::stored_comparison;
@@ -23,7 +23,7 @@ impl Gate {
     /// # Errors
     ///
     /// If they do not belong together.
-    pub fn merge(&self, engine: &Engine<'_>, shards: &[RunFolder]) -> Result<Measured, Problem> {
+    pub fn merge(&self, engine: &Engine<'_>, shards: &[RunFolder]) -> Result<MeasuredComparison, Problem> {
         let request = self.request();
         let run = engine.once_each(self.loaded().clone(), request.chosen.clone(), &request, true)?;
         for shard in shards {
@@ -42,7 +42,7 @@ impl Gate {
         let mut took = stored_comparison::run_cost(&merged.run, sides, &merged.summary, time)?;
         took.max_cost_usd = run.settings.max_cost_usd;
         let (ended_early, remedy) = behind(&merged, &record.merged, sides)?;
-        Ok(Measured {
+        Ok(MeasuredComparison {
             compared: stored_comparison::compared(&merged.run, sides, &course)?,
             folder: Some(merged.run.path().to_path_buf()),
             ended_early,

@@ -16,7 +16,7 @@ use crate::trial::variants::VariantRun;
 
 /// What the variants are to show.
 #[derive(Clone, Debug)]
-pub enum Question {
+pub enum VariantRequest {
     /// What keeps this skill from helping.
     Diagnosis(String),
     /// The cheapest of these models within the margin of the best; with the margin and the chance of a false result.
@@ -24,7 +24,7 @@ pub enum Question {
 }
 
 /// A run of variants that has ended.
-pub struct MeasuredVariants {
+pub struct EndedVariants {
     pub folder: RunFolder,
     /// Why not all trials ran, and what to do.
     pub ended_early: Option<String>,
@@ -57,7 +57,7 @@ impl Engine<'_> {
         &self,
         loaded: Loaded,
         mut chosen: RunChoices,
-        question: &Question,
+        question: &VariantRequest,
         limit: TrialLimit,
     ) -> Result<RunContext, Problem> {
         let Loaded { repository, mut settings, catalog } = loaded;
@@ -65,7 +65,7 @@ impl Engine<'_> {
         settings.record = false;
         settings.repetition.asked.trials = Some(Trials::Times(1));
         choose::apply(&chosen, &mut settings)?;
-        if matches!(question, Question::CheapestModel(..)) {
+        if matches!(question, VariantRequest::CheapestModel(..)) {
             // A model of the settings would replace those of the variants.
             settings.model = None;
         }
@@ -73,11 +73,11 @@ impl Engine<'_> {
         let asked = chosen.cases.join(", ");
         let run = planned(Loaded { repository, settings, catalog }, chosen)?;
         let VariantPlan { plan, record } = match question {
-            Question::Diagnosis(skill) if run.plan.is_empty() && !asked.is_empty() => {
+            VariantRequest::Diagnosis(skill) if run.plan.is_empty() && !asked.is_empty() => {
                 return Err(format!("--case {asked}: not a case of `{skill}`; name one of its positive cases").into());
             }
-            Question::Diagnosis(skill) => plan::diagnosis(&run, skill, limit)?,
-            Question::CheapestModel(models, rule) => plan::models(&run, models, *rule, limit)?,
+            VariantRequest::Diagnosis(skill) => plan::diagnosis(&run, skill, limit)?,
+            VariantRequest::CheapestModel(models, rule) => plan::models(&run, models, *rule, limit)?,
         };
         let mut run = run.with_plan(plan);
         if !resumes && !self.dry_run {
@@ -99,7 +99,7 @@ impl Engine<'_> {
     /// # Errors
     ///
     /// If the run cannot begin.
-    pub fn measure(&self, mut run: RunContext) -> Result<Option<MeasuredVariants>, Problem> {
+    pub fn measure(&self, mut run: RunContext) -> Result<Option<EndedVariants>, Problem> {
         match self.begin(&mut run, true)? {
             Begun::Open(_) => {}
             Begun::Unstored | Begun::Elsewhere => return Ok(None),
@@ -109,7 +109,7 @@ impl Engine<'_> {
         self.unwritten(run.close());
         let folder = run.opened().ok_or("the run could not be opened")?.folder.clone();
         let ended_early = ended_early(&run, &folder)?;
-        Ok(Some(MeasuredVariants { folder, ended_early }))
+        Ok(Some(EndedVariants { folder, ended_early }))
     }
 }
 

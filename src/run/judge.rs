@@ -17,7 +17,7 @@ use crate::run::agent_run::unstored;
 use crate::run::context::RunContext;
 use crate::run::live::LiveRun;
 use crate::run::pace::PaceWait;
-use crate::run::question::{Answer, Question};
+use crate::run::question::{AgentAnswer, Question};
 use crate::run::stored_trial::TrialEvidence;
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -279,7 +279,7 @@ impl Judge<'_> {
             schema: Some(self.rubric.schema()),
         };
         let prepare = |trial_env: &TrialEnv| copy_evidence(self.exhibit, trial_env);
-        let Answer { text, trouble, trace, duration_ms } =
+        let AgentAnswer { text, trouble, trace, duration_ms } =
             question.ask(&self.live.scratch, &self.live.redactors, folder, prepare)?;
         let mut attempt = Attempt { trouble, duration_ms, usage: trace.usage, ..Attempt::default() };
         let mut answer = None;

@@ -6,7 +6,7 @@ use crate::agent;
 use crate::cases::case::Case;
 use crate::run::context::RunContext;
 use crate::run::live::LiveRun;
-use crate::run::question::{Answer, Question};
+use crate::run::question::{AgentAnswer, Question};
 use crate::run::user_messages::{PlayerAnswer, PlayerQuestion};
 use crate::settings::mode::Mode;
 use crate::store::TrialFolder;
@@ -48,7 +48,7 @@ impl Player<'_> {
             thread::Builder::new().spawn_scoped(scope, ask).map(thread::ScopedJoinHandle::join)
         });
         let failed = || Trouble::new(TroubleKind::UserFailed, "its player ended unexpectedly");
-        let Answer { text, trouble, trace, .. } = answer
+        let AgentAnswer { text, trouble, trace, .. } = answer
             .map_err(|error| Trouble::new(TroubleKind::UserFailed, format!("its player could not start: {error}")))?
             .map_err(|_| failed())??;
         match trouble {

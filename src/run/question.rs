@@ -42,7 +42,7 @@ pub struct Question<'a> {
 
 /// An answer, or why there is none.
 #[derive(Debug)]
-pub struct Answer {
+pub struct AgentAnswer {
     pub text: Option<String>,
     pub trouble: Option<Trouble>,
     pub trace: Trace,
@@ -58,7 +58,7 @@ impl Question<'_> {
         redactors: &Redactors,
         folder: &TrialFolder,
         prepare: impl FnOnce(&TrialEnv) -> io::Result<()>,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<AgentAnswer, Trouble> {
         folder.clear().map_err(|error| unstored(&error))?;
         let trial_env = scratch.trial_env().map_err(|error| disk(&error))?;
         prepare(&trial_env).map_err(|error| disk(&error))?;
@@ -102,6 +102,6 @@ impl Question<'_> {
             (ending.timed_out && !trace.ended())
                 .then(|| Trouble::new(TroubleKind::NoAnswer, format!("no answer within {seconds} s")))
         });
-        Ok(Answer { text: final_text, trouble, trace, duration_ms: ending.duration_ms })
+        Ok(AgentAnswer { text: final_text, trouble, trace, duration_ms: ending.duration_ms })
     }
 }

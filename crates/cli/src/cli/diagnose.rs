@@ -8,7 +8,7 @@ use super::start::StartArgs;
 use super::variants;
 use super::{CliResult, print_answer};
 use crate::cli::exit_code::Exit;
-use crate::engine::{self, variants::Question};
+use crate::engine::{self, variants::VariantRequest};
 use crate::report::diagnosis as report;
 use crate::results::diagnosis::Diagnosis;
 use crate::run::variants::TrialLimit;
@@ -86,7 +86,7 @@ pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
     };
     let host = args.start.host(!args.json);
     let engine = host.engine(&args.start);
-    let run = engine.vary(loaded, chosen, &Question::Diagnosis(skill), limit)?;
+    let run = engine.vary(loaded, chosen, &VariantRequest::Diagnosis(skill), limit)?;
     match variants::run(&args.start, &engine, run, args.json)? {
         Err(exit) => Ok(exit),
         Ok(measured) => variants::end(&measured, args.print(&measured.folder)?, !args.json && !args.start.quiet),

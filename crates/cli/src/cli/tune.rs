@@ -18,7 +18,7 @@ use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
-use crate::engine::compare::{self, Measured, Request};
+use crate::engine::compare::{self, ComparisonRequest, MeasuredComparison};
 use crate::engine::{Engine, Loaded};
 use crate::files::bounded;
 use crate::files::inside;
@@ -321,7 +321,7 @@ impl Tuning<'_> {
         cases: Vec<String>,
         most: u64,
         left: &mut Budget,
-    ) -> CliResultOf<Result<Measured, Exit>> {
+    ) -> CliResultOf<Result<MeasuredComparison, Exit>> {
         left.check()?;
         let root = &self.loaded.repository.root;
         let side = match candidate {
@@ -335,14 +335,14 @@ impl Tuning<'_> {
         let sides = compare::sides(compare::working_tree(), side, &rule, ComparePlan::Standard);
         let modes = self.args.mode.iter().cloned().collect();
         let chosen = RunChoices { cases, modes, ..RunChoices::default() };
-        let request = Request {
+        let request = ComparisonRequest {
             chosen,
             max_trials: Some(most),
             ended: left.paid.runs().to_vec(),
             max_cost_usd: left.usd,
             stop: Stop::Settled,
             remedy: "raise --max-trials, or write more cases",
-            ..Request::about(sides)
+            ..ComparisonRequest::about(sides)
         };
         let outcome = measure(self.engine, &self.args.start, self.loaded.clone(), request, DryRun::default())?;
         if let Ok(live) = &outcome {
@@ -357,7 +357,7 @@ impl Tuning<'_> {
     }
 
     /// Says what the held-out cases decide, and applies it if that is wanted.
-    fn decide(&self, best: &Candidate, live: &Measured) -> CliResult {
+    fn decide(&self, best: &Candidate, live: &MeasuredComparison) -> CliResult {
         let mut out = text_stdout();
         let comparison = &live.compared.comparison;
         write!(

@@ -7,7 +7,7 @@ use super::{CliResult, CliResultOf, print_json};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::engine::Engine;
-use crate::engine::variants::MeasuredVariants;
+use crate::engine::variants::EndedVariants;
 use crate::report::diagnostics::counted;
 use crate::report::estimate as words;
 use crate::results::run_status::standing;
@@ -18,7 +18,7 @@ use crate::text::escape;
 use crate::trial::id::TrialId;
 
 /// The exit code after this result of measured variants, and why their run ended early. Nothing else may be printed afterwards.
-pub fn end(measured: &MeasuredVariants, exit: Exit, prints: bool) -> CliResult {
+pub fn end(measured: &EndedVariants, exit: Exit, prints: bool) -> CliResult {
     if let Some(why) = &measured.ended_early {
         writeln!(stderr(), "{}", escape::line(why))?;
     }
@@ -53,7 +53,7 @@ pub fn run(
     engine: &Engine<'_>,
     run: RunContext,
     json: bool,
-) -> CliResultOf<Result<MeasuredVariants, Exit>> {
+) -> CliResultOf<Result<EndedVariants, Exit>> {
     if start.dry_run {
         preflight::check_dry_run(&run, true)?;
         dry_run(&run, json)?;

@@ -8,7 +8,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::cli::start::StartArgs;
 use crate::cli::{CliResult, print_answer};
-use crate::engine::compare::{self, Request};
+use crate::engine::compare::{self, ComparisonRequest};
 use crate::engine::{Engine, Loaded};
 use crate::report::compared as words;
 use crate::text::escape;
@@ -22,7 +22,7 @@ pub fn lift(
     chosen: RunChoices,
     (mode, pairs): (&str, BTreeMap<String, u64>),
 ) -> CliResult {
-    let request = Request { chosen, ..compare::lift(mode, pairs) };
+    let request = ComparisonRequest { chosen, ..compare::lift(mode, pairs) };
     let live = match measure(engine, start, loaded, request, DryRun::default())? {
         Ok(live) => live,
         Err(exit) => return Ok(exit),

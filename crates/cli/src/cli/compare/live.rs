@@ -10,8 +10,8 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::cli::start::StartArgs;
 use crate::cli::{CliResult, CliResultOf, print_json};
-use crate::engine::compare::{Measured, Prepared, Ready, Request, no_case};
-use crate::engine::expected::Expected;
+use crate::engine::compare::{ComparisonRequest, MeasuredComparison, PreparedComparison, ReadyComparison, no_case};
+use crate::engine::expected::Expectation;
 use crate::engine::{Engine, Loaded};
 use crate::report::table::dollars;
 use crate::report::{diagnostics, estimate as words};
@@ -39,7 +39,7 @@ pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
     }
 }
 
-fn tell(measured: Measured, args: &CompareArgs) -> CliResult {
+fn tell(measured: MeasuredComparison, args: &CompareArgs) -> CliResult {
     let folder = measured.folder.filter(|_| args.says_more());
     if folder.is_some() {
         writeln!(text_stdout())?;
@@ -57,31 +57,31 @@ pub fn measure(
     engine: &Engine<'_>,
     start: &StartArgs,
     loaded: Loaded,
-    request: Request,
+    request: ComparisonRequest,
     dry: DryRun,
-) -> CliResultOf<Result<Measured, Exit>> {
+) -> CliResultOf<Result<MeasuredComparison, Exit>> {
     match engine.prepare(loaded, request)? {
-        Prepared::NoCase(shard, all) => {
+        PreparedComparison::NoCase(shard, all) => {
             writeln!(stderr(), "{}: nothing to run", no_case(shard, all))?;
             Ok(Err(Exit::Clean))
         }
-        Prepared::Unchanged(unchanged) if start.dry_run && dry.json => {
+        PreparedComparison::Unchanged(unchanged) if start.dry_run && dry.json => {
             let nothing = estimate::estimate(&[], &BTreeMap::new(), unchanged.max_cost_usd);
             print_plan(dry, &unchanged.pairing, &unchanged.sides, None, &nothing, (0, 0)).map(Err)
         }
-        Prepared::Unchanged(unchanged) => Ok(Ok(unchanged.answer())),
-        Prepared::Ready(ready) if start.dry_run => {
+        PreparedComparison::Unchanged(unchanged) => Ok(Ok(unchanged.answer())),
+        PreparedComparison::Ready(ready) if start.dry_run => {
             ready.check()?;
             dry_run(&ready, dry)?;
             preflight::agents(&ready.run)?;
             Ok(Err(Exit::Clean))
         }
-        Prepared::Ready(ready) => Ok(engine.compare(*ready)?.ok_or(Exit::Clean)),
+        PreparedComparison::Ready(ready) => Ok(engine.compare(*ready)?.ok_or(Exit::Clean)),
     }
 }
 
-fn dry_run(ready: &Ready, dry: DryRun) -> CliResult {
-    let Ready { run, pairing, sides } = ready;
+fn dry_run(ready: &ReadyComparison, dry: DryRun) -> CliResult {
+    let ReadyComparison { run, pairing, sides } = ready;
     let (kept, measured) = ready.known();
     let expected = ready.expected();
     let estimate = &expected.first_pass;
@@ -123,7 +123,7 @@ fn print_plan(
     dry: DryRun,
     pairing: &Pairing,
     sides: &ComparedSides,
-    expected: Option<&Expected>,
+    expected: Option<&Expectation>,
     first_pass: &Estimate,
     (kept, measured): (usize, usize),
 ) -> CliResult {

@@ -28,7 +28,7 @@ use crate::cli::variants;
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
-use crate::engine::compare::Request;
+use crate::engine::compare::ComparisonRequest;
 use crate::exports::github;
 use crate::report::{compared as words, markdown};
 use crate::results::compared::ComparisonResults;
@@ -174,13 +174,18 @@ pub fn compare(args: &CompareArgs) -> CliResult {
 }
 
 impl CompareArgs {
-    fn request(&self, sides: Option<ComparedSides>) -> Request {
+    fn request(&self, sides: Option<ComparedSides>) -> ComparisonRequest {
         let mut chosen = self.select.chosen();
         // The modes that both sides start from, if they do not name their own.
         if sides.as_ref().is_some_and(|sides| sides.baseline.mode.is_none() || sides.candidate.mode.is_none()) {
             chosen.modes = self.modes();
         }
-        Request { chosen, fails: self.fail_on.clone(), max_trials: self.max_trials, ..Request::about(sides) }
+        ComparisonRequest {
+            chosen,
+            fails: self.fail_on.clone(),
+            max_trials: self.max_trials,
+            ..ComparisonRequest::about(sides)
+        }
     }
 
     fn rule(&self) -> Rule {

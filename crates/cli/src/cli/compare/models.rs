@@ -4,7 +4,7 @@ use super::CompareArgs;
 use crate::cli::exit_code::Exit;
 use crate::cli::variants;
 use crate::cli::{CliResult, print_answer};
-use crate::engine::{self, variants::Question};
+use crate::engine::{self, variants::VariantRequest};
 use crate::report::models as report;
 use crate::results::models::ModelComparison;
 use crate::run::variants::TrialLimit;
@@ -31,7 +31,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
     }
     let host = args.start.host(!args.json);
     let engine = host.engine(&args.start);
-    let run = engine.vary(loaded, chosen, &Question::CheapestModel(models, rule), limit)?;
+    let run = engine.vary(loaded, chosen, &VariantRequest::CheapestModel(models, rule), limit)?;
     match variants::run(&args.start, &engine, run, args.json)? {
         Err(exit) => Ok(exit),
         Ok(measured) => variants::end(&measured, show(args, &measured.folder)?, args.says_more()),

@@ -19,7 +19,7 @@ use crate::cli::github::add_to_page;
 use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
-use crate::engine::compare::Measured;
+use crate::engine::compare::MeasuredComparison;
 use crate::engine::gate::Gate;
 use crate::engine::{Engine, Loaded};
 use crate::exports::{github, junit};
@@ -238,7 +238,7 @@ impl GateArgs {
     }
 
     /// The comparison: of trials that run here, or of the shards to merge.
-    fn comparison(&self, engine: &Engine<'_>, gate: &mut Gate) -> CliResultOf<Option<Measured>> {
+    fn comparison(&self, engine: &Engine<'_>, gate: &mut Gate) -> CliResultOf<Option<MeasuredComparison>> {
         if self.merge.is_empty() {
             return gate.compare(engine);
         }

@@ -13,7 +13,7 @@ use crate::agent::trial_env::ScratchDir;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::lint;
 use crate::run::live::Redactors;
-use crate::run::question::{Answer, Question};
+use crate::run::question::{AgentAnswer, Question};
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
 use crate::setup::tune;
@@ -160,7 +160,7 @@ impl Drafter<'_> {
             schema: Some(schema),
         };
         let DraftingPlace { scratch, redactors, folder } = *place;
-        let Answer { text, trouble, trace, duration_ms } = question.ask(scratch, redactors, folder, |_| Ok(()))?;
+        let AgentAnswer { text, trouble, trace, duration_ms } = question.ask(scratch, redactors, folder, |_| Ok(()))?;
         let models: Vec<&str> = trace.model.iter().chain(&self.model).map(String::as_str).collect();
         let spent = AttemptCost::by(self.agent, &models, trace.usage.as_ref(), &self.settings.prices);
         let author = self.author(trace.agent_version.as_deref(), trace.model.as_deref());
