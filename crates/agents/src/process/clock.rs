@@ -3,7 +3,7 @@
 //! A program that waits for a CPU is not slow, the machine is. The kernel counts that wait for each thread
 //! (`/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst). The counts go with their threads, so they are read
 //! while the program runs: of each interval the longest wait of any thread of its tree counts, since threads can wait at the same
-//! time. Where the tree cannot be read, as in a container, the machine's pressure stands for it
+//! time. What this thread waited counts besides: so much later it looks. Where the tree cannot be read, as in a container, the machine's pressure stands for it
 //! (Documentation/accounting/psi.rst), which is longer.
 
 use crate::files::look;
@@ -58,6 +58,8 @@ pub(super) struct ProgramClock<'a> {
     started: Instant,
     read: Instant,
     source: Source,
+    /// This thread and its wait, as of the last look.
+    own: Option<(i32, Duration)>,
     /// How long it has waited for a CPU.
     waited: Duration,
 }
@@ -81,7 +83,7 @@ impl<'a> ProgramClock<'a> {
             Some(leader) => Source::Tree(leader, HashMap::new()),
             None => pressure().map_or(Source::Unknown, Source::Machine),
         };
-        Self { watched, started: now, read: now, source, waited: Duration::ZERO }
+        Self { watched, started: now, read: now, source, own: own_wait(), waited: Duration::ZERO }
     }
 
     /// Reads how long the program waited for a CPU since the last call.
@@ -98,8 +100,13 @@ impl<'a> ProgramClock<'a> {
             }
             Source::Unknown => Duration::ZERO,
         };
+        let before = std::mem::replace(&mut self.own, own_wait());
+        let late = match (before, self.own) {
+            (Some((thread, before)), Some((now, wait))) if thread == now => wait.saturating_sub(before),
+            _ => Duration::ZERO,
+        };
         // Counts are those of the kernel's own clock.
-        let waited = waited.min(since);
+        let waited = (waited + late).min(since);
         self.waited += waited;
         if let Some(watched) = self.watched {
             watched.add(waited);
@@ -170,6 +177,13 @@ fn waits_of(process: i32) -> Option<Vec<(i32, Duration, Vec<i32>)>> {
     (!threads.is_empty()).then_some(threads)
 }
 
+/// This thread, and how long it has waited for a CPU so far.
+fn own_wait() -> Option<(i32, Duration)> {
+    let thread = fs::read_link("/proc/thread-self").ok()?.file_name()?.to_str()?.parse().ok()?;
+    let line = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some((thread, Duration::from_nanos(line.split(' ').nth(1)?.parse().ok()?)))
+}
+
 /// How long some thread of the machine has waited for a CPU so far; `None` if the system does not say.
 fn pressure() -> Option<Duration> {
     let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
@@ -185,7 +199,8 @@ mod tests {
 
     fn clock(source: Source, waited: Duration, started: Duration) -> ProgramClock<'static> {
         let now = Instant::now();
-        ProgramClock { watched: None, started: now.checked_sub(started).unwrap_or(now), read: now, source, waited }
+        let started = now.checked_sub(started).unwrap_or(now);
+        ProgramClock { watched: None, started, read: now, source, own: None, waited }
     }
 
     #[test]

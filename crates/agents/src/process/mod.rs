@@ -63,6 +63,9 @@ use tree::TreeHolder;
 /// Time between asking a process tree to end and killing it.
 pub const GRACE: Duration = Duration::from_secs(3);
 
+/// How long a program whose time is over is looked at once more.
+const LAST_LOOK: Duration = Duration::from_millis(5);
+
 /// Time that a program gets to end by itself when the user ends the run.
 const SETTLE: Duration = Duration::from_millis(300);
 
@@ -391,6 +394,12 @@ impl RunningProgram<'_> {
                 }
                 () = interrupt::wait() => RunnerEnd::Interrupt,
             };
+            if by_runner == RunnerEnd::Timeout {
+                // A runner that waited for a CPU itself looks late: the program may have ended by itself meanwhile.
+                if let Ok(status) = tokio::time::timeout(LAST_LOOK, self.program.wait()).await {
+                    break Some(status?);
+                }
+            }
             end = Some(by_runner);
             break None;
         };

@@ -110,7 +110,6 @@ impl LineReader for QwenLines {
             }
             ("result", _) => {
                 said.extend(usage(&line["usage"]).map(AgentEvent::Total));
-                said.extend(line["num_turns"].as_u64().map(AgentEvent::Counted));
                 // A sub-agent that fails has such a line, too.
                 let (is_error, why) = (line["is_error"] == true, &line["error"]["message"]);
                 let is_loop = is_error && why.as_str().is_some_and(|why| why.starts_with(LOOP));
