@@ -199,13 +199,17 @@ fn result(line: &Value) -> Option<AgentEvent> {
 /// What a call returned; `None` if nothing that is known has it.
 fn output(result: &Value) -> Option<String> {
     let structured = &result["structured_content"];
+    let is_of_command = ["returncode", "stderr"].into_iter().any(|key| structured.get(key).is_some());
+    if is_of_command && !structured["stdout"].is_string() {
+        return None;
+    }
     let streams = ["stdout", "stderr"].into_iter().filter_map(|key| structured[key].as_str());
     let streams = streams.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
     let content = result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     let content = content.collect::<Vec<_>>().join("\n");
     let error = result["error"]["message"].as_str().unwrap_or_default();
     let all = [streams, content, structured["content"].as_str().unwrap_or_default().to_owned(), error.to_owned()];
-    let of_fields = || if structured.get("stdout").is_some() { Some(String::new()) } else { spoken(texts(structured)) };
+    let of_fields = || if is_of_command { Some(String::new()) } else { spoken(texts(structured)) };
     all.into_iter().find(|text| !text.is_empty()).or_else(of_fields)
 }
 
