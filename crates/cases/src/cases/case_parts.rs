@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cases::case::Case;
-use crate::cases::case_tree::{CaseTree, known, seen};
+use crate::cases::case_tree::{CaseTree, seen};
 use crate::cases::start_files::start_files;
 use crate::cases::{mocks, program_content};
 use crate::checks::{Check, SCRIPT_KEY};
-use crate::files::inside;
+use crate::files::{inside, look};
 use crate::settings::Settings;
 use crate::settings::mode::Delivery;
 use crate::settings::trials::Repetition;
@@ -147,7 +147,7 @@ impl Case {
     pub fn digest_of(&self, seen_by: SeenBy, tree: &CaseTree<'_>) -> io::Result<String> {
         let mut text = String::new();
         for part in self.parts().into_iter().filter(|part| part.seen_by == seen_by) {
-            let content = part.digest(tree).map_or_else(|error| known(Err(error)).map(Some), Ok)?;
+            let content = part.digest(tree).map_or_else(|error| look::known(Err(error)).map(Some), Ok)?;
             if let Some(content) = content {
                 let _ = writeln!(text, "{}\n{content}", part.name);
             }

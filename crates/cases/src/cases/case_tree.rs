@@ -72,11 +72,6 @@ fn of_material(material: Material) -> io::Result<String> {
     }
 }
 
-/// What was read, or why not, unless nobody knows what is there.
-pub(in crate::cases) fn known(read: io::Result<String>) -> io::Result<String> {
-    read.or_else(|error| if look::hides(&error) { Err(error) } else { Ok(error.kind().to_string()) })
-}
-
 /// These files, unless nobody knows whether they are all.
 pub(in crate::cases) fn seen(mut material: Material) -> io::Result<Material> {
     let hides =
@@ -119,7 +114,7 @@ impl CaseTree<'_> {
     pub(in crate::cases) fn check(&self, check: &Check, text: &str) -> io::Result<String> {
         let snapshot = || {
             let file = inside::read(self.root, check.ask.names().snapshot?.as_path()).map(|content| digest(&content));
-            Some(known(file))
+            Some(look::known(file))
         };
         let program = check.program().map(|program| program_content::digest(self.root, program));
         let content = program.or_else(snapshot).transpose()?;

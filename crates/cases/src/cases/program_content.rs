@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use crate::cases::case_tree::known;
 use crate::checks::program::WorkspaceProgram;
 use crate::files::look;
 use crate::files::material::Material;
@@ -53,7 +52,7 @@ fn content(root: &Path, program: &WorkspaceProgram) -> io::Result<String> {
             if look::hides(&error) { Err(error) } else { Ok(told) }
         }
     };
-    let unread = |error: io::Error| if look::is_absent(&error) { Ok(String::new()) } else { known(Err(error)) };
+    let unread = |error: io::Error| if look::is_absent(&error) { Ok(String::new()) } else { look::known(Err(error)) };
     match program {
         WorkspaceProgram::Command { files, .. } if files.is_empty() => Ok(String::new()),
         WorkspaceProgram::Command { .. } => digest(&added(root, program)),

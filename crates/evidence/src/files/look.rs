@@ -47,6 +47,11 @@ pub fn hides(error: &io::Error) -> bool {
     of_system(error).is_some_and(|error| !is_absent(error) && !is_loop(error))
 }
 
+/// What was read, or why not, unless nobody knows what is there.
+pub fn known(read: io::Result<String>) -> io::Result<String> {
+    read.or_else(|error| if hides(&error) { Err(error) } else { Ok(error.kind().to_string()) })
+}
+
 /// The error of the system behind an error that says where it was met.
 fn of_system(error: &io::Error) -> Option<&io::Error> {
     if error.raw_os_error().is_some() {
