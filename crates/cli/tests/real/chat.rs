@@ -172,7 +172,7 @@ fn a_server_that_is_none_is_an_error_and_gets_no_second_host_the_key() {
         (html, TroubleKind::Login, "<html> <h1>Blocked</h1> </html>"),
         (text, TroubleKind::Provider, "sent no JSON"),
         (broken, TroubleKind::Provider, "no answer from"),
-        (gone, TroubleKind::Provider, "no answer from http://127.0.0.1:1/v1"),
+        (gone, TroubleKind::Unreachable, "no answer from http://127.0.0.1:1/v1"),
     ];
     for (url, kind, words) in answers {
         let (found, detail) = trouble(&asks(&url));
