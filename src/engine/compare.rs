@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::choose::{self, planned};
 use super::earlier::{continued, earlier, gone};
 use super::expected::Expectation;
-use super::{Begun, Engine, Loaded, MostTrials, reachable};
+use super::{Engine, Loaded, MostTrials, reachable};
 use crate::decide::plan::{ComparePlan, reach};
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
@@ -289,9 +289,8 @@ impl Engine<'_> {
     /// If the run cannot begin, or what it measured not be read.
     pub fn compare(&self, ready: ReadyComparison) -> Result<Option<MeasuredComparison>, Problem> {
         let ReadyComparison { mut run, pairing, sides } = ready;
-        match self.begin(&mut run, true)? {
-            Begun::Open(_) => {}
-            Begun::Unstored | Begun::Elsewhere => return Ok(None),
+        if !self.begin(&mut run, true)? {
+            return Ok(None);
         }
         let live = run.opened().ok_or("the run could not be opened")?;
         self.pairs(&run, live, &pairing, &sides).map(Some)

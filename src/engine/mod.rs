@@ -24,7 +24,6 @@ use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
 use crate::run::context::RunContext;
 use crate::run::custom_check::host as harness;
-use crate::run::live::LiveRun;
 use crate::run::{ignored, open_run, preflight, same_contents};
 use crate::settings::Settings;
 use crate::store::RunFolder;
@@ -44,16 +43,6 @@ pub struct Engine<'a> {
     pub host: &'a dyn Host,
     /// Whether nothing starts: a plan only says what it would do.
     pub dry_run: bool,
-}
-
-/// How far a run has come.
-pub enum Begun<'a> {
-    /// Its trials may start.
-    Open(&'a LiveRun),
-    /// It is a replay without a directory.
-    Unstored,
-    /// Another process runs it.
-    Elsewhere,
 }
 
 impl Engine<'_> {
@@ -82,21 +71,22 @@ impl Engine<'_> {
         found
     }
 
-    /// Checks and opens the run. One that `is_stored` has a directory from now on.
+    /// Checks and opens the run. One that `is_stored` has a directory from now on. Returns whether its trials run here: another process
+    /// may run them.
     ///
     /// # Errors
     ///
     /// If the run cannot begin: a choice, an agent, its credentials, its calibration or its directory.
-    pub fn begin<'a>(&self, run: &'a mut RunContext, is_stored: bool) -> Result<Begun<'a>, Problem> {
+    pub fn begin(&self, run: &mut RunContext, is_stored: bool) -> Result<bool, Problem> {
         preflight::check(run)?;
         run.custom_checks =
             harness::custom_checks(&run.root, run.settings.harness.as_ref(), |progress| self.host.note(progress))?;
         if self.host.detach(run)? {
-            return Ok(Begun::Elsewhere);
+            return Ok(false);
         }
         run.calibrated.extend(self.host.calibrate(run)?);
         if !is_stored {
-            return Ok(Begun::Unstored);
+            return Ok(true);
         }
         let live = open_run::live(run).map_err(Clone::clone)?;
         if let Some(note) = live.scratch.note() {
@@ -111,7 +101,7 @@ impl Engine<'_> {
         for left in live.scratch.left() {
             self.host.note(left);
         }
-        Ok(Begun::Open(live))
+        Ok(true)
     }
 
     /// Says which results could not be written. Returns whether there are any.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::choose::{self, planned, to_resume};
-use super::{Begun, Engine, Loaded, MostTrials};
+use super::{Engine, Loaded, MostTrials};
 use crate::run::context::RunContext;
 use crate::run::variants::{self as plan, TrialLimit, VariantPlan};
 use crate::run::{same_contents, scheduler};
@@ -100,9 +100,8 @@ impl Engine<'_> {
     ///
     /// If the run cannot begin.
     pub fn measure(&self, mut run: RunContext) -> Result<Option<EndedVariants>, Problem> {
-        match self.begin(&mut run, true)? {
-            Begun::Open(_) => {}
-            Begun::Unstored | Begun::Elsewhere => return Ok(None),
+        if !self.begin(&mut run, true)? {
+            return Ok(None);
         }
         let most = MostTrials::Exactly(run.plan.len());
         self.host.watch(&run, most, &mut || scheduler::run(&run));

@@ -1,5 +1,7 @@
 //! What decides the result of a case in a mode, as digests: they show that a case has changed without running it.
 
+use std::io;
+
 use crate::cases::case::Case;
 use crate::cases::test_case::TestCase;
 use crate::run::context::RunContext;
@@ -21,16 +23,17 @@ pub struct CaseDigests {
 pub fn of(run: &RunContext, planned: &TestCase, opened: &[String]) -> CaseDigests {
     let inputs = |case| run.digested(&SkillFolders::Repository, case, &planned.mode, opened);
     let read = planned.found.case().map_err(|problems| format!("{problems:?}"));
-    match read.and_then(|case| Ok((case, inputs(case).map_err(|error| error.to_string())?))) {
-        Ok((case, inputs)) => CaseDigests { inputs, checks: checks(run, planned, case) },
+    let both = |case| Ok((inputs(case)?, checks(run, planned, case)?));
+    match read.and_then(|case| both(case).map_err(|error: io::Error| error.to_string())) {
+        Ok((inputs, checks)) => CaseDigests { inputs, checks },
         Err(why) => CaseDigests { inputs: Inputs::default(), checks: why },
     }
 }
 
 /// A digest of all that the agent of a planned case does not see and that decides its verdicts.
-pub fn checks(run: &RunContext, planned: &TestCase, case: &Case) -> String {
+pub fn checks(run: &RunContext, planned: &TestCase, case: &Case) -> io::Result<String> {
     let threshold = run.repetition(&planned.found).threshold;
-    digest(format!("{threshold}\n{}", run.checks_digest(case, &planned.mode)).as_bytes())
+    Ok(digest(format!("{threshold}\n{}", run.checks_digest(case, &planned.mode)?).as_bytes()))
 }
 
 /// The case as a line of the file with the cases of all shards.

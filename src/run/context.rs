@@ -219,7 +219,7 @@ impl RunContext {
     }
 
     /// A digest of what decides the verdicts of `case` in `mode` besides: see [`InputReader::checks`].
-    pub fn checks_digest(&self, case: &Case, mode: &Mode) -> String {
+    pub fn checks_digest(&self, case: &Case, mode: &Mode) -> std::io::Result<String> {
         self.inputs.checks(&self.sources(SkillFolders::Repository, mode), case, mode)
     }
 
@@ -227,7 +227,7 @@ impl RunContext {
     pub fn besides_skills(&self, reader: &InputReader, case: &Case, mode: &Mode) -> std::io::Result<String> {
         let sources = self.sources(SkillFolders::Repository, mode);
         let inputs = reader.read(&sources, case, mode, &[])?;
-        Ok(format!("{} {}", inputs.besides_skills(), reader.checks(&sources, case, mode)))
+        Ok(format!("{} {}", inputs.besides_skills(), reader.checks(&sources, case, mode)?))
     }
 
     /// The same as the run found it first.

@@ -76,16 +76,14 @@ impl InputReader {
     }
 
     /// A digest of all that the agent of a trial of `case` in `mode` does not see and that decides its verdict.
-    pub fn checks(&self, sources: &DigestInputs<'_>, case: &Case, mode: &Mode) -> String {
+    pub fn checks(&self, sources: &DigestInputs<'_>, case: &Case, mode: &Mode) -> io::Result<String> {
         let mut inputs = Inputs::default();
         let parts = setting_parts(sources.settings, mode, case);
         for (_, name, text) in parts.into_iter().filter(|(seen_by, ..)| *seen_by == SeenBy::Checks) {
             inputs.add(name, text.as_bytes());
         }
-        let case = case.digest_of(SeenBy::Checks, &self.tree(sources, mode));
-        // What cannot be read now is not what was read then.
-        inputs.0.insert("case".to_owned(), case.unwrap_or_else(|error| error.to_string()));
-        inputs.digest()
+        inputs.0.insert("case".to_owned(), case.digest_of(SeenBy::Checks, &self.tree(sources, mode))?);
+        Ok(inputs.digest())
     }
 
     fn tree<'a>(&'a self, sources: &DigestInputs<'a>, mode: &Mode) -> CaseTree<'a> {

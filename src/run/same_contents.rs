@@ -66,7 +66,7 @@ pub fn of_case(run: &RunContext, planned: &TestCase) -> Result<String, Problem> 
     let programs = start_programs(run, case);
     let besides = run.besides_skills_at_start(case, mode).map_err(|error| error.to_string())? + &programs;
     run.shared_contents.cases().entry(planned.case_in_mode()).or_insert(besides);
-    let checks = case_digests::checks(run, planned, case);
+    let checks = case_digests::checks(run, planned, case)?;
     let _ = writeln!(text, "programs\n{programs}\nchecks\n{checks}\n{}", limits(run, case, mode));
     text += &run.shared_contents.agent(run, mode.agent)?;
     Ok(digest(text.as_bytes()))

@@ -47,7 +47,10 @@ pub fn run_all(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<CaseProg
         } else {
             Err("it did not run".to_owned())
         };
-        let digest = program_content::digest(&run.root, program).unwrap_or_else(|error| error.to_string());
+        let (digest, ending) = match program_content::digest(&run.root, program) {
+            Ok(digest) => (digest, ending),
+            Err(error) => (String::new(), Err(format!("it cannot be read: {error}"))),
+        };
         all.runs.insert(program.clone(), ProgramRun { digest, ending });
     }
     Ok(all)

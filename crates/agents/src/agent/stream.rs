@@ -1,7 +1,7 @@
 //! Agents that print a JSON object per line and do everything by arguments: what a line says, in terms that they share. Such an
 //! agent is a [`JsonLinesAgent`], and from that an [`Agent`]: its trace, what it does at the moment, and how it ends follow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -43,9 +43,9 @@ pub(super) trait LineReader {
     /// What a line of the output says; `None` for a kind of line that is not known.
     fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>>;
 
-    /// What the session file shows of the agent's work and no line of the output did: after all lines.
-    fn unshown(&mut self) -> Vec<String> {
-        Vec::new()
+    /// The ids of the calls that the session file shows and no line of the output did: after all lines.
+    fn unshown(&self) -> Option<&BTreeSet<String>> {
+        None
     }
 
     /// The sub-agent whose work a line shows, by its id.
@@ -479,8 +479,8 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
             self.ended(call, Some(String::new()), CallEnding::Failed, None);
         }
         let trace = &mut self.recorder.trace;
-        for what in self.reader.unshown() {
-            trace.lose(&what);
+        for id in self.reader.unshown().into_iter().flatten() {
+            trace.lose(&format!("the call {id}, which only the session file shows"));
         }
         if let (Some(total), model) = (trace.usage, trace.model.clone()) {
             // Nothing shows which models the other requests asked.

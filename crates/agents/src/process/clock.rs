@@ -3,8 +3,8 @@
 //! A program that waits for a CPU is not slow, the machine is. The kernel counts that wait for each thread
 //! (`/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst). The counts go with their threads, so they are read
 //! while the program runs: of each interval the longest wait of any thread of its tree counts, since threads can wait at the same
-//! time. What this thread waited counts besides: so much later it looks. Where the tree cannot be read, as in a container, the machine's pressure stands for it
-//! (Documentation/accounting/psi.rst), which is longer.
+//! time. The wait of the thread that reads them is added: it looks that much later. Where the tree cannot be read, as in a container,
+//! the machine's pressure stands for it (Documentation/accounting/psi.rst), which is longer.
 
 use crate::files::look;
 use std::collections::HashMap;

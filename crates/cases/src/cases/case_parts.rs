@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cases::case::Case;
-use crate::cases::case_tree::{CaseTree, seen};
+use crate::cases::case_tree::CaseTree;
 use crate::cases::start_files::start_files;
 use crate::cases::{mocks, program_content};
 use crate::checks::{Check, SCRIPT_KEY};
@@ -215,7 +215,7 @@ impl<'a> CasePart<'a> {
             PartContent::Text(text) => text.as_ref().map(|text| digest(text.as_bytes())),
             PartContent::Start(case) => Some(tree.start_files(case)?),
             PartContent::Programs(case) => {
-                let programs = seen(start_files(tree.root, case).unwrap_or_default())?.programs();
+                let programs = start_files(tree.root, case).unwrap_or_default().seen()?.programs();
                 (!programs.is_empty()).then(|| digest(programs.as_bytes()))
             }
             PartContent::Schema(path) => Some(digest(&inside::read(tree.root, path.as_path())?)),

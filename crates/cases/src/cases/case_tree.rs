@@ -14,8 +14,7 @@ use crate::cases::repository::Repository;
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
 use crate::checks::Check;
-use crate::files::at::PathError;
-use crate::files::material::{Material, MaterialProblem, UnusableFile};
+use crate::files::material::Material;
 use crate::files::{inside, look};
 use crate::settings::Settings;
 use crate::settings::mode::Delivery;
@@ -64,26 +63,18 @@ impl TreeDigests {
 /// The digest of these files, or of the reason why agents cannot get them. What cannot be read has none: nobody knows whether it
 /// changed.
 fn of_material(material: Material) -> io::Result<String> {
-    match material.whole().and_then(|material| material.digest()) {
-        Err(MaterialProblem { path, why: UnusableFile::Unreadable(error) }) if !look::is_absent(&error) => {
-            Err(PathError { path, source: error }.into())
-        }
-        digest => Ok(or_problem(digest)),
-    }
-}
-
-/// These files, unless nobody knows whether they are all.
-pub(in crate::cases) fn seen(mut material: Material) -> io::Result<Material> {
-    let hides =
-        |problem: &MaterialProblem| matches!(&problem.why, UnusableFile::Unreadable(error) if look::hides(error));
-    let Some(at) = material.problems.iter().position(hides) else { return Ok(material) };
-    Err(material.problems.swap_remove(at).into())
+    let digest = material.whole().and_then(|material| material.digest());
+    digest.or_else(|problem| problem.known().map(|why| not_copied(&why)))
 }
 
 /// The digest of a directory, or of the reason why agents cannot get it: its own trials and `lint` report that, and
 /// other trials run.
 pub fn or_problem(digest_of_folder: Result<String, impl Display>) -> String {
-    digest_of_folder.unwrap_or_else(|problem| digest(format!("not copied: {problem}").as_bytes()))
+    digest_of_folder.unwrap_or_else(|problem| not_copied(&problem))
+}
+
+fn not_copied(why: &impl Display) -> String {
+    digest(format!("not copied: {why}").as_bytes())
 }
 
 impl CaseTree<'_> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::checks::program::WorkspaceProgram;
 use crate::files::look;
-use crate::files::material::Material;
+use crate::files::material::{Material, MaterialProblem};
 use crate::files::{bounded, inside};
 use crate::text::relative_path::RelativePath;
 use crate::trial::evidence::digest as digest_of;
@@ -44,25 +44,22 @@ pub fn digest(root: &Path, program: &WorkspaceProgram) -> io::Result<String> {
 
 /// A digest of what it can read. If that is missing, there is none.
 fn content(root: &Path, program: &WorkspaceProgram) -> io::Result<String> {
-    let digest = |material: &Material| match material.digest() {
-        Ok(digest) => Ok(digest + &material.programs()),
-        Err(problem) => {
-            let told = problem.to_string();
-            let error = io::Error::from(problem);
-            if look::hides(&error) { Err(error) } else { Ok(told) }
-        }
+    let digest = |material: Material| {
+        let material = material.seen()?;
+        let digest = material.digest().map(|digest| digest + &material.programs());
+        digest.or_else(MaterialProblem::known)
     };
     let unread = |error: io::Error| if look::is_absent(&error) { Ok(String::new()) } else { look::known(Err(error)) };
     match program {
         WorkspaceProgram::Command { files, .. } if files.is_empty() => Ok(String::new()),
-        WorkspaceProgram::Command { .. } => digest(&added(root, program)),
+        WorkspaceProgram::Command { .. } => digest(added(root, program)),
         WorkspaceProgram::Script(script) => {
             let path = match inside::real(root, readable(script)) {
                 Ok(path) => path,
                 Err(error) => return unread(error),
             };
             if look::is_usable_directory(&path) {
-                digest(&Material::list(&path))
+                digest(Material::list(&path))
             } else {
                 bounded::digest(&path).map(|digest| digest.to_string()).or_else(unread)
             }

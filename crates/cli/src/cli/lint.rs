@@ -111,7 +111,7 @@ impl LintArgs {
 fn not_asked(settings: &Settings) -> String {
     let Some(harness) = &settings.harness else { return String::new() };
     format!(
-        "not looked at: the checks in Rust of the harness `{}`, since lint starts nothing; run, gate and cargo test do\n",
+        "the checks of the harness `{}` were not examined: lint starts nothing. run, gate and cargo test examine them\n",
         harness.as_path().display()
     )
 }

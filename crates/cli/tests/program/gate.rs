@@ -66,6 +66,17 @@ fn a_change_without_skills_starts_no_agent_and_passes() {
 }
 
 #[test]
+fn a_recording_that_cannot_be_graded_is_named_with_the_reason() {
+    let stub = recorded(2);
+    let meta = stub.root().join("evals/recordings/tidy/c1/codex/1/meta.json");
+    fs::write(&meta, "{").expect("a file");
+    let ran = stub.run(&["gate", "--free"]);
+    assert_eq!(ran.code, 1, "lint has an error: {}{}", ran.stdout, ran.stderr);
+    let said = "a recording is damaged or of a trial that ended in an error: tidy/c1/codex";
+    assert!(ran.stdout.contains(said) && ran.stdout.contains("meta.json"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_harmless_edit_takes_a_pair_of_each_case_of_its_skill_and_passes() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");

@@ -554,3 +554,20 @@ fn kept_trials_that_are_not_sealed_with_the_key_of_the_user_are_measured_again()
     let (started, said) = gate("");
     assert!(started == 4 && said.contains("digests.json is missing or damaged: the kept trial is not used"), "{said}");
 }
+
+#[test]
+fn a_gate_says_that_what_it_kept_lacks_its_pairs() {
+    let stub = recorded(2);
+    break_skill(&stub);
+    let first = stub.run(&["gate"]);
+    assert_eq!(first.code, 1, "{}{}", first.stdout, first.stderr);
+    let comparisons = stub.root().join("artifacts/skill-evals/kept/comparisons");
+    let files = walkdir::WalkDir::new(comparisons).into_iter().flatten();
+    let pairs = files.filter(|entry| entry.file_name() == "pairs.jsonl").map(walkdir::DirEntry::into_path);
+    pairs.for_each(|pairs| fs::write(pairs, "").expect("a file"));
+    let starts = stub.starts().len();
+    let again = stub.run(&["gate"]);
+    assert_eq!(again.code, 1, "{}{}", again.stdout, again.stderr);
+    assert!(stub.starts().len() > starts, "nothing of them can be used");
+    assert!(again.stderr.contains("lacks the pairs of kept trials beside it"), "{}", again.stderr);
+}

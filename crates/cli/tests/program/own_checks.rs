@@ -157,7 +157,7 @@ fn a_harness_without_checks_is_fine_that_of_another_repository_is_an_error_and_l
         ran(stub.command(&["run", "--replay"]).env("PATH", &path))
     };
     let lint = ran(stub.command(&["lint"]).env("PATH", &path));
-    assert!(lint.stdout.contains("not looked at: the checks in Rust of the harness `skill_evals`"), "{}", lint.stdout);
+    assert!(lint.stdout.contains("the checks of the harness `skill_evals` were not examined"), "{}", lint.stdout);
     let without = listed(stub.root(), &[]);
     assert_eq!(without.code, 3, "only a recording is missing: {}{}", without.stdout, without.stderr);
     for checks in [&[][..], &["one"]] {

@@ -233,3 +233,23 @@ fn a_tune_that_is_killed_pays_for_nothing_twice() {
         "{starts} before the kill, {paid} with the second start, {of_one} without a kill"
     );
 }
+
+#[test]
+fn what_an_unfinished_tune_has_paid_is_used_or_named_and_never_paid_again_unsaid() {
+    let stub = repository();
+    let record = stub.root().join("artifacts/skill-evals/generate/tidy.tune.json");
+    let tune = || stub.run(&["tune", "tidy", "--candidate", "better"]);
+    let refused = |why: &str| {
+        let ran = tune();
+        assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("tidy.tune.json") && ran.stderr.contains(why), "{}", ran.stderr);
+        assert!(ran.stderr.contains("remove it, and a tune pays anew"), "{}", ran.stderr);
+    };
+    fs::create_dir_all(&record).expect("a directory");
+    refused("it is not a file");
+    fs::remove_dir(&record).expect("it is empty");
+    fs::write(&record, "{}").expect("a file");
+    refused("missing field `runs`");
+    fs::write(&record, r#"{"proposal": null, "runs": ["gone"]}"#).expect("a file");
+    refused("it names the run gone, which is gone");
+}

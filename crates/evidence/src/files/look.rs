@@ -391,4 +391,18 @@ mod tests {
         assert!(paths(tree.path(), &seen).contains(&"a/c/three".to_owned()));
         assert_eq!(named, [tree.path().join("a/up")]);
     }
+
+    #[test]
+    fn an_error_of_the_system_hides_what_is_there_wherever_it_was_met_unless_nothing_is_there() {
+        let raw = |errno: Errno| io::Error::from_raw_os_error(errno as i32);
+        let at = |error: io::Error| io::Error::from(PathError { path: "a".into(), source: error });
+        for errno in [Errno::EIO, Errno::EACCES, Errno::EMFILE] {
+            assert!(hides(&raw(errno)) && hides(&at(raw(errno))) && hides(&at(at(raw(errno)))), "{errno}");
+        }
+        for errno in [Errno::ENOENT, Errno::ENOTDIR, Errno::ELOOP] {
+            assert!(!hides(&raw(errno)) && !hides(&at(raw(errno))), "{errno}");
+        }
+        assert!(!hides(&io::Error::new(io::ErrorKind::InvalidInput, "it leads out")));
+        assert!(known(Err(at(raw(Errno::EIO)))).is_err() && known(Err(raw(Errno::ENOENT))).is_ok());
+    }
 }

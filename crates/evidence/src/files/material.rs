@@ -85,6 +85,17 @@ pub struct MaterialProblem {
     pub why: UnusableFile,
 }
 
+impl MaterialProblem {
+    /// What is wrong, in words, unless nobody knows what is there.
+    pub fn known(self) -> io::Result<String> {
+        if self.hides() { Err(self.into()) } else { Ok(self.to_string()) }
+    }
+
+    fn hides(&self) -> bool {
+        matches!(&self.why, UnusableFile::Unreadable(error) if !look::is_absent(error) && !look::is_loop(error))
+    }
+}
+
 impl From<MaterialProblem> for io::Error {
     fn from(problem: MaterialProblem) -> Self {
         match problem {
@@ -216,6 +227,14 @@ impl Material {
     /// The material if it has no problems.
     pub fn whole(mut self) -> Result<Self, MaterialProblem> {
         if self.problems.is_empty() { Ok(self) } else { Err(self.problems.swap_remove(0)) }
+    }
+
+    /// The same, unless nobody knows whether it is all.
+    pub fn seen(mut self) -> io::Result<Self> {
+        match self.problems.iter().position(MaterialProblem::hides) {
+            Some(at) => Err(self.problems.swap_remove(at).into()),
+            None => Ok(self),
+        }
     }
 
     /// The digest of the files with their paths.

@@ -312,7 +312,10 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         trace.models = result.usage_by_model();
         trace.usage = result.usage().or(trace.usage);
         for denial in result.permission_denials.0.into_iter().flat_map(|denials| denials.0) {
-            let tool = denial.tool.0.unwrap_or_default();
+            let Some(tool) = denial.tool.0 else {
+                trace.lose("which tool was not allowed");
+                continue;
+            };
             trace.deny(&tool, denial.input.as_deref().map_or("", |raw| raw.get()));
             self.denied.extend(denial.call.0.map(|id| (id, tool)));
         }

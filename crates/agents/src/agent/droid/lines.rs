@@ -125,8 +125,8 @@ impl LineReader for DroidLines {
         Some(said)
     }
 
-    fn unshown(&mut self) -> Vec<String> {
-        self.unshown.iter().map(|id| format!("the call {id}, which only the session file shows")).collect()
+    fn unshown(&self) -> Option<&BTreeSet<String>> {
+        Some(&self.unshown)
     }
 
     /// The sub-agent that is done, whose work is reported with that.

@@ -134,8 +134,8 @@ impl LineReader for QwenLines {
         Some(said)
     }
 
-    fn unshown(&mut self) -> Vec<String> {
-        self.unshown.iter().map(|id| format!("the call {id}, which only the session file shows")).collect()
+    fn unshown(&self) -> Option<&BTreeSet<String>> {
+        Some(&self.unshown)
     }
 
     fn sub_agent(line: &Value) -> Option<&str> {

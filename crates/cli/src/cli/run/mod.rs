@@ -30,7 +30,7 @@ use crate::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
 use crate::decide::{MARGIN, Rule};
 use crate::engine::choose::{self, planned, to_resume};
 use crate::engine::compare::{name_shard, no_case};
-use crate::engine::{Begun, Engine, Loaded};
+use crate::engine::{Engine, Loaded};
 use crate::process::interrupt;
 use crate::report::export::Results;
 use crate::report::{diagnostics, estimate as report, table};
@@ -241,10 +241,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     if args.start.dry_run {
         return dry_run(args, &run, is_stored);
     }
-    match engine.begin(&mut run, is_stored)? {
-        Begun::Elsewhere => Ok(Exit::Clean),
-        Begun::Open(_) | Begun::Unstored => execute(args, &engine, &run),
-    }
+    if engine.begin(&mut run, is_stored)? { execute(args, &engine, &run) } else { Ok(Exit::Clean) }
 }
 
 /// What a run with `--keep` keeps. Refuses cases whose results decide how many trials they have.

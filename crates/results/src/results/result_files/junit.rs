@@ -14,12 +14,12 @@ pub const FORMAT: ResultFormat =
 const TEST: &[u8] = b"testcase";
 const SUITES: [&[u8]; 2] = [b"testsuites", b"testsuite"];
 
-/// The words of `status` and `result`, in any case: those of `GoogleTest`, and of programs that write how a test ended. Nothing stands
-/// for a test that was not run.
+/// The words of `status` and `result`, in any case: those of `GoogleTest`, Ginkgo, and of programs that write how a test ended. Nothing
+/// stands for a test that was not run.
 const WORDS: [(&[&str], Option<TrialResult>); 4] = [
     (&["run", "completed", "passed", "pass", "success", "successful", "ok"], Some(TrialResult::Pass)),
-    (&["failed", "fail", "failure"], Some(TrialResult::Fail)),
-    (&["error", "broken"], Some(TrialResult::Error)),
+    (&["failed", "fail", "failure", "timedout"], Some(TrialResult::Fail)),
+    (&["error", "broken", "panicked", "interrupted", "aborted"], Some(TrialResult::Error)),
     (&["notrun", "suppressed", "skipped", "disabled", "ignored", "pending"], None),
 ];
 
