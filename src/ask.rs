@@ -1,6 +1,6 @@
 //! Questions about the skills of a repository, asked from a test: does a change break something, and what differs from a commit?
 //!
-//! Both start agents, which costs what it costs. Their cases, limits and modes are those of `evals/evals.toml`; the program
+//! Both start agents, which costs money. Their cases, limits and modes are those of `evals/evals.toml`; the program
 //! `skill-evals` has the same commands with options. Single trials are tests of their own: see [`harness`](crate::harness).
 //!
 //! ```no_run
