@@ -1,6 +1,6 @@
 //! What a shell command does.
 
-use skill_evals_evidence::trace::shell::{is_effective, only_reads, prints_skills, scripts};
+use skill_evals_evidence::trace::shell::{is_effective, naming, only_reads, prints_skills, run_commands, scripts};
 
 #[test]
 fn a_script_runs_where_it_stands_at_the_start_of_a_command_or_behind_an_interpreter() {
@@ -169,4 +169,16 @@ fn scripts_of_any_size_and_depth_are_effective_where_they_are_not_read() {
     }
     assert!(is_effective(&format!("ls {}", "a ".repeat(10_000)), None), "longer than is read");
     assert!(!is_effective(&format!("ls {}", "a ".repeat(1_000)), None));
+}
+
+#[test]
+fn a_command_that_says_where_a_program_is_does_not_run_it() {
+    let named = |script: &str| naming(script, &|word| word == "gh");
+    for script in ["command -v gh", "which gh", "type -p gh", "hash gh; env", "bash -lc 'command -V gh >/dev/null'"] {
+        assert_eq!((named(script), run_commands(script).perhaps), (0, Vec::new()), "{script}");
+    }
+    assert_eq!(named("gh pr merge 12; command -v gh; env"), 1);
+    for script in ["command gh pr", "sudo gh pr", "./bin/gh pr", "echo x | xargs gh pr"] {
+        assert_eq!(named(script), 1, "{script}");
+    }
 }

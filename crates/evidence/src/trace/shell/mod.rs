@@ -131,6 +131,16 @@ const LAUNCHERS: [&str; 18] = [
     "time", "timeout", "trap", "watch", "xargs",
 ];
 
+/// Programs that say where a program is, and start none.
+const LOOKUPS: [&str; 4] = ["hash", "type", "whereis", "which"];
+
+/// Whether a command only says where a program is: `which gh`, `command -v gh`.
+fn looks_up(command: &str) -> bool {
+    let mut words = command.split(' ');
+    let program = words.next().unwrap_or_default();
+    LOOKUPS.contains(&program) || (program == "command" && matches!(words.next(), Some("-v" | "-V")))
+}
+
 /// The commands that `script` runs.
 pub fn run_commands(script: &str) -> RunCommands {
     let (simple, mut all) = parsed_commands(script, 0);
@@ -140,7 +150,8 @@ pub fn run_commands(script: &str) -> RunCommands {
         let text = |words: &[ShellWord]| words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
         let command = text(words);
         all &= !command.contains(UNKNOWN);
-        if words.first().and_then(wrappers::program).is_some_and(|program| LAUNCHERS.contains(&program)) {
+        let launches = words.first().and_then(wrappers::program).is_some_and(|program| LAUNCHERS.contains(&program));
+        if launches && !looks_up(&command) {
             perhaps.extend((1..words.len()).map(|first| text(&words[first..]).replace(UNKNOWN, "?")));
         }
         if !command.is_empty() {
@@ -150,8 +161,8 @@ pub fn run_commands(script: &str) -> RunCommands {
     RunCommands { commands, perhaps, all }
 }
 
-/// How many commands of `script` name such a program: by a word, or by a path with such a part. A command that only reads names
-/// what it reads, and another program's own arguments do not matter.
+/// How many commands of `script` name such a program: by a word, or by a path with such a part. A command that only reads, or says
+/// where a program is, runs none, and another program's own arguments do not matter.
 pub fn naming(script: &str, is_it: &dyn Fn(&str) -> bool) -> u64 {
     let names_it = |word: &&str| word.split('/').any(is_it);
     let RunCommands { commands, all, .. } = run_commands(script);
@@ -162,7 +173,8 @@ pub fn naming(script: &str, is_it: &dyn Fn(&str) -> bool) -> u64 {
     }
     let runs_it = |command: &&String| {
         let is_first = command.split(' ').next().is_some_and(|program| names_it(&program));
-        is_first || (!only_reads(command) && command.split_whitespace().any(|word| names_it(&word)))
+        is_first
+            || (!looks_up(command) && !only_reads(command) && command.split_whitespace().any(|word| names_it(&word)))
     };
     count(commands.iter().filter(runs_it).count())
 }
