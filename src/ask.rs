@@ -1,6 +1,7 @@
-//! Questions about the skills of a repository, asked from a test: does a change break something, and what differs from a commit?
+//! Questions about the skills of a repository, asked from a test: do all cases pass, does a change break something, and what
+//! differs from a commit?
 //!
-//! Both start agents, which costs money. Their cases, limits and modes are those of `evals/evals.toml`; the program
+//! All but [`replay`](Skills::replay) start agents, which costs money. Their cases, limits and modes are those of `evals/evals.toml`; the program
 //! `skill-evals` has the same commands with options. Single trials are tests of their own: see [`harness`](crate::harness).
 //!
 //! ```no_run
@@ -24,14 +25,18 @@ use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
 use crate::engine::compare::{self, ComparisonRequest, PreparedComparison};
 use crate::engine::gate::Gate;
+use crate::engine::run::{EndedRun, RunRequest};
 use crate::engine::{Engine, Loaded, Silent};
 use crate::process::git;
 use crate::report::paint::Paint;
-use crate::report::{compared, diagnostics, gate};
+use crate::report::{compared, diagnostics, gate, table};
 use crate::results::gate::GateAnswer;
 use crate::settings::load;
 use crate::settings::{Settings, Trust};
 use crate::text::problem::Problem;
+use crate::trial::not_run::NotRun;
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::RunChoices;
 
 /// Executes plans, and reports nothing.
 const ENGINE: Engine<'static> = Engine { host: &Silent, dry_run: false };
@@ -65,6 +70,45 @@ impl Skills {
         let found = Repository::at(&root)?;
         let repository = found.ok_or_else(|| Problem::Said(format!("no skills found in {}", root.display())))?;
         Ok(Self { repository })
+    }
+
+    /// Whether all cases pass in new trials. As `skill-evals run`.
+    ///
+    /// # Errors
+    ///
+    /// If the cases or the agents cannot be used.
+    pub fn run(&self) -> Result<Answer, AskError> {
+        self.ran(RunChoices::default())
+    }
+
+    /// Whether all cases pass in their recordings. As `skill-evals run --replay`: no agent starts.
+    ///
+    /// # Errors
+    ///
+    /// If the cases cannot be used.
+    pub fn replay(&self) -> Result<Answer, AskError> {
+        self.ran(RunChoices { replay: true, ..RunChoices::default() })
+    }
+
+    fn ran(&self, chosen: RunChoices) -> Result<Answer, AskError> {
+        let loaded = self.loaded(load::read(&self.repository.root, Trust::Trusted)?)?;
+        let asked = ENGINE.prepare_run(loaded, RunRequest { chosen, ..RunRequest::default() })?;
+        let mut ready = asked.ok_or("no case is selected")?;
+        ENGINE.begin(&mut ready.run, ready.is_stored)?;
+        let EndedRun { unwritten, early } = ENGINE.run(&ready.run);
+        let summary = &ready.run.figures().summary;
+        let has = |verdict| summary.cases_with(verdict) > 0;
+        let may_lack = !(ready.run.settings.live || ready.run.settings.needs_recordings());
+        let is_run = |why: &NotRun| *why == NotRun::NotRecorded && may_lack;
+        let is_measured = summary.total.ended() > 0
+            && summary.not_run.keys().all(is_run)
+            && !has(Verdict::Error)
+            && !has(Verdict::Unscored)
+            && early.is_none();
+        let mut text =
+            format!("{}{}\n", table::table(summary, false, Paint::Plain), table::closing(summary, Paint::Plain));
+        text.extend(unwritten.into_iter().chain(early).map(|line| format!("{line}\n")));
+        Ok(Answer { text, holds: is_measured && !has(Verdict::Fail), is_measured })
     }
 
     /// Whether the working tree breaks something that holds in the commit `base`: lint, recordings, and trials of both versions of

@@ -11,8 +11,8 @@
 //!
 //! # Public interface
 //!
-//! [`harness`] turns trials into tests. [`ask`] gates and compares from a test. A custom check sees a [`Trace`]. [`artifacts`] has the types of the files that a
-//! run writes. The rest belongs to the program `skill-evals`: it may change with any version.
+//! [`harness`] turns trials into tests. [`ask`] runs, gates and compares from a test. A custom check sees a [`Trace`].
+//! [`artifacts`] has the types of the files that a run writes. The rest belongs to the program `skill-evals`: it may change with any version.
 //!
 //! The features `schemas` (on by default: cases with an `output_schema`, rubrics), `mcp` (live trials over MCP) and `chat` (models
 //! behind an API) add what a case may need. A case that needs one that is off is an error, which names it.

@@ -11,13 +11,14 @@ use crate::run::preflight::stand_ins;
 use crate::settings::trials::Repetition;
 use crate::settings::{Settings, Suite, TestSelection};
 use crate::store::{self, RunFolder};
+use crate::text::diagnostic::nearest_few;
 use crate::text::name::Filters;
 use crate::text::problem::Problem;
 use crate::trial::run_record::RunChoices;
 use std::time::Duration;
 
 /// Makes the settings those of what was chosen.
-pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String> {
+pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem> {
     settings.live = !chosen.replay;
     if !chosen.modes.is_empty() {
         settings.select_modes(&chosen.modes)?;
@@ -53,6 +54,15 @@ pub fn planned(loaded: Loaded, chosen: RunChoices) -> Result<RunContext, Problem
     run.rerun_command = RerunCommand::Program(chosen.model.clone());
     run.chosen = chosen;
     Ok(run)
+}
+
+/// The error if no case is selected: it names the trials nearest to the first filter.
+pub fn no_match(filters: &[String], catalog: &Catalog, settings: &Settings) -> String {
+    let Some(filter) = filters.first() else { return "no case is selected".to_owned() };
+    let planned = catalog.cases.iter().flat_map(|found| plan::planned(settings, found, &[]));
+    let names: Vec<String> = planned.map(|planned| planned.trial(1).to_string()).collect();
+    let nearest = nearest_few(filter, names.iter().map(String::as_str), 3);
+    format!("no trial has a name that contains `{filter}`; nearest: {}", nearest.join(", "))
 }
 
 /// The run that the settings say to resume.

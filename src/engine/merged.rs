@@ -60,23 +60,28 @@ fn time(record: &RunRecord) -> Option<Duration> {
 }
 
 /// Refuses a shard that compared something else.
-fn check(shard: &RunFolder, commit: &str, asked: &GateSettings) -> Result<(), String> {
+fn check(shard: &RunFolder, commit: &str, asked: &GateSettings) -> Result<(), Problem> {
     let id = shard.id();
     let sides = shard.run_record().map_err(|error| error.to_string())?.and_then(|record| record.sides);
     let sides =
         sides.ok_or_else(|| format!("{id} compares nothing: `skill-evals gate --shard` makes what is merged here"))?;
     if sides.baseline.commit.as_deref() != Some(commit) {
-        return Err(format!("{id} compared with {}: give every shard and --merge the same base", sides.baseline.label));
+        return Err(
+            format!("{id} compared with {}: give every shard and --merge the same base", sides.baseline.label).into()
+        );
     }
     if sides.plan != asked.plan {
         return Err(format!(
             "{id} had the plan `{}`: give every shard and --merge the same --plan",
             sides.plan.as_str()
-        ));
+        )
+        .into());
     }
     let alpha = asked.alpha() / f64::from(Shard::of_run(id).map_or(1, |(_, shard)| shard.of));
     if (sides.alpha / alpha - 1.0).abs() > 1e-6 {
-        return Err(format!("{id} ran under another `promise` of evals.toml: give every shard and --merge the same"));
+        return Err(
+            format!("{id} ran under another `promise` of evals.toml: give every shard and --merge the same").into()
+        );
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! What can be asked about skills, as plans of trials: [`compare`] two sides, the answer about a change ([`gate`]), what keeps a
-//! skill from helping or which model is enough ([`variants`]).
+//! What can be asked about skills, as plans of trials: [`run`] the cases, [`compare`] two sides, the answer about a change ([`gate`]), what keeps a
+//! skill from helping or which model is enough ([`variants`]), a better description of a skill
+//! ([`tune`]).
 //!
 //! A plan says which trials of which sides run, when to stop and what the answer is. [`Engine`] executes each in the same way: it
 //! finds what an earlier start has paid for, checks what can be checked for free, calibrates agents, opens the run, and watches its
@@ -14,6 +15,8 @@ pub mod gate;
 pub mod host;
 pub mod merged;
 pub mod reachable;
+pub mod run;
+pub mod tune;
 pub mod variants;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use crate::decide::Rule;
 use crate::decide::plan::UnreachableResult;
 use crate::decide::result::CompareResult;
+use crate::text::problem::Problem;
 
 /// Refuses a gate that can never fail, or never pass. `reach` says whether a result can be reached with the `numbers` of
 /// trials, and `remedy` how to get more of them.
@@ -12,12 +13,12 @@ pub fn check(
     numbers: &str,
     remedy: &str,
     reach: impl Fn(CompareResult) -> Result<(), UnreachableResult>,
-) -> Result<(), String> {
+) -> Result<(), Problem> {
     let fails = if gate.is_empty() { &CompareResult::HARM } else { gate };
     let passes: Vec<CompareResult> =
         CompareResult::GATED.into_iter().filter(|result| !fails.contains(result)).collect();
     if passes.is_empty() {
-        return Err("this gate can never pass: it names every result; leave one out".to_owned());
+        return Err("this gate can never pass: it names every result; leave one out".into());
     }
     for (verb, results) in [("fail", fails), ("pass", &passes)] {
         let unreachable: Vec<UnreachableResult> = results.iter().filter_map(|result| reach(*result).err()).collect();
@@ -33,7 +34,8 @@ pub fn check(
             "this gate can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}",
             rule.alpha,
             rule.margin.unwrap_or_default()
-        ));
+        )
+        .into());
     }
     Ok(())
 }

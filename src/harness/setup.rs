@@ -14,7 +14,7 @@ use crate::text::relative_path::RelativePath;
 /// The problems of a harness, including checks that are about no case, if the whole `catalog` is known.
 pub(super) fn problems(harness: &Harness, settings: &Settings, catalog: Option<&Catalog>) -> Vec<String> {
     let mut problems: Vec<String> = unknown_agent(&harness.agents, settings).into_iter().collect();
-    problems.extend(harness.custom_checks.check_names().err());
+    problems.extend(harness.custom_checks.check_names().err().map(|why| why.to_string()));
     problems.extend(catalog.into_iter().flat_map(|catalog| harness.custom_checks.without_effect(catalog)));
     problems
 }

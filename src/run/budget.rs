@@ -11,6 +11,7 @@ use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, Stop};
 use crate::stats::special::real;
 use crate::store::Follower;
+use crate::text::problem::Problem;
 use crate::trial::not_run::NotRun;
 
 /// How often a waiting trial looks whether the user interrupted the run, or another process has spent something.
@@ -151,7 +152,7 @@ impl Drop for BudgetPermit<'_> {
 }
 
 /// Refuses a limit in dollars if the cost of some trial could not be known: the limit would never stop the run.
-pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
+pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), Problem> {
     if settings.max_cost_usd.is_none() {
         return Ok(());
     }
@@ -172,7 +173,7 @@ pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
         "a limit in dollars cannot be enforced: {list} does not report what it costs; \
          give a price in evals/evals.toml, [prices.\"{first}\"] with `input` and `output` in dollars for a million tokens, \
          or limit tokens with --max-tokens{whole}"
-    ))
+    ).into())
 }
 
 /// Limits a run of a gate that nobody limited: dollars, or tokens if the cost of some trial could not be known. An agent that the

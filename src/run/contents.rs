@@ -42,7 +42,7 @@ impl Contents for TrialContents<'_> {
 impl TrialContents<'_> {
     /// A file of the case that neither its setup nor the agent changed, whose content the trial does not store.
     fn of_start(&self, path: &Path) -> Result<Vec<u8>, String> {
-        let files = unchanged_start_files(self.run, self.exhibit)?;
+        let files = unchanged_start_files(self.run, self.exhibit).map_err(|why| why.to_string())?;
         let files = files.ok_or_else(|| "its content is not stored".to_owned())?;
         files.read(path, bounded::MAX_FILE).map_err(|error| error.to_string())
     }

@@ -139,7 +139,7 @@ impl RunContext {
 
     /// The same with the shard's part of its plan, and of its limits: as much of them as the part has of all trials. Refuses a
     /// limit that is too small to divide.
-    pub fn of_shard(mut self, shard: Shard) -> Result<Self, String> {
+    pub fn of_shard(mut self, shard: Shard) -> Result<Self, Problem> {
         let whole = std::mem::take(&mut self.plan);
         let part = whole.part(shard);
         self.settings.limit_to_part(part.most() as u64, whole.most() as u64);
@@ -149,7 +149,7 @@ impl RunContext {
                 "the limit of the run is too small for {} shards: shard {shard} would have a limit of 0; raise --max-tokens or \
                  --max-cost-usd, or use fewer shards",
                 shard.of
-            ));
+            ).into());
         }
         self.whole_plan = Some(whole);
         Ok(self.with_plan(part))

@@ -33,6 +33,7 @@ use crate::skill::slug;
 use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
 use crate::store::{RunFolder, TrialFolder};
 use crate::text::name::{check_case_id, check_id};
+use crate::text::problem::Problem;
 use crate::text::redact::Redactor;
 use crate::trial::evidence::{AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, Meta, SkillMeta};
 use crate::trial::id::TrialId;
@@ -66,7 +67,7 @@ pub struct ImportedRun {
 
 /// Imports and grades the pkbllm run in the directory `from`, as the run `id` or one named after the directory. A run that
 /// was imported from this directory before is returned unchanged. An error names the file, and the line if known.
-pub fn pkbllm(run: &RunContext, from: &Path, id: Option<&str>) -> Result<ImportedRun, String> {
+pub fn pkbllm(run: &RunContext, from: &Path, id: Option<&str>) -> Result<ImportedRun, Problem> {
     let old = PkbllmRun::read(from)?;
     let source = from.canonicalize().map_err(|error| format!("{}: {error}", from.display()))?;
     let name = source.file_name().map(|name| slug(&name.to_string_lossy())).unwrap_or_default();
@@ -96,7 +97,7 @@ struct Importer<'a> {
 }
 
 impl Importer<'_> {
-    fn import(&self) -> Result<Vec<String>, String> {
+    fn import(&self) -> Result<Vec<String>, Problem> {
         let cut_short = self.old.cut_short.iter();
         let mut notes: Vec<String> =
             cut_short.map(|trial| format!("{}: cut short, without a grade; left out", trial.display())).collect();
@@ -113,7 +114,7 @@ impl Importer<'_> {
         }
         if lines.is_empty() {
             notes.insert(0, format!("{}: it holds no case that can be graded", self.source.display()));
-            return Err(notes.join("\n"));
+            return Err(notes.join("\n").into());
         }
         let planned = text(self.folder.add_to_plan(ids.into_iter()))?;
         text(self.folder.write_progress(&lines))?;
@@ -151,7 +152,7 @@ impl Importer<'_> {
     }
 
     /// Copies the skills that its agents got, if they were stored.
-    fn skills(&self, notes: &mut Vec<String>) -> Result<(), String> {
+    fn skills(&self, notes: &mut Vec<String>) -> Result<(), Problem> {
         let Some(skills) = self.old.skills()? else {
             notes.push("its copy of the skills was not kept: evidence is read against those of today".to_owned());
             return Ok(());
@@ -165,7 +166,7 @@ impl Importer<'_> {
     }
 
     /// Stores a trial and grades it. The inner error says why it can no longer be graded.
-    fn trial(&self, trial: &PkbllmTrial) -> Result<Result<TrialRecord, String>, String> {
+    fn trial(&self, trial: &PkbllmTrial) -> Result<Result<TrialRecord, String>, Problem> {
         let id = TrialId { skill: trial.slug.clone(), case: trial.case.clone(), mode: MODE.to_owned(), number: 1 };
         if let Err(why) = check_id(&id.skill).map_err(str::to_owned).and_then(|()| check_case_id(&id.case)) {
             return Ok(Err(format!("a name that cannot be one here {why}")));
@@ -188,7 +189,7 @@ impl Importer<'_> {
     }
 
     /// Copies what the agent left, and returns the known facts.
-    fn evidence(&self, trial: &PkbllmTrial, case: &Case, folder: &TrialFolder) -> Result<Meta, String> {
+    fn evidence(&self, trial: &PkbllmTrial, case: &Case, folder: &TrialFolder) -> Result<Meta, Problem> {
         let redactor = self.redactors.masking(self.old.secrets(trial));
         let mut thread = String::new();
         for name in [TRACE, "stderr.txt", "final.txt"] {
@@ -245,7 +246,7 @@ impl Importer<'_> {
         case: &Case,
         folder: &TrialFolder,
         redactor: &Redactor,
-    ) -> Result<(Vec<WorkspaceFile>, bool), String> {
+    ) -> Result<(Vec<WorkspaceFile>, bool), Problem> {
         let start = start_files(&self.run.root, case);
         let before = |path: &Path| start.as_ref()?.read(path, MAX_FILE).ok();
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
@@ -287,7 +288,7 @@ impl Importer<'_> {
         skill: &FoundSkill,
         folder: &TrialFolder,
         meta: &Meta,
-    ) -> Result<TrialRecord, String> {
+    ) -> Result<TrialRecord, Problem> {
         let run = self.run;
         let mut stored = text(StoredTrial::read(run, folder))?;
         stored.final_text = text(agent_run::store_final_text(folder, &stored.trace))?;
@@ -319,6 +320,6 @@ fn thread_of(trace: &[u8]) -> String {
     started.and_then(|event| Some(event["thread_id"].as_str()?.to_owned())).unwrap_or_default()
 }
 
-fn text<T, E: Display>(result: Result<T, E>) -> Result<T, String> {
-    result.map_err(|error| error.to_string())
+fn text<T, E: Display>(result: Result<T, E>) -> Result<T, Problem> {
+    result.map_err(|error| error.to_string().into())
 }

@@ -20,6 +20,7 @@ use crate::run::pace::PaceWait;
 use crate::run::question::{AgentAnswer, Question};
 use crate::run::stored_trial::TrialEvidence;
 use crate::store::{self, StoreError, TrialFolder};
+use crate::text::problem::Problem;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Trace, excerpt};
 use crate::trial::event::RunEvent;
@@ -101,7 +102,7 @@ pub(super) fn store_imported(
     run: &RunContext,
     exhibit: &TrialEvidence<'_>,
     answer: Result<&str, &str>,
-) -> Result<(), String> {
+) -> Result<(), Problem> {
     let rubric = run.rubric().map_err(ToString::to_string)?;
     let question = rubric.question(true, &[]);
     let usable = answer.map_err(str::to_owned).and_then(|text| question.answer(Some(text)));
@@ -115,7 +116,7 @@ pub(super) fn store_imported(
     let agent = AgentMeta { kind: exhibit.evidence.meta.agent.kind, version: None, model: None, requested: None };
     let vote = Vote { answer: usable.ok(), attempts: vec![attempt] };
     let judgment = Judgment::new(agent, None, String::new(), inputs, vec![vote]);
-    exhibit.folder.write_judgment(&judgment).map_err(|error| error.to_string())
+    Ok(exhibit.folder.write_judgment(&judgment)?)
 }
 
 /// The prompt of the judge that gave this answer; `None` if today's prompt is a different one.

@@ -89,6 +89,7 @@ impl LiveTrial<'_> {
         })?;
         let exhibit = trial.exhibit(case, skill, folder);
         let grade = by_checks(run, &exhibit).map_err(|why| {
+            let why = why.to_string();
             if interrupt::raised() { Trouble::new(TroubleKind::Interrupted, why) } else { files(&why) }
         })?;
         if grade.verdict != Verdict::Error {

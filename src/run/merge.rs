@@ -16,6 +16,7 @@ use crate::run::context::RunContext;
 use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
 use crate::text::cut;
+use crate::text::problem::Problem;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::not_run::NotRun;
 use crate::trial::run_record::{ComparedSides, PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord};
@@ -44,10 +45,10 @@ type AllCases = BTreeMap<CaseInMode, ShardedCase>;
 
 /// Merges shards of one run into the run `id`. A merged run of this id is made again, unless the only copy of a trial would be lost;
 /// any other run stays. A trial belongs to one shard, so only one shard at a time is in memory.
-pub fn merge(root: &Path, settings: &Settings, runs: &[RunFolder], id: &str) -> Result<MergedRun, String> {
+pub fn merge(root: &Path, settings: &Settings, runs: &[RunFolder], id: &str) -> Result<MergedRun, Problem> {
     let (shards, cases) = parts(runs)?;
     if let Some(run) = runs.iter().find(|run| is_live(run)) {
-        return Err(format!("{} is running: merge it when it has ended", run.id()));
+        return Err(format!("{} is running: merge it when it has ended", run.id()).into());
     }
     let old = replaceable(root, id)?;
     let (staging, merged) = write(root, settings, &shards, &cases, id).map_err(|error| error.to_string())?;
@@ -59,7 +60,7 @@ pub fn merge(root: &Path, settings: &Settings, runs: &[RunFolder], id: &str) -> 
 }
 
 /// Refuses shards that are not all of the run `id`: their results would be taken for those of the whole.
-pub fn check_whole(id: &str, runs: &[RunFolder]) -> Result<(), String> {
+pub fn check_whole(id: &str, runs: &[RunFolder]) -> Result<(), Problem> {
     let (shards, cases) = parts(runs)?;
     let here: BTreeSet<Shard> = shards.iter().map(|run| run.shard).collect();
     let of = shards[0].shard.of;
@@ -69,28 +70,29 @@ pub fn check_whole(id: &str, runs: &[RunFolder]) -> Result<(), String> {
         return Ok(());
     }
     let (absent, ids): (String, Vec<&str>) = (absent.join(", "), runs.iter().map(RunFolder::id).collect());
-    Err(format!("{id}: no run of shard {absent} is here: bring it, or name those that are here: {}", ids.join(" ")))
+    Err(format!("{id}: no run of shard {absent} is here: bring it, or name those that are here: {}", ids.join(" "))
+        .into())
 }
 
 /// The shards of one run, in order, and its cases.
-fn parts(runs: &[RunFolder]) -> Result<(Vec<ShardRun<'_>>, AllCases), String> {
+fn parts(runs: &[RunFolder]) -> Result<(Vec<ShardRun<'_>>, AllCases), Problem> {
     let mut shards = runs.iter().map(ShardRun::open).collect::<Result<Vec<_>, _>>()?;
     shards.sort_by_key(|run| run.shard);
-    let Some(first) = shards.first() else { return Err("no shard to merge".to_owned()) };
+    let Some(first) = shards.first() else { return Err("no shard to merge".into()) };
     let cases = first.cases()?;
     shards.windows(2).try_for_each(|pair| check_alike(&pair[0], &pair[1]))?;
     Ok((shards, cases))
 }
 
 /// Refuses to replace a run with trials that the shards lack.
-fn check_kept(old: &RunFolder, merged: &MergedRun) -> Result<(), String> {
+fn check_kept(old: &RunFolder, merged: &MergedRun) -> Result<(), Problem> {
     // One that cannot be read is not given up either.
     let mut lost = merged.missing.iter().filter(|(id, _)| old.trial(id).has_grade().unwrap_or(true));
     let Some((first, _)) = lost.next() else { return Ok(()) };
     let (id, count) = (old.id(), lost.count() + 1);
     Err(format!(
         "the run `{id}` has {count} trials that these shards lack, as {first}: bring their shards, or choose another name with --run-id"
-    ))
+    ).into())
 }
 
 struct ShardRun<'a> {
@@ -102,46 +104,47 @@ struct ShardRun<'a> {
 }
 
 impl<'a> ShardRun<'a> {
-    fn open(folder: &'a RunFolder) -> Result<Self, String> {
+    fn open(folder: &'a RunFolder) -> Result<Self, Problem> {
         let id = folder.id();
         let record = folder.run_record().map_err(|error| error.to_string())?;
         let Some((record, shard)) = record.and_then(|record| record.chosen.shard.map(|shard| (record, shard))) else {
             return Err(format!(
                 "{id} is not a shard, which `skill-evals run --shard M/N` makes; `skill-evals summary A B` summarizes other runs"
-            ));
+            ).into());
         };
         let Some(all_cases) = record.all_cases.clone() else {
             if is_live(folder) {
-                return Err(format!("{id} is still starting: try again when it runs"));
+                return Err(format!("{id} is still starting: try again when it runs").into());
             }
-            return Err(format!("{id} ended before it began; to resume: {}", folder.resume_command()));
+            return Err(format!("{id} ended before it began; to resume: {}", folder.resume_command()).into());
         };
         Ok(Self { folder, record, shard, all_cases })
     }
 
-    fn cases(&self) -> Result<AllCases, String> {
+    fn cases(&self) -> Result<AllCases, Problem> {
         let cases = self.folder.all_cases(&self.all_cases).map_err(|error| error.to_string())?;
         Ok(cases.into_iter().map(|case| (case.case.clone(), case)).collect())
     }
 }
 
 /// Refuses two shards that are not different parts of one run.
-fn check_alike(one: &ShardRun<'_>, other: &ShardRun<'_>) -> Result<(), String> {
+fn check_alike(one: &ShardRun<'_>, other: &ShardRun<'_>) -> Result<(), Problem> {
     let both = format!("{} and {}", one.folder.path().display(), other.folder.path().display());
     let chosen = |run: &ShardRun<'_>| RunChoices { shard: None, ..run.record.chosen.clone() };
     let sides = |run: &ShardRun<'_>| run.record.sides.as_ref().map(ComparedSides::of_all_shards);
     if one.shard == other.shard {
-        Err(format!("{both} are both shard {}: name one of them", one.shard))
+        Err(format!("{both} are both shard {}: name one of them", one.shard).into())
     } else if one.shard.of != other.shard.of {
-        Err(format!("{both} are shards {} and {}: all shards of a run have the same N", one.shard, other.shard))
+        Err(format!("{both} are shards {} and {}: all shards of a run have the same N", one.shard, other.shard).into())
     } else if one.all_cases != other.all_cases {
         let differences = differences(&one.cases()?, &other.cases()?);
-        Err(format!("{both} had different inputs, so they are not merged: {differences}"))
+        Err(format!("{both} had different inputs, so they are not merged: {differences}").into())
     } else if one.record.version != other.record.version {
         let versions = format!("{} and {}", one.record.version, other.record.version);
-        Err(format!("{both} were run by different versions of skill-evals: {versions}"))
+        Err(format!("{both} were run by different versions of skill-evals: {versions}").into())
     } else if chosen(one) != chosen(other) || sides(one) != sides(other) {
-        Err(format!("{both} were started with different options: see `chosen` and `sides` in the run.json of each"))
+        Err(format!("{both} were started with different options: see `chosen` and `sides` in the run.json of each")
+            .into())
     } else {
         Ok(())
     }
@@ -165,10 +168,10 @@ fn differences(one: &AllCases, other: &AllCases) -> String {
 }
 
 /// The old run `id`, locked, if there is one. Only a merged run is replaced.
-fn replaceable(root: &Path, id: &str) -> Result<Option<(RunFolder, RunLock)>, String> {
+fn replaceable(root: &Path, id: &str) -> Result<Option<(RunFolder, RunLock)>, Problem> {
     let text = |error: StoreError| error.to_string();
     if Shard::of_run(id).is_some() {
-        return Err(format!("the run id `{id}` is that of a shard: choose another name with --run-id"));
+        return Err(format!("the run id `{id}` is that of a shard: choose another name with --run-id").into());
     }
     match RunFolder::check_new(root, id) {
         Ok(()) => Ok(None),
@@ -178,12 +181,13 @@ fn replaceable(root: &Path, id: &str) -> Result<Option<(RunFolder, RunLock)>, St
             if record.is_none_or(|record| record.merged.is_empty()) {
                 return Err(format!(
                     "the run `{id}` exists and has trials of its own: choose another name with --run-id"
-                ));
+                )
+                .into());
             }
             let lock = old.lock(background::this_process()).map_err(text)?;
             Ok(Some((old, lock)))
         }
-        Err(other) => Err(text(other)),
+        Err(other) => Err(text(other).into()),
     }
 }
 
@@ -251,7 +255,7 @@ fn add_pairs(shards: &[ShardRun<'_>], run: &RunFolder) -> Result<(), StoreError>
 }
 
 /// Whether a shard measured the cases of this run with what its agents see and its checks today; if not, what differs.
-pub fn check_cases(run: &RunContext, shard: &RunFolder) -> Result<(), String> {
+pub fn check_cases(run: &RunContext, shard: &RunFolder) -> Result<(), Problem> {
     let now = run.plan.entries.iter().map(|entry| case_digests::sharded(run, entry));
     let now: AllCases = now.map(|case| (case.case.clone(), case)).collect();
     let then = ShardRun::open(shard)?.cases()?;
@@ -259,7 +263,8 @@ pub fn check_cases(run: &RunContext, shard: &RunFolder) -> Result<(), String> {
         return Ok(());
     }
     let (id, differences) = (shard.id(), differences(&then, &now));
-    Err(format!("{id} measured something else than what is here: {differences}; check out the commit that it ran on"))
+    Err(format!("{id} measured something else than what is here: {differences}; check out the commit that it ran on")
+        .into())
 }
 
 /// The record of the run `id` of these shards.

@@ -169,15 +169,15 @@ fn all_cases(run: &RunContext, folder: &RunFolder) -> Result<Option<String>, Pro
     Ok(Some(folder.write_all_cases(&cases).map_err(trouble)?))
 }
 
-fn folder(run: &RunContext) -> Result<RunFolder, String> {
+fn folder(run: &RunContext) -> Result<RunFolder, Problem> {
     let id = run.settings.run_id.as_deref();
     let folder = match (&run.shared_id, id) {
-        (_, None) if run.settings.resume => return Err("to resume, set SKILL_EVALS_RUN_ID".to_owned()),
+        (_, None) if run.settings.resume => return Err("to resume, set SKILL_EVALS_RUN_ID".into()),
         (_, Some(id)) if run.settings.resume => RunFolder::open(&run.root, id),
         (Some(key), _) => RunFolder::shared(&run.root, id, key, |id| record(run, id)),
         (None, _) => RunFolder::create(&run.root, id),
     };
-    folder.map_err(|error| error.to_string())
+    Ok(folder?)
 }
 
 pub(super) fn record(run: &RunContext, id: &str) -> RunRecord {
@@ -232,7 +232,11 @@ fn choices(run: &RunContext) -> RunChoices {
 
 /// The trials that an earlier part of the run measured and whose inputs have changed since, with these inputs. Fails if
 /// there are some and `--force` was not given.
-fn changed(run: &RunContext, folder: &RunFolder, snapshots: &Snapshots) -> Result<Vec<(TrialId, Vec<String>)>, String> {
+fn changed(
+    run: &RunContext,
+    folder: &RunFolder,
+    snapshots: &Snapshots,
+) -> Result<Vec<(TrialId, Vec<String>)>, Problem> {
     let mut outdated = Vec::new();
     for (entry, id) in run.plan.entries.iter().flat_map(|entry| entry.ids().map(move |id| (entry, id))) {
         // Unreadable trials are measured again.
@@ -259,7 +263,8 @@ fn changed(run: &RunContext, folder: &RunFolder, snapshots: &Snapshots) -> Resul
          --force (SKILL_EVALS_RESUME=force) keeps them all the same; without --resume a new run measures them again",
         folder.id(),
         list.join("\n  ")
-    ))
+    )
+    .into())
 }
 
 /// Writes the run's progress file: a line for every trial that ends, and for every attempt that was refused.

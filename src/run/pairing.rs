@@ -14,6 +14,7 @@ use crate::run::read_tree::ReadTree;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
+use crate::text::problem::Problem;
 use crate::trial::id::CaseInMode;
 use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord};
 use crate::trial::shard::Shard;
@@ -40,7 +41,7 @@ pub struct Pairing {
 }
 
 /// The mode that a side makes of `base`. Its name is that of the mode it starts from, and what is different.
-pub fn mode_of(side: &ComparedSide, base: &Arc<Mode>, settings: &Settings) -> Result<Arc<Mode>, String> {
+pub fn mode_of(side: &ComparedSide, base: &Arc<Mode>, settings: &Settings) -> Result<Arc<Mode>, Problem> {
     let base = match &side.mode {
         None => base,
         Some(name) => settings.mode(name).ok_or_else(|| settings.unknown_mode(name))?,
@@ -83,7 +84,7 @@ pub(super) fn free_name(name: &str, settings: &Settings) -> String {
     name
 }
 
-pub fn versions(run: &RunContext, sides: &ComparedSides) -> Result<Vec<SkillVersion>, String> {
+pub fn versions(run: &RunContext, sides: &ComparedSides) -> Result<Vec<SkillVersion>, Problem> {
     let commits: BTreeSet<&String> =
         [&sides.baseline, &sides.candidate].into_iter().filter_map(|side| side.commit.as_ref()).collect();
     commits.into_iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
@@ -103,7 +104,7 @@ pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
 }
 
 /// The planned cases on both sides. A case in several modes counts as several.
-pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, String> {
+pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, Problem> {
     let mut pairing = Pairing::default();
     let mut both = Vec::new();
     for PlannedCase { planned, .. } in &run.plan.entries {
@@ -125,7 +126,7 @@ pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, String> 
                 "both sides are the same: `{}` in the mode `{}`; say what is to differ, or --aa to see how much changes by \
                  itself",
                 found.id, a.mode
-            ));
+            ).into());
         }
         let lacks = |planned: &TestCase| {
             run.skills_of(planned.mode.commit.as_deref()).is_none_or(|skills| skills.skill(&found.skill).is_none())

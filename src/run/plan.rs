@@ -77,6 +77,11 @@ impl RunPlan {
         self.entries.iter().flat_map(PlannedCase::ids)
     }
 
+    /// The name of the first trial of each case.
+    pub fn first_trials(&self) -> Vec<String> {
+        self.entries.iter().map(|entry| entry.planned.trial(1).to_string()).collect()
+    }
+
     /// The trials as lines of a run's plan, which mark cases that may get more.
     pub fn lines(&self) -> impl Iterator<Item = PlanLine> {
         self.entries.iter().flat_map(|entry| {

@@ -111,11 +111,11 @@ fn check_choices(run: &RunContext) -> Result<(), Problem> {
 }
 
 /// Refuses the id of a shard for a run that is not this shard: `merge` would take it for one.
-fn check_id(run: &RunContext) -> Result<(), String> {
+fn check_id(run: &RunContext) -> Result<(), Problem> {
     let id = run.settings.run_id.as_deref().filter(|_| !run.settings.resume);
     match id.and_then(|id| Some((id, Shard::of_run(id)?.1))) {
         Some((id, shard)) if run.chosen.shard != Some(shard) => {
-            Err(format!("the run id `{id}` is that of a shard: choose another --run-id, or add --shard {shard}"))
+            Err(format!("the run id `{id}` is that of a shard: choose another --run-id, or add --shard {shard}").into())
         }
         _ => Ok(()),
     }
@@ -230,7 +230,7 @@ pub fn native_modes(
     settings: &Settings,
     agents: &[String],
     replay: bool,
-) -> Result<(Vec<String>, BTreeSet<String>), String> {
+) -> Result<(Vec<String>, BTreeSet<String>), Problem> {
     let described = settings.custom_agents().map(|kind| Mode::new(kind.as_str(), kind, Delivery::Native));
     let native: Vec<Mode> = native().chain(described).collect();
     let (mut modes, mut left_out) = (Vec::new(), BTreeSet::new());
@@ -250,13 +250,13 @@ pub fn native_modes(
         let Some(mode) = native.iter().find(is_agent).or_else(by_program) else {
             let known: BTreeSet<&str> = native.iter().flat_map(known_as).chain([INSTALLED]).collect();
             let known: Vec<&str> = known.into_iter().collect();
-            return Err(format!("unknown agent `{name}`; {}", suggest(name, &known)));
+            return Err(format!("unknown agent `{name}`; {}", suggest(name, &known)).into());
         };
         modes.push(mode.name.clone());
     }
     if modes.is_empty() {
         let problems: Vec<String> = left_out.into_iter().collect();
-        return Err(format!("no agent can run here:\n{}", problems.join("\n")));
+        return Err(format!("no agent can run here:\n{}", problems.join("\n")).into());
     }
     Ok((modes, left_out))
 }
@@ -301,7 +301,7 @@ pub fn missing(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Opt
 }
 
 /// Whether every skill that a planned mode offers by name exists, in the working tree or in the mode's version.
-fn check_offers(run: &RunContext) -> Result<(), String> {
+fn check_offers(run: &RunContext) -> Result<(), Problem> {
     let modes = run.plan.entries.iter().map(|entry| &entry.planned.mode);
     let modes: BTreeMap<_, _> = modes.map(|mode| (&mode.name, mode)).collect();
     for mode in modes.values() {
@@ -314,21 +314,23 @@ fn check_offers(run: &RunContext) -> Result<(), String> {
                 "the mode `{}` offers `{slug}`, which does not exist; {}",
                 mode.name,
                 suggest(slug, &known.into_iter().collect::<Vec<_>>())
-            ));
+            )
+            .into());
         }
     }
     Ok(())
 }
 
 /// Refuses the user's home for an agent that has no setup there, and for recordings, which others replay.
-fn check_home(run: &RunContext) -> Result<(), String> {
+fn check_home(run: &RunContext) -> Result<(), Problem> {
     if run.settings.isolation.home == Home::Isolated {
         return Ok(());
     }
     if run.settings.record {
         return Err(
             "a recording needs the isolated home, which is the same for everybody: leave out `home` or --record"
-                .to_owned(),
+                .to_owned()
+                .into(),
         );
     }
     let mut agents = run.plan.entries.iter().map(|entry| entry.planned.mode.agent.profile());
@@ -336,7 +338,8 @@ fn check_home(run: &RunContext) -> Result<(), String> {
         Some(agent) => Err(format!(
             "{} has no setup in the user's home: leave out `home`, or choose the modes of other agents",
             agent.name
-        )),
+        )
+        .into()),
         None => Ok(()),
     }
 }

@@ -6,14 +6,15 @@ use crate::agent::isolation;
 use crate::agent::trial_env::{ScratchDir, TrialEnv};
 use crate::run::live::Redactors;
 use crate::settings::Settings;
+use crate::text::problem::Problem;
 
 /// What the programs of all trials of this process share.
 #[derive(Debug, Default)]
-pub struct ProgramRunner(OnceLock<Result<(ScratchDir, Redactors), String>>);
+pub struct ProgramRunner(OnceLock<Result<(ScratchDir, Redactors), Problem>>);
 
 impl ProgramRunner {
     /// Where programs run, and what masks secrets in their output.
-    pub(super) fn open(&self, settings: &Settings) -> Result<&(ScratchDir, Redactors), String> {
+    pub(super) fn open(&self, settings: &Settings) -> Result<&(ScratchDir, Redactors), Problem> {
         let open = || {
             let scratch = isolation::scratch(settings).map_err(|error| error.to_string())?;
             Ok((scratch, Redactors::new(settings)))
@@ -22,7 +23,7 @@ impl ProgramRunner {
     }
 
     /// An empty trial environment, outside the repository.
-    pub fn trial_env(&self, settings: &Settings) -> Result<TrialEnv, String> {
-        self.open(settings)?.0.trial_env().map_err(|error| error.to_string())
+    pub fn trial_env(&self, settings: &Settings) -> Result<TrialEnv, Problem> {
+        Ok(self.open(settings)?.0.trial_env().map_err(|error| error.to_string())?)
     }
 }

@@ -13,6 +13,7 @@ use crate::run::judge;
 use crate::run::programs::{self, CaseProgramRuns};
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::store::TrialFolder;
+use crate::text::problem::Problem;
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::Grade;
@@ -23,7 +24,7 @@ pub fn regrade(
     case: &Case,
     skill: &FoundSkill,
     folder: &TrialFolder,
-) -> Result<(Meta, Grade), String> {
+) -> Result<(Meta, Grade), Problem> {
     let trial = StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
     let exhibit = trial.exhibit(case, skill, folder);
     let grade = again_by_checks(run, &exhibit)?;
@@ -33,7 +34,7 @@ pub fn regrade(
 
 /// As [`by_checks`], for a stored trial. Fails if its grade contains a custom check that cannot be run here: the new grade
 /// would lack it.
-pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, String> {
+pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, Problem> {
     let folder = exhibit.folder;
     if folder.has_grade().map_err(|error| error.to_string())? {
         let lacking = folder.grade().map(|grade| run.custom_checks.lacking(&grade)).unwrap_or_default();
@@ -43,7 +44,7 @@ pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> 
                 "its grade contains `{list}`, which only the harness of the crate can check; nothing was graded. Run this \
                  in that repository, where the harness is asked, or name it in {}",
                 client::VARIABLE
-            ));
+            ).into());
         }
     }
     by_checks(run, exhibit)
@@ -51,7 +52,7 @@ pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> 
 
 /// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run, or the user
 /// ended the run before the programs of the case had answered.
-pub(super) fn by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, String> {
+pub(super) fn by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, Problem> {
     let TrialEvidence { case, evidence, folder, .. } = exhibit;
     let repetition = run.settings.repetition.of(&case.skill, case.repetition);
     let CaseProgramRuns { runs, not_enforced } = programs::run_all(run, exhibit)?;

@@ -12,6 +12,7 @@ use crate::run::judge;
 use crate::run::regrade;
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::store::TrialFolder;
+use crate::text::problem::Problem;
 use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, Meta};
 use crate::trial::outcome::Grade;
@@ -43,7 +44,7 @@ pub struct TrialReview {
 
 impl TrialReview {
     /// Reads a trial of a run, or a recording. Fails if it has no grade and its case no longer exists.
-    pub fn of(run: &RunContext, folder: &TrialFolder) -> Result<Self, String> {
+    pub fn of(run: &RunContext, folder: &TrialFolder) -> Result<Self, Problem> {
         let StoredTrial { meta, trace, final_text } =
             StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
         let grade = if folder.has_grade().map_err(|error| error.to_string())? {

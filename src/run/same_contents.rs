@@ -32,7 +32,7 @@ impl SharedContents {
         self.cases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn agent(&self, run: &RunContext, kind: AgentKind) -> Result<String, String> {
+    fn agent(&self, run: &RunContext, kind: AgentKind) -> Result<String, Problem> {
         let mut known = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(kind).or_insert_with(|| agent_setup(run, kind)).clone()
     }
@@ -96,7 +96,7 @@ fn limits(run: &RunContext, case: &Case, mode: &Mode) -> String {
 }
 
 /// The agent's program, its version as far as it is known without starting it, its configuration without secrets, and its isolation.
-fn agent_setup(run: &RunContext, kind: AgentKind) -> Result<String, String> {
+fn agent_setup(run: &RunContext, kind: AgentKind) -> Result<String, Problem> {
     let settings = &run.settings;
     let setup = agent::users_setup(kind, settings).map_err(|trouble| trouble.to_string())?;
     let (_, version) = agent::installed(kind, settings).map_err(|trouble| trouble.to_string())?;

@@ -45,7 +45,7 @@ pub(super) fn run(
             redactor,
         };
         let EndedProgram { ending, last_output, .. } =
-            program.run().map_err(|why| Trouble::new(TroubleKind::Interrupted, why))?;
+            program.run().map_err(|why| Trouble::new(TroubleKind::Interrupted, why.to_string()))?;
         let failure = match ending {
             // No program can start there.
             Ok(ProgramEnding { exit_code: 0, .. }) if !trial_env.has_workspace() => {

@@ -14,6 +14,7 @@ use crate::run::read_tree::ReadTree;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{FILE, Settings, Trust};
 use crate::store::RECORDINGS;
+use crate::text::problem::Problem;
 
 /// The last part of [`RECORDINGS`]: a path into them has it.
 const RECORDINGS_NAME: &str = "recordings";
@@ -38,20 +39,20 @@ pub struct SkillVersion {
 
 impl SkillVersion {
     /// A commit of the repository at `root`. Fails if it has no skills.
-    pub fn of(root: &Path, commit: &str, today: &Settings) -> Result<Self, String> {
+    pub fn of(root: &Path, commit: &str, today: &Settings) -> Result<Self, Problem> {
         let version = Self::or_empty(root, commit, today)?;
         if !version.catalog.skills.is_empty() {
             return Ok(version);
         }
-        Err(format!("the skills of {}: there are none", short(commit)))
+        Err(format!("the skills of {}: there are none", short(commit)).into())
     }
 
     /// The same for a commit that may have none.
-    pub fn or_empty(root: &Path, commit: &str, today: &Settings) -> Result<Self, String> {
-        Self::read(root, commit, today).map_err(|why| format!("the skills of {}: {why}", short(commit)))
+    pub fn or_empty(root: &Path, commit: &str, today: &Settings) -> Result<Self, Problem> {
+        Self::read(root, commit, today).map_err(|why| format!("the skills of {}: {why}", short(commit)).into())
     }
 
-    fn read(root: &Path, commit: &str, today: &Settings) -> Result<Self, String> {
+    fn read(root: &Path, commit: &str, today: &Settings) -> Result<Self, Problem> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         // A skill may have the name of the repository's directory.
         let to = folder.path().join(root.file_name().unwrap_or(OsStr::new("repository")));
@@ -80,7 +81,7 @@ impl SkillVersion {
     }
 
     /// Adds the recordings, which can be large: no skill or case is read in them, but one may name a file there.
-    pub fn add_recordings(&self) -> Result<(), String> {
+    pub fn add_recordings(&self) -> Result<(), Problem> {
         export(&self.origin, &self.commit, Part::Only(Path::new(RECORDINGS)), &self.to).map(drop)
     }
 
@@ -123,7 +124,7 @@ impl ExportedFiles {
 }
 
 /// Exports a part of a commit with the submodules that the working tree has: another one has no files now either.
-fn export(repository: &Path, commit: &str, part: Part<'_>, to: &Path) -> Result<ExportedFiles, String> {
+fn export(repository: &Path, commit: &str, part: Part<'_>, to: &Path) -> Result<ExportedFiles, Problem> {
     let failed = |error: std::io::Error| error.to_string();
     let exported = git::export(repository, commit, part, to).map_err(failed)?;
     let mut filtered = exported.filtered;
@@ -144,7 +145,7 @@ fn export(repository: &Path, commit: &str, part: Part<'_>, to: &Path) -> Result<
 }
 
 /// Checks that the exported skills are as in a working tree of the commit.
-fn check_complete(exported: &ExportedFiles, catalog: &Catalog) -> Result<(), String> {
+fn check_complete(exported: &ExportedFiles, catalog: &Catalog) -> Result<(), Problem> {
     let real = |path: &Path| fs::canonicalize(exported.folder.join(path)).ok();
     let skills: Vec<PathBuf> = catalog.skills.iter().filter_map(|found| real(&found.skill().folder)).collect();
     let is_of_skill = |path: &Path| real(path).is_some_and(|path| skills.iter().any(|skill| path.starts_with(skill)));
@@ -153,7 +154,7 @@ fn check_complete(exported: &ExportedFiles, catalog: &Catalog) -> Result<(), Str
             "the filter `{filter}` writes `{}`, and no program that a repository names is started to read a commit; check \
              it out with `git worktree add`, run the cases there, and compare the two runs",
             path.display()
-        )),
+        ).into()),
         None => Ok(()),
     }
 }

@@ -19,6 +19,7 @@ use crate::run::regrade;
 use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::RunFolder;
+use crate::text::problem::Problem;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Step, Trace};
@@ -38,7 +39,7 @@ pub struct ReadSession {
 }
 
 /// Reads a session file. Fails if no agent wrote it, or if it has no such prompt.
-pub fn read(run: &RunContext, file: &Path, turn: Option<usize>) -> Result<ReadSession, String> {
+pub fn read(run: &RunContext, file: &Path, turn: Option<usize>) -> Result<ReadSession, Problem> {
     let redactor = Redactors::new(&run.settings).masking(Vec::new());
     let read = lines(file, &redactor)?;
     // Its sub-agents have files of their own, in a directory named after it.
@@ -56,21 +57,24 @@ pub fn read(run: &RunContext, file: &Path, turn: Option<usize>) -> Result<ReadSe
     })?;
     let count = session.prompts.len();
     match turn {
-        _ if count == 0 => Err(format!("{shown}: it has no prompt that a model answered")),
-        Some(turn) if turn == 0 || turn > count => Err(format!("{shown}: it has no prompt {turn}; it has {count}")),
+        _ if count == 0 => Err(format!("{shown}: it has no prompt that a model answered").into()),
+        Some(turn) if turn == 0 || turn > count => {
+            Err(format!("{shown}: it has no prompt {turn}; it has {count}").into())
+        }
         Some(turn) if session.is_unclear => {
-            Err(format!("{shown}: which prompt is number {turn} is not known: a line before its end cannot be read"))
+            Err(format!("{shown}: which prompt is number {turn} is not known: a line before its end cannot be read")
+                .into())
         }
         _ => match session.prompts.iter().take(turn.unwrap_or(count)).position(Option::is_none) {
             // Its place is a guess, and so are the numbers of those that follow.
-            Some(at) => Err(format!("{shown}: prompt {} of {count} is lost or cannot be read", at + 1)),
+            Some(at) => Err(format!("{shown}: prompt {} of {count} is lost or cannot be read", at + 1).into()),
             None => Ok(ReadSession { agent, session, turn }),
         },
     }
 }
 
 /// The lines of a file, masked. A line that cannot be read stands as a text, which decoders count as damaged.
-fn lines(file: &Path, redactor: &Redactor) -> Result<Vec<Value>, String> {
+fn lines(file: &Path, redactor: &Redactor) -> Result<Vec<Value>, Problem> {
     let bytes = bounded::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     Ok(lines.map(|line| serde_json::from_slice(&redactor.mask(line)).unwrap_or_else(|_| "damaged".into())).collect())
@@ -128,7 +132,7 @@ impl ReadSession {
         written
     }
 
-    pub fn grade(&self, run: &RunContext, case: &Case, skill: &FoundSkill) -> Result<GradedSession, String> {
+    pub fn grade(&self, run: &RunContext, case: &Case, skill: &FoundSkill) -> Result<GradedSession, Problem> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let place = tempfile::tempdir().map_err(|error| text(&error))?;
         let meta = self.meta(case, skill);

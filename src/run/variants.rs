@@ -39,7 +39,7 @@ pub enum TrialLimit {
 
 impl TrialLimit {
     /// How many rounds of this many trials there can be.
-    fn rounds(self, round: usize, usual: u64) -> Result<u32, String> {
+    fn rounds(self, round: usize, usual: u64) -> Result<u32, Problem> {
         let round = round as u64;
         let most = match self {
             Self::Rounds(rounds) => return Ok(rounds),
@@ -49,7 +49,7 @@ impl TrialLimit {
         match u32::try_from(most / round).unwrap_or(u32::MAX) {
             0 => Err(format!(
                 "every variant of every case once takes {round} trials: raise --max-trials, or choose fewer cases with --case"
-            )),
+            ).into()),
             rounds => Ok(rounds),
         }
     }
@@ -170,45 +170,47 @@ fn no_positive_case(slug: &str) -> String {
     )
 }
 
-fn only_mode(cases: &[TestCase]) -> Result<Arc<Mode>, String> {
-    let Some(first) = cases.first() else { return Err("no case is selected".to_owned()) };
+fn only_mode(cases: &[TestCase]) -> Result<Arc<Mode>, Problem> {
+    let Some(first) = cases.first() else { return Err("no case is selected".into()) };
     let names: BTreeSet<&str> = cases.iter().map(|planned| planned.mode.name.as_str()).collect();
     if names.len() > 1 {
         let names: Vec<&str> = names.into_iter().collect();
-        return Err(format!("these cases run in several modes ({}): choose one with --mode", names.join(", ")));
+        return Err(format!("these cases run in several modes ({}): choose one with --mode", names.join(", ")).into());
     }
     Ok(Arc::clone(&first.mode))
 }
 
 /// Whether a prompt in the mode can call the skill, and the model can choose it.
-fn check_mode(skill: &Skill, mode: &Mode) -> Result<(), String> {
+fn check_mode(skill: &Skill, mode: &Mode) -> Result<(), Problem> {
     let profile = mode.agent.profile();
     let usable: Vec<&str> =
         profile.modes.iter().filter(|(_, _, delivery)| *delivery == Delivery::Native).map(|(name, ..)| *name).collect();
     match mode.delivery {
-        Delivery::None => return Err(format!("the mode `{mode}` offers no skills: choose another with --mode")),
+        Delivery::None => return Err(format!("the mode `{mode}` offers no skills: choose another with --mode").into()),
         // A prompt of an MCP server takes its arguments word by word, and not the whole request.
         Delivery::Mcp => {
             return Err(format!(
                 "in the mode `{mode}` a prompt cannot call a skill with its whole request: choose a mode with the skills in \
                  the agent's own directory, such as --mode {}",
                 usable.join(" or --mode ")
-            ));
+            ).into());
         }
         Delivery::Native | Delivery::Both => {}
     }
     if profile.calls_skill.is_none() {
         let name = profile.name;
-        return Err(format!("in {name} a prompt cannot call a skill: choose a mode of another agent with --mode"));
+        return Err(
+            format!("in {name} a prompt cannot call a skill: choose a mode of another agent with --mode").into()
+        );
     }
     if !mode.offer.is_all() {
-        return Err(format!("the mode `{mode}` does not offer all skills: choose one that does with --mode"));
+        return Err(format!("the mode `{mode}` does not offer all skills: choose one that does with --mode").into());
     }
     if skill.user_only && profile.hides_user_only {
         return Err(format!(
             "only users may call `{}` in {}, so its description is not shown to the model: choose a mode of another agent with --mode",
             skill.name, profile.name
-        ));
+        ).into());
     }
     Ok(())
 }

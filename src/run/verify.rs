@@ -30,6 +30,7 @@ use crate::settings::FILE;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{self, TrialFolder};
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
+use crate::text::problem::Problem;
 use crate::text::redact::secrets_within_all;
 use crate::trace::trouble::TroubleKind;
 use crate::trace::{AgentProgress, Trace, spoken};
@@ -61,19 +62,19 @@ type MadeUpResults = (&'static str, Vec<CheckResult>);
 
 enum NotVerified {
     /// The user ended the run, or the machine cannot do it: nor can the others be verified.
-    Run(String),
+    Run(Problem),
     /// It has something that cannot be used.
     Case(Vec<CheckFault>),
 }
 
-impl From<String> for NotVerified {
-    fn from(why: String) -> Self {
-        Self::Run(why)
+impl<E: Into<Problem>> From<E> for NotVerified {
+    fn from(why: E) -> Self {
+        Self::Run(why.into())
     }
 }
 
 /// Runs the checks of these cases. Fails if the user ended the run meanwhile.
-pub fn verify(run: &RunContext, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) -> Result<Verification, String> {
+pub fn verify(run: &RunContext, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) -> Result<Verification, Problem> {
     let mut all = Verification::default();
     if let Err(why) = run.settings.gate.check_reachable() {
         all.faults.push(CheckFault {
@@ -249,7 +250,7 @@ impl CaseVerifier<'_> {
             let ended = setup::run(run, None, &case.setup, &mut trial_env, timeout, &redactor);
             meta.setup = ended.map_err(|trouble| match trouble.kind {
                 TroubleKind::Setup => self.unusable("setup", &trouble),
-                _ => NotVerified::Run(failed(&trouble)),
+                _ => NotVerified::Run(failed(&trouble).into()),
             })?;
         }
         let mut trace = Trace { progress: AgentProgress::Done, ..Trace::default() };
@@ -320,7 +321,7 @@ impl CaseVerifier<'_> {
 }
 
 /// Copies a file, or the files of a directory, into a workspace, in place of what is there.
-fn copy_over(root: &Path, from: &Path, workspace: &RootedPath) -> Result<(), String> {
+fn copy_over(root: &Path, from: &Path, workspace: &RootedPath) -> Result<(), Problem> {
     let mut material = Material::default();
     let is_file = inside::real(root, from).is_ok_and(|from| look::is_usable_file(&from));
     material.add(Path::new(if is_file { from.file_name().unwrap_or_default() } else { "".as_ref() }), root, from);
@@ -332,7 +333,7 @@ fn copy_over(root: &Path, from: &Path, workspace: &RootedPath) -> Result<(), Str
         }
     }
     let copied = material.copy(workspace, |executable| if executable { 0o755 } else { 0o644 });
-    copied.map(drop).map_err(|problem| format!("{}: {problem}", from.display()))
+    copied.map(drop).map_err(|problem| format!("{}: {problem}", from.display()).into())
 }
 
 fn passes(results: &[CheckResult]) -> bool {

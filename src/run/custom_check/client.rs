@@ -16,6 +16,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::process::service::Service;
+use crate::text::problem::Problem;
 use crate::trial::outcome::CheckResult;
 
 /// The argument with which a harness answers questions about its checks.
@@ -79,7 +80,7 @@ struct HarnessStart {
 impl HarnessClient {
     /// Starts a harness that was built from the crate in `package`; `None` if it adds no checks. Fails if it is the harness of
     /// another repository than that at `root`, or its setup has a problem.
-    pub(super) fn start(path: &Path, root: &Path, package: Option<&Path>) -> Result<Option<Self>, String> {
+    pub(super) fn start(path: &Path, root: &Path, package: Option<&Path>) -> Result<Option<Self>, Problem> {
         // A harness that cargo built finds its repository as under `cargo test`; a named one is for this repository.
         let named_root = package.is_none().then(|| root.to_path_buf());
         let start = HarnessStart {
@@ -95,10 +96,10 @@ impl HarnessClient {
                  `Harness::root`",
                 path.display(),
                 greeting.root.display()
-            ));
+            ).into());
         }
         if !greeting.problems.is_empty() {
-            return Err(start.failed(&greeting.problems.join("\n")));
+            return Err(start.failed(&greeting.problems.join("\n")).into());
         }
         if greeting.own_checks.is_empty() {
             return Ok(None);
@@ -121,7 +122,7 @@ impl HarnessClient {
     }
 
     /// The results of its checks for a stored trial. Each check may take `limit`; `tell` gets the name of each.
-    pub fn ask(&self, folder: &Path, limit: Duration, tell: &dyn Fn(&str)) -> Result<Vec<CheckResult>, String> {
+    pub fn ask(&self, folder: &Path, limit: Duration, tell: &dyn Fn(&str)) -> Result<Vec<CheckResult>, Problem> {
         let failed = |error: &dyn Display| self.start.failed(error);
         let folder = std::path::absolute(folder).map_err(|error| failed(&error))?;
         let question = serde_json::to_string(&CheckQuestion { folder }).map_err(|error| failed(&error))?;
@@ -142,7 +143,7 @@ impl HarnessClient {
                     current = Some(name);
                 }
                 HarnessAnswer::Checks(checks) => break Ok(checks),
-                HarnessAnswer::Error(why) => break Err(failed(&why)),
+                HarnessAnswer::Error(why) => break Err(failed(&why).into()),
             }
         };
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(service);
@@ -171,12 +172,12 @@ impl HarnessStart {
     }
 
     /// Starts the harness and reads its greeting. Ignores what its `main` prints before.
-    fn begin(&self, args: &[&str]) -> Result<(Service, Greeting), String> {
+    fn begin(&self, args: &[&str]) -> Result<(Service, Greeting), Problem> {
         let mut last_line = None;
         self.greeting(args, &mut last_line).map_err(|error| {
             let printed = last_line.map_or_else(String::new, |line| format!("; the last line that it printed: {line}"));
             let path = self.path.display();
-            format!("the harness {path} cannot be asked for the checks that it adds: {error}{printed}")
+            format!("the harness {path} cannot be asked for the checks that it adds: {error}{printed}").into()
         })
     }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::client::{CheckQuestion, Greeting, HarnessAnswer, HarnessClient, VARIABLE};
 use super::{CustomChecks, Recording};
 use crate::process::{find_program, run_to_end, service};
+use crate::text::problem::Problem;
 use crate::text::relative_path::RelativePath;
 
 /// The checks that a harness adds to those of the repository at `root`: of the harness in [`VARIABLE`], or of the test
@@ -21,7 +22,7 @@ pub fn custom_checks(
     root: &Path,
     named: Option<&RelativePath>,
     tell: impl FnOnce(&str),
-) -> Result<CustomChecks, String> {
+) -> Result<CustomChecks, Problem> {
     let mut checks = CustomChecks::default();
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
         if let Some(program) = HarnessClient::start(Path::new(&path), root, None)? {
@@ -37,7 +38,8 @@ pub fn custom_checks(
         return Err(format!(
             "{setting} adds checks written in Rust, and `cargo` is not on the PATH to build them; install Rust \
              (https://rustup.rs), or build the test `{test}` elsewhere and name the program in {VARIABLE}"
-        ));
+        )
+        .into());
     }
     tell(&format!("cargo builds the test `{test}` in {}, which may add checks", package.display()));
     let not_built = |error: &dyn Display| {
@@ -59,7 +61,7 @@ pub fn custom_checks(
 
 /// The program of the test of this name according to cargo's messages: that of the crate in `package`, or of the only crate that has
 /// one if `any` may be meant.
-fn the_executable(messages: &[u8], package: &Path, any: bool, test: &str) -> Result<PathBuf, String> {
+fn the_executable(messages: &[u8], package: &Path, any: bool, test: &str) -> Result<PathBuf, Problem> {
     let messages = messages.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let is_test = |message: &Value| {
         let target = &message["target"];
@@ -84,13 +86,13 @@ fn the_executable(messages: &[u8], package: &Path, any: bool, test: &str) -> Res
         return Ok(program.clone());
     }
     if !any {
-        return Err(format!("no crate there has a test of this name; these do: {}", crates()));
+        return Err(format!("no crate there has a test of this name; these do: {}", crates()).into());
     }
     let mut programs = built.values();
     match (programs.next(), programs.next()) {
-        (None, _) => Err("it built no such test".to_owned()),
+        (None, _) => Err("it built no such test".into()),
         (Some(program), None) => Ok(program.clone()),
-        _ => Err(format!("several crates have a test of this name: {}; name one as \"CRATE/{test}\"", crates())),
+        _ => Err(format!("several crates have a test of this name: {}; name one as \"CRATE/{test}\"", crates()).into()),
     }
 }
 

@@ -21,6 +21,7 @@ use crate::grade::verdict::settle;
 use crate::store::TrialFolder;
 use crate::text::diagnostic::shorten;
 use crate::text::name::check_id;
+use crate::text::problem::Problem;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, Grade, Status};
 
@@ -71,15 +72,17 @@ impl CustomChecks {
     }
 
     /// Checks that every check of this process has a name of its own: results have no other mark.
-    pub fn check_names(&self) -> Result<(), String> {
+    pub fn check_names(&self) -> Result<(), Problem> {
         let mut known = BTreeSet::new();
         for check in &self.checks {
             let name = shorten(&check.name);
             if let Err(why) = check_id(&check.name) {
-                return Err(format!("the name of the check {name:?} {why}; use kebab-case, such as `report-is-short`"));
+                return Err(
+                    format!("the name of the check {name:?} {why}; use kebab-case, such as `report-is-short`").into()
+                );
             }
             if !known.insert(&check.name) {
-                return Err(format!("two checks have the name `{name}`; give each its own"));
+                return Err(format!("two checks have the name `{name}`; give each its own").into());
             }
         }
         Ok(())
@@ -105,7 +108,7 @@ impl CustomChecks {
         folder: &TrialFolder,
         limit: Duration,
         tell: &dyn Fn(&str),
-    ) -> Result<Grade, String> {
+    ) -> Result<Grade, Problem> {
         let before = grade.checks.len();
         if evidence.meta.ending.settled {
             grade.checks.extend(self.names().map(open));

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::agent::trial_env::TrialEnv;
 use crate::run::stored_trial::TrialEvidence;
 use crate::store;
+use crate::text::problem::Problem;
 use crate::trace::file::TraceFile;
 
 /// The number of the format of a program's standard input.
@@ -34,7 +35,7 @@ struct ProgramInput<'a> {
 
 impl EvidenceDir {
     /// Writes the evidence for a program in this trial environment. Returns its standard input too.
-    pub(super) fn write(exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(Self, Vec<u8>), String> {
+    pub(super) fn write(exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(Self, Vec<u8>), Problem> {
         let evidence = Self(trial_env.control().join("evidence"));
         let input = evidence.fill(exhibit, &trial_env.workspace().to_string());
         Ok((evidence, input.map_err(|error| format!("the evidence cannot be written: {error}"))?))

@@ -14,6 +14,7 @@ use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspacePr
 use crate::files::inside;
 use crate::run::context::RunContext;
 use crate::run::stored_trial::TrialEvidence;
+use crate::text::problem::Problem;
 use crate::trace::AgentProgress;
 
 pub use sandboxed::{EndedProgram, SandboxedRun};
@@ -29,7 +30,7 @@ pub struct CaseProgramRuns {
 }
 
 /// Runs the programs that answer the checks of a case about a stored trial. Fails if the user ended the run meanwhile.
-pub fn run_all(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<CaseProgramRuns, String> {
+pub fn run_all(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<CaseProgramRuns, Problem> {
     let programs: BTreeSet<&WorkspaceProgram> =
         exhibit.case.checks.iter().filter_map(|check| check.program()).collect();
     let (ending, progress) = (&exhibit.evidence.meta.ending, exhibit.evidence.trace.progress);
@@ -62,7 +63,7 @@ pub fn run_in_copy(
     run: &RunContext,
     exhibit: &TrialEvidence<'_>,
     program: &WorkspaceProgram,
-) -> Result<EndedProgram, String> {
+) -> Result<EndedProgram, Problem> {
     let prepared = run.program_runner.open(&run.settings).and_then(|(_, redactors)| {
         let trial_env = run.program_runner.trial_env(&run.settings)?;
         workspace::restore(run, exhibit, &trial_env)?;
@@ -72,7 +73,7 @@ pub fn run_in_copy(
     });
     let (trial_env, (evidence, input), redactors) = match prepared {
         Ok(prepared) => prepared,
-        Err(why) => return Ok(EndedProgram::failed(why)),
+        Err(why) => return Ok(EndedProgram::failed(why.to_string())),
     };
     let script = program.script().map(|path| {
         inside::place(&run.root, path.as_path())?;

@@ -14,6 +14,7 @@ use crate::checks::program::ProgramEnding;
 use crate::files::bounded;
 use crate::process::{self, Job, OutputListener, Reply};
 use crate::settings::Settings;
+use crate::text::problem::Problem;
 use crate::text::redact::{Masker, Redactor};
 use crate::trace::trouble::TroubleKind;
 use crate::trial::evidence::Ending;
@@ -65,7 +66,7 @@ impl EndedProgram {
 
 impl SandboxedRun<'_> {
     /// Runs it. Fails if the user ended the run meanwhile.
-    pub fn run(self) -> Result<EndedProgram, String> {
+    pub fn run(self) -> Result<EndedProgram, Problem> {
         let mut env = command::common_environment(self.trial_env);
         // Without a sandbox it would write next to the scripts of the repository.
         env.insert("PYTHONDONTWRITEBYTECODE".into(), "1".into());
@@ -103,7 +104,7 @@ impl SandboxedRun<'_> {
         };
         collector.finish();
         if ending.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
-            return Err("the run was ended before a program of the case had ended".to_owned());
+            return Err("the run was ended before a program of the case had ended".into());
         }
         let stderr = tail(&job.stderr);
         let printed =

@@ -16,6 +16,7 @@ use crate::cli::output::{Stream, stderr, text_stdout, warn};
 use crate::engine::Loaded;
 use crate::report::paint::Paint;
 use crate::report::trial_text as report;
+use crate::results::stored_summary::no_trials;
 use crate::results::summary::Summary;
 use crate::results::table;
 use crate::run::context::RunContext;
@@ -25,6 +26,7 @@ use crate::settings::Settings;
 use crate::store::{self, RunFolder, TrialFolder};
 use crate::text::diagnostic::shown_path;
 use crate::text::escape;
+use crate::text::problem::Problem;
 use crate::trial::evidence::CaseMeta;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Outcome, TrialError, Verdict};
@@ -76,13 +78,13 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let Loaded { repository, mut settings, catalog } = args.repository.read()?;
     let stored = if named_runs::is_directory(&name) { None } else { Some(RunFolder::open(&repository.root, &name)?) };
     if let Some(stored) = &stored {
-        named_runs::check_trials(stored)?;
+        stored.check_whole()?;
         select::apply_threshold_of(stored, &mut settings);
     }
     let mut trials = stored.as_ref().map_or_else(|| store::trials_below(Path::new(&name)), RunFolder::trials)?;
     trials.retain(has_evidence);
     if trials.is_empty() {
-        return Err(super::no_trials(&name, stored.as_slice()).into());
+        return Err(no_trials(&name, stored.as_slice()).into());
     }
     let mut run = RunContext::new(repository.root, settings, catalog);
     run.custom_checks = custom_checks(&run.root, &run.settings)?;
@@ -114,6 +116,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
                 }
             }
             Err(problem) => {
+                let problem = problem.to_string();
                 any_not_graded = true;
                 if !args.json {
                     let path = folder.path().display().to_string();
@@ -166,7 +169,7 @@ enum GradeOutput {
 }
 
 /// The skills of the commits that the trials were run with.
-fn versions(run: &RunContext, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, String> {
+fn versions(run: &RunContext, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, Problem> {
     let commits: BTreeSet<String> = trials.iter().filter_map(|trial| trial.meta().ok()?.commit).collect();
     commits.iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
 }
@@ -194,12 +197,12 @@ fn grade_one<'a>(
     run: &RunContext,
     cases: &CasesById<'a>,
     folder: &TrialFolder,
-) -> Result<(&'a FoundCase, Outcome, bool), String> {
+) -> Result<(&'a FoundCase, Outcome, bool), Problem> {
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
     let found = found.ok_or_else(|| review::gone(&id.skill, &id.case))?;
-    let refused = |no_outcome| Err(report::not_graded(&id, &no_outcome, &run.rerun_command, Paint::Plain));
+    let refused = |no_outcome| Err(report::not_graded(&id, &no_outcome, &run.rerun_command, Paint::Plain).into());
     let case = match found.case() {
         Err(problems) => return refused(TrialError::BadCase(problems.to_vec())),
         Ok(case) => case,
@@ -220,7 +223,7 @@ fn grade_one<'a>(
     let is_same_session = is_same_case && (system_prompt, history) == (&case.system_prompt, &case.history);
     if !is_same_prompt || !is_same_session {
         let effect = if folder.has_grade().unwrap_or(true) { "its grade is not changed" } else { "it is not graded" };
-        return Err(format!("the prompt of `{}/{}` has changed since this answer: {effect}", id.skill, id.case));
+        return Err(format!("the prompt of `{}/{}` has changed since this answer: {effect}", id.skill, id.case).into());
     }
     let skills = run.skills_of(meta.commit.as_deref());
     let skill = skills

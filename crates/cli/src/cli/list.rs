@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::select::{NameArgs, no_match};
+use super::select::NameArgs;
 use super::shard::ShardArgs;
 use super::{CliResult, LIST_FORMAT, RepositoryArgs, file_problems, print_json, print_list, problem_line};
 use crate::cases::case::FoundCase;
@@ -20,6 +20,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::next_step::after_built_in;
 use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::engine::Loaded;
+use crate::engine::choose::no_match;
 use crate::engine::compare::no_case;
 use crate::report::listing::ListedTrial;
 use crate::report::{coverage, listing};

@@ -63,7 +63,6 @@ use crate::agent;
 use crate::cli::exit_code::Exit;
 use crate::process::{open_files, watchdog};
 use crate::text::problem::Problem;
-use named_runs::no_trials;
 use print::{
     LIST_FORMAT, print_answer, print_clap_error, print_document, print_error, print_error_document, print_json,
     print_list,

@@ -89,32 +89,9 @@ pub fn latest(root: &Path) -> CliResultOf<RunFolder> {
     Ok(store::latest(root)?.ok_or("no runs found; `skill-evals run` makes one")?)
 }
 
-/// Whether the run replayed recordings, which have its evidence.
-pub fn is_replay(run: &RunFolder) -> bool {
-    run.run_record().ok().flatten().is_some_and(|record| record.chosen.replay)
-}
-
-/// The error for runs without trials of their own.
-pub fn no_trials(name: &str, runs: &[RunFolder]) -> String {
-    if runs.iter().any(is_replay) {
-        return format!("{name} replayed recordings and has no trials of its own: name {} instead", store::RECORDINGS);
-    }
-    let places: Vec<String> = runs.iter().map(|run| run.path().display().to_string()).collect();
-    format!(
-        "no stored trials found in {name}: no meta.json in {}; no trial started, or they were removed; skill-evals status \
-         says what ended",
-        places.join(", ")
-    )
-}
-
-/// Fails if a part of the run was removed.
-pub fn check_trials(run: &RunFolder) -> CliResultOf<()> {
-    if run.is_run()? && !is_replay(run) { Ok(run.check_trials()?) } else { Ok(()) }
-}
-
 /// Whether this is a run with trials of its own, rather than recordings or a replay of them.
 pub fn has_own_trials(run: &RunFolder) -> CliResultOf<bool> {
-    Ok(run.is_run()? && !(is_replay(run) && run.trials()?.is_empty()))
+    Ok(run.is_run()? && !(run.is_replay() && run.trials()?.is_empty()))
 }
 
 /// The same of all these runs.
@@ -125,7 +102,7 @@ pub fn have_own_trials<'a>(mut runs: impl Iterator<Item = &'a RunFolder>) -> Cli
 /// The trials of a run, or of a part of one. For a replay, the recordings that it replayed.
 pub fn trials(root: &Path, run: &RunFolder) -> CliResultOf<Vec<TrialFolder>> {
     let trials = if run.is_run()? { run.trials()? } else { store::trials_below(run.path())? };
-    if !trials.is_empty() || !is_replay(run) {
+    if !trials.is_empty() || !run.is_replay() {
         return Ok(trials);
     }
     let plan = run.plan()?;

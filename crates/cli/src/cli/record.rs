@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_list, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, print_list, select};
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
@@ -41,7 +41,7 @@ pub struct RecordArgs {
 pub fn record(args: &RecordArgs) -> CliResult {
     let Loaded { repository, mut settings, catalog } = args.repository.read()?;
     let from = RunFolder::open(&repository.root, &args.run_id)?;
-    named_runs::check_trials(&from)?;
+    from.check_whole()?;
     select::apply_threshold_of(&from, &mut settings);
     let filters = Filters::new(&args.filters, false);
     let mut run = RunContext::new(repository.root, settings, catalog);

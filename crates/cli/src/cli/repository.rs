@@ -21,6 +21,7 @@ use crate::settings::{FILE, Settings, Trust, ignored_keys};
 use crate::store;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, grouped, once};
 use crate::text::escape;
+use crate::text::problem::Problem;
 
 const NO_SKILLS: &str = "go to a repository with skills, name one with --root, or start one with `skill-evals init`";
 
@@ -143,7 +144,7 @@ pub fn problem_line(problem: &Diagnostic) -> String {
 }
 
 /// The custom checks of the harness that evals.toml names. Cargo may have to build it.
-pub fn custom_checks(root: &Path, settings: &Settings) -> Result<CustomChecks, String> {
+pub fn custom_checks(root: &Path, settings: &Settings) -> Result<CustomChecks, Problem> {
     host::custom_checks(root, settings.harness.as_ref(), |progress| {
         // If standard error is closed, nobody waits.
         let _ = writeln!(output::stderr(), "{}", escape::block(progress));

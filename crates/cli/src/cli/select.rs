@@ -7,21 +7,10 @@ use super::one_of;
 
 use crate::cases::catalog::Catalog;
 use crate::cases::selection;
-use crate::run::plan;
 use crate::settings::trials::{self, A_SHARE};
 use crate::settings::{MOST_VOTES, Settings, Stop, Suite, TestSelection, VARIABLES, Variable};
 use crate::store::RunFolder;
-use crate::text::diagnostic::nearest_few;
 use crate::trial::run_record::RunChoices;
-
-/// The error if no case is selected: it names the trials nearest to the first filter.
-pub fn no_match(filters: &[String], catalog: &Catalog, settings: &Settings) -> String {
-    let Some(filter) = filters.first() else { return "no case is selected".to_owned() };
-    let planned = catalog.cases.iter().flat_map(|found| plan::planned(settings, found, &[]));
-    let names: Vec<String> = planned.map(|planned| planned.trial(1).to_string()).collect();
-    let nearest = nearest_few(filter, names.iter().map(String::as_str), 3);
-    format!("no trial has a name that contains `{filter}`; nearest: {}", nearest.join(", "))
-}
 
 /// Options that choose cases by name.
 #[derive(Args, Default)]

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, no_trials, print_json};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, as_printed, document_stdout};
@@ -15,6 +15,7 @@ use crate::engine::Loaded;
 use crate::process::{interrupt, run_to_end};
 use crate::report::show::{self as report, ShownTrial};
 use crate::results::session::{self, Session};
+use crate::results::stored_summary::no_trials;
 use crate::results::timeline::Timeline;
 use crate::run::context::RunContext;
 use crate::run::review::TrialReview;
@@ -119,7 +120,7 @@ impl ShowArgs {
         let trials = named_runs::trials(root, &run)?;
         // What failed is shown first, and may be what is missing.
         if self.name.is_none() && !run.is_live() {
-            named_runs::check_trials(&run)?;
+            run.check_whole()?;
         }
         if trials.is_empty() {
             return Err(no_trials(run.id(), std::slice::from_ref(&run)).into());
@@ -141,7 +142,7 @@ impl ShowArgs {
             }
             // An earlier one would be shown as the latest that has it. A run that resumes measures some trials again.
             if !run.is_live() {
-                named_runs::check_trials(&run)?;
+                run.check_whole()?;
                 check_not_ended(name, &run)?;
             }
         }

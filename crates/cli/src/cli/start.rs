@@ -69,7 +69,7 @@ impl StartArgs {
 
     /// The engine, which tells the terminal what happens; trials too, if this command `prints` them.
     pub fn host(&self, prints: bool) -> ProgramHost {
-        ProgramHost { background: self.background, prints: prints && !self.quiet }
+        ProgramHost { background: self.background, prints: prints && !self.quiet, findings: None }
     }
 }
 
@@ -77,9 +77,16 @@ impl StartArgs {
 pub struct ProgramHost {
     background: bool,
     prints: bool,
+    /// Set if what is found in a trial is printed, not its result alone: whether for trials that passed, too.
+    findings: Option<bool>,
 }
 
 impl ProgramHost {
+    /// The same, with what is found in each trial that did not pass; with `passed`, in all.
+    pub fn with_findings(self, passed: bool) -> Self {
+        Self { findings: Some(passed), ..self }
+    }
+
     /// The engine of a command.
     pub fn engine(&self, args: &StartArgs) -> Engine<'_> {
         Engine { host: self, dry_run: args.dry_run }
@@ -126,7 +133,11 @@ impl Host for ProgramHost {
 
     fn watch(&self, run: &RunContext, most: MostTrials, work: &mut dyn FnMut()) {
         let (MostTrials::Exactly(total) | MostTrials::AtMost(total)) = most;
-        let terminal = Terminal::new(run, total, self.prints).in_brief();
+        let terminal = Terminal::new(run, total, self.prints);
+        let terminal = match self.findings {
+            Some(passed) => terminal.with_passed(passed),
+            None => terminal.in_brief(),
+        };
         let terminal = if matches!(most, MostTrials::AtMost(_)) { terminal.up_to() } else { terminal };
         terminal.over(run, work);
     }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::select::{NameArgs, no_match};
+use super::select::NameArgs;
 use super::{CliResult, RepositoryArgs, print_document};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::engine::Loaded;
+use crate::engine::choose::no_match;
 use crate::process::interrupt;
 use crate::report::verification;
 use crate::results::verification::{FaultKind, Verification};
@@ -59,7 +60,7 @@ pub fn verify(args: &VerifyArgs) -> CliResult {
     let run = RunContext::new(repository.root.clone(), settings, catalog);
     let verification = match verify::verify(&run, &cases, &repository) {
         Err(why) if interrupt::raised() => {
-            writeln!(stderr(), "{}", escape::line(&why))?;
+            writeln!(stderr(), "{}", escape::line(&why.to_string()))?;
             return Ok(Exit::Interrupted);
         }
         verified => verified?,

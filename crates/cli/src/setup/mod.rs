@@ -1,9 +1,7 @@
-//! Adds evals to a repository, checks whether they can run, prints jobs that run them in shards, and tries other descriptions of
-//! a skill.
+//! Adds evals to a repository, checks whether they can run, and prints jobs that run them in shards.
 
 pub mod calibrate;
 pub mod cluster;
 pub mod doctor;
 pub mod generate;
 pub mod init;
-pub mod tune;

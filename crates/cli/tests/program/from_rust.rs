@@ -34,3 +34,26 @@ fn a_gate_and_a_comparison_from_rust_answer_as_the_program_does() {
     assert_ne!(wrong.code, 0);
     assert!(wrong.stderr.contains("prompt"), "what is wrong, and where: {}", wrong.stderr);
 }
+
+#[test]
+fn a_run_and_a_replay_from_rust_answer_as_the_program_does() {
+    let stub = recorded(3);
+    let ask = |how: &str| {
+        let mut asking = Command::new(example("run"));
+        asking.arg(how).current_dir(stub.root());
+        ran(&mut stub.with_variables(asking))
+    };
+    let closing = |text: &str| text.lines().find(|line| line.contains(" passed")).map(str::to_owned).expect("a result");
+    for (how, program) in [("replay", &["run", "--replay"][..]), ("live", &["run"])] {
+        let asked = ask(how);
+        assert_eq!(asked.code, 0, "{}{}", asked.stdout, asked.stderr);
+        let ran = stub.run(program);
+        assert!(closing(&ran.stdout).starts_with(&closing(&asked.stdout)), "{}\n{}", ran.stdout, asked.stdout);
+    }
+    break_skill(&stub);
+    let replayed = ask("replay");
+    assert_eq!(replayed.code, 101, "stale: {}{}", replayed.stdout, replayed.stderr);
+    let live = ask("live");
+    assert_eq!(live.code, 101, "{}{}", live.stdout, live.stderr);
+    assert!(live.stdout.contains(" failed"), "{}", live.stdout);
+}

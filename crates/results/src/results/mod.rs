@@ -21,6 +21,7 @@ pub mod share;
 pub mod side_results;
 pub mod stored_comparison;
 pub mod stored_sides;
+pub mod stored_summary;
 pub mod summary;
 pub mod table;
 pub mod timeline;

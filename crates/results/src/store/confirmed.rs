@@ -106,6 +106,16 @@ impl RunFolder {
     pub fn check_trials(&self) -> Result<(), StoreError> {
         self.each_confirmed(|_| ())?.of_whole(self).map(|_| ())
     }
+
+    /// Whether the run replayed recordings, which have its evidence.
+    pub fn is_replay(&self) -> bool {
+        self.run_record().ok().flatten().is_some_and(|record| record.chosen.replay)
+    }
+
+    /// Fails if a part of the run was removed. Directories of another kind have no parts that are known.
+    pub fn check_whole(&self) -> Result<(), StoreError> {
+        if self.is_run()? && !self.is_replay() { self.check_trials() } else { Ok(()) }
+    }
 }
 
 impl UnconfirmedTrials {

@@ -9,13 +9,14 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use self::trials::TrialExporter;
-use super::{CliResult, RepositoryArgs, custom_checks, named_runs, summary};
+use super::{CliResult, RepositoryArgs, custom_checks, named_runs};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{text_stdout, warn};
 use crate::engine::Loaded;
 use crate::exports::EXPORTS;
 use crate::report::diagnostics::counted;
 use crate::report::export::{ChangeLocations, Export, ExportKind, Results};
+use crate::results::stored_summary::of_runs;
 use crate::run::context::RunContext;
 use crate::store;
 use crate::text::diagnostic::shown_path;
@@ -72,7 +73,7 @@ pub fn export(args: &ExportCommandArgs) -> CliResult {
     }
     let (trials, unreadable) = match args.to.kind {
         ExportKind::File(render) | ExportKind::Output(render) | ExportKind::Job { render, .. } => {
-            let (summary, unreadable) = summary::of_runs(&runs, &run.settings)?;
+            let (summary, unreadable) = of_runs(&runs, &run.settings)?;
             let text =
                 render(&Results { summary: &summary, needs_recordings: false, locations: &ChangeLocations::default })?;
             store::write_out(&output, |file| file.write_all(text.as_bytes()))?;

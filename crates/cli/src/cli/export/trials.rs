@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::cli::{CliResultOf, named_runs, no_trials};
+use crate::cli::{CliResultOf, named_runs};
 use crate::report::export::StartTrials;
 use crate::report::export::trials::{ExportPart, ExportedTrial, TrialPlan};
+use crate::results::stored_summary::no_trials;
 use crate::results::table;
 use crate::run::context::RunContext;
 use crate::run::review::TrialReview;
@@ -27,7 +28,7 @@ impl<'a> TrialExporter<'a> {
         let names = runs.iter().map(RunFolder::id).collect::<Vec<_>>().join(", ");
         let (mut trials, mut unreadable, mut modes) = (Vec::new(), Vec::new(), BTreeMap::new());
         for stored in runs {
-            named_runs::check_trials(stored)?;
+            stored.check_whole()?;
             let progress = stored.noted()?;
             let has_grades = named_runs::has_own_trials(stored)?;
             // A trial of a run that has no grade was cut short.
@@ -58,7 +59,7 @@ impl<'a> TrialExporter<'a> {
             let review = match TrialReview::of(self.run, folder) {
                 Ok(review) => review,
                 Err(why) => {
-                    self.unreadable.push(why);
+                    self.unreadable.push(why.to_string());
                     continue;
                 }
             };

@@ -26,6 +26,7 @@ use crate::results::history::{self, HistoryPoint, TrendFilter};
 use crate::results::side_results::SideReader;
 use crate::results::stored_comparison;
 use crate::results::stored_sides::{self, TrialSide};
+use crate::results::stored_summary::no_trials;
 use crate::results::summary::Summary;
 use crate::run::context::RunContext;
 use crate::run::live::Redactors;
@@ -133,7 +134,7 @@ fn write(
     let (summary_against, trials) = reader.read(runs.len(), against)?;
     let baseline = TrialSide { label: label(against), trials, mode: None };
     if reader.index.rows.is_empty() && reader.unreadable == 0 {
-        return Err(super::no_trials(&candidate.label, runs).into());
+        return Err(no_trials(&candidate.label, runs).into());
     }
     reader.keep_within(max_size);
     let compared = match (&of_run, runs) {

@@ -7,7 +7,6 @@ use std::io::{self, BufWriter, Write};
 use super::sessions::Sessions;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::warn;
-use crate::cli::summary::RestOfRun;
 use crate::cli::{CliResultOf, named_runs};
 use crate::exports::html::document::{JudgeDialogue, TrialDocument};
 use crate::exports::html::index::Index;
@@ -17,6 +16,7 @@ use crate::files::bounded;
 use crate::report::trial_text::again;
 use crate::results::changed_texts::ChangedText;
 use crate::results::side_results::SideReader;
+use crate::results::stored_summary::RestOfRun;
 use crate::results::summary::Summary;
 use crate::results::table;
 use crate::results::timeline::{EventKind, Timeline};
@@ -24,6 +24,7 @@ use crate::run::context::RunContext;
 use crate::run::review::TrialReview;
 use crate::store::{RunFolder, TrialFolder};
 use crate::text::diagnostic::shown_path;
+use crate::text::problem::Problem;
 use crate::trial::evidence::digest;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::Verdict;
@@ -115,7 +116,7 @@ impl<'a> ReportReader<'a> {
         (run, id): (usize, Option<&str>),
         folder: &TrialFolder,
         is_baseline: bool,
-    ) -> Result<TrialRecord, String> {
+    ) -> Result<TrialRecord, Problem> {
         let review = TrialReview::of(self.run, folder)?;
         let timeline = review.timeline();
         let (meta, grade) = (&review.meta, &review.grade);

@@ -4,17 +4,20 @@ use std::collections::BTreeSet;
 
 use super::RunArgs;
 use crate::cli::{CliResult, compare};
+use crate::engine::Loaded;
 use crate::engine::choose::{self, planned};
-use crate::engine::{Engine, Loaded};
+use crate::engine::run::{RunPart, with_part};
 
 /// Runs each case with and without the skills, as often as it would run, and prints the difference that the skills make.
-pub(super) fn lift(args: &RunArgs, engine: &Engine<'_>, loaded: Loaded) -> CliResult {
+pub(super) fn lift(args: &RunArgs, loaded: Loaded) -> CliResult {
+    let host = args.start.host(true);
+    let engine = &host.engine(&args.start);
     let Loaded { repository, mut settings, catalog } = loaded.clone();
     let mut chosen = args.choice.chosen(&settings)?;
     args.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
     choose::apply(&chosen, &mut settings)?;
     engine.choose_default_modes(&mut settings, &catalog, &mut chosen);
-    let run = args.with_chosen_plan(planned(Loaded { repository, settings, catalog }, chosen.clone())?)?;
+    let run = with_part(planned(Loaded { repository, settings, catalog }, chosen.clone())?, &RunPart::All)?;
     let modes: BTreeSet<&str> = run.plan.entries.iter().map(|entry| entry.planned.mode.name.as_str()).collect();
     let mut names = modes.into_iter();
     let (Some(mode), None) = (names.next(), names.next()) else {

@@ -5,55 +5,41 @@ mod print;
 mod repeats;
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 
 use super::given::{ALONE, Given};
 use super::select::{self, SelectArgs};
 use super::shard::ShardArgs;
-use super::start::StartArgs;
+use super::start::{ProgramHost, StartArgs};
 use super::trial_list::TrialListArgs;
 use super::{CliResult, CliResultOf, print_json};
-use crate::cases::selection::selected_cases;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::export_args::ExportArgs;
-use crate::cli::output::{Stream, document_stdout, stderr, text_stdout, warn};
-use crate::cli::terminal::Terminal;
-use crate::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
-use crate::decide::{MARGIN, Rule};
-use crate::engine::choose::{self, planned, to_resume};
-use crate::engine::compare::{name_shard, no_case};
+use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
+use crate::engine::choose::{self, planned};
+use crate::engine::run::{EndedRun, ReadyRun, RunPart, RunRequest};
 use crate::engine::{Engine, Loaded};
 use crate::process::interrupt;
 use crate::report::export::Results;
 use crate::report::{diagnostics, estimate as report, table};
-use crate::results::estimate::Estimate;
-use crate::results::summary::CaseCounts;
 use crate::run::change_locations::change_locations;
-use crate::run::context::RunContext;
-use crate::run::kept;
-use crate::run::kept_store::KeptStore;
-use crate::run::plan::{self, PlannedCase, RunPlan};
-use crate::run::record::{self, FailedTrials};
-use crate::run::{history, preflight, scheduler, trial};
+use crate::run::plan::RunPlan;
+use crate::run::preflight;
+use crate::run::record::FailedTrials;
+use crate::settings::Settings;
 use crate::settings::mode::Mode;
 use crate::settings::trials::Trials;
-use crate::settings::{Settings, Stop};
-use crate::store::{self, RunFolder};
-use crate::text::diagnostic::{Diagnostic, grouped, once};
+use crate::text::diagnostic::{Diagnostic, grouped};
 use crate::text::escape;
-use crate::text::name::Filters;
 use crate::trial::event::{EventListener, RunEvent};
-use crate::trial::id::TrialId;
-use crate::trial::outcome::{Outcome, TrialError, Verdict};
-use crate::trial::run_record::{RunChoices, RunRecord};
+use crate::trial::outcome::Outcome;
+use crate::trial::run_record::RunChoices;
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
@@ -180,7 +166,7 @@ impl RunArgs {
         choose::apply(&chosen, &mut settings)?;
         let run = planned(Loaded { repository, settings, catalog }, chosen)?;
         let is_empty = run.plan.is_empty();
-        if is_empty { Err(select::no_match(&run.chosen.filters, &run.catalog, &run.settings).into()) } else { Ok(()) }
+        if is_empty { Err(choose::no_match(&run.chosen.filters, &run.catalog, &run.settings).into()) } else { Ok(()) }
     }
 }
 
@@ -192,64 +178,31 @@ pub fn run(args: &RunArgs) -> CliResult {
         return Err(format!("--{name} needs a file here: `skill-evals summary RUN --{name} -` prints it").into());
     }
     args.exports.check_files()?;
-    let loaded = args.start.read()?;
-    let host = args.start.host(true);
-    let engine = host.engine(&args.start);
+    let mut loaded = args.start.read()?;
     if args.lift.unwrap_or(loaded.settings.lift && !args.compares_nothing()) {
-        return lift::lift(args, &engine, loaded);
+        return lift::lift(args, loaded);
     }
-    let Loaded { repository, mut settings, catalog } = loaded;
+    let host = args.host();
+    let engine = host.engine(&args.start);
+    let Loaded { settings, catalog, .. } = &mut loaded;
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
-    let mut chosen = args.choice.chosen(&settings)?;
-    args.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
-    if let Some(shard) = chosen.shard {
-        let is_stored = args.stores(!chosen.replay) && !args.start.dry_run;
-        name_shard(&repository.root, &mut settings, shard, is_stored)?;
-    }
-    if let Some(earlier) = earlier_choices(&repository.root, &settings, args.failed.as_deref())? {
-        chosen = chosen.or(earlier);
-    }
-    choose::apply(&chosen, &mut settings)?;
-    if settings.record && chosen.stop == Some(Stop::Settled) {
-        return Err("a recording needs whole trials: leave out --trial-end settled or --record".into());
-    }
-    if args.keep {
-        // As gates do: a trial stands for another one that would end at the same time.
-        settings.stop.get_or_insert(Stop::Settled);
-    }
-    engine.choose_default_modes(&mut settings, &catalog, &mut chosen);
-    let mut run = args.with_chosen_plan(planned(Loaded { repository, settings, catalog }, chosen)?)?;
-    if run.plan.is_empty() {
+    let mut chosen = args.choice.chosen(settings)?;
+    args.choice.trial_list.choose(&mut chosen, settings, catalog)?;
+    let stored = args.write_progress || args.start.run_id.is_some();
+    let request = RunRequest { chosen, part: args.part(), keep: args.keep, stored };
+    let Some(mut ready) = engine.prepare_run(loaded, request)? else {
         let which = if args.stale { "stale" } else { "aged" };
         writeln!(text_stdout(), "no recording is {which}: nothing to run")?;
         return Ok(Exit::Clean);
-    }
-    if let Some(shard) = run.chosen.shard {
-        let all = run.plan.entries.len();
-        run = run.of_shard(shard)?;
-        if run.plan.is_empty() {
-            writeln!(stderr(), "{}: nothing to run", no_case(shard, all))?;
-        } else if let Some(limit) = run.settings.limit() {
-            writeln!(stderr(), "shard {shard} has a limit of {limit}; each shard may exceed its share by one trial")?;
-        }
-    }
-    if args.keep {
-        run.kept = Some(keeps(&run)?);
-    }
-    let is_stored = args.stores(run.settings.live);
+    };
     if args.start.dry_run {
-        return dry_run(args, &run, is_stored);
+        return dry_run(args, &ready);
     }
-    if engine.begin(&mut run, is_stored)? { execute(args, &engine, &run) } else { Ok(Exit::Clean) }
-}
-
-/// What a run with `--keep` keeps. Refuses cases whose results decide how many trials they have.
-fn keeps(run: &RunContext) -> CliResultOf<KeptStore> {
-    if run.plan.grows() {
-        return Err("--keep needs a number of trials that no result decides: add --trials 1".into());
+    if !engine.begin(&mut ready.run, ready.is_stored)? {
+        return Ok(Exit::Clean);
     }
-    Ok(KeptStore::new(run, Duration::MAX, run.plan.entries.iter().map(|entry| &entry.planned))?)
+    execute(args, &engine, &ready)
 }
 
 impl RunArgs {
@@ -258,141 +211,37 @@ impl RunArgs {
         !self.start.quiet && !self.exports.in_place()
     }
 
-    /// Whether the run has a directory. A replay has one if somebody names it.
-    fn stores(&self, is_live: bool) -> bool {
-        is_live || self.write_progress || self.start.run_id.is_some()
+    /// This program around the engine, which prints the findings of trials.
+    fn host(&self) -> ProgramHost {
+        self.start.host(self.prints_details()).with_findings(self.verbose)
     }
 
-    /// The run with the part of its plan that `--failed`, `--stale` or an earlier part of the run chooses.
-    fn with_chosen_plan(&self, mut run: RunContext) -> CliResultOf<RunContext> {
-        let mut plan = std::mem::take(&mut run.plan);
-        if let Some(failed) = &self.failed {
-            let summary = super::summary::of_run(&RunFolder::open(&run.root, failed)?, &run.settings)?;
-            let did_not_pass = |counts: &CaseCounts| counts.verdict() != Some(Verdict::Pass);
-            if !summary.cases.values().any(did_not_pass) {
-                return Err(format!("nothing to rerun: {failed} passed").into());
-            }
-            plan.entries.retain(|entry| summary.cases.get(&entry.planned.case_in_mode()).is_some_and(did_not_pass));
-            run.chosen.trials_by_name = names(&plan);
-            if plan.is_empty() {
-                return Err(format!("no case is selected that did not pass in {failed}").into());
-            }
-        } else if !run.chosen.trials_by_name.is_empty() {
-            let chosen: BTreeSet<&String> = run.chosen.trials_by_name.iter().collect();
-            plan.entries.retain(|entry| chosen.contains(&entry.planned.trial(1).to_string()));
+    fn part(&self) -> RunPart {
+        match &self.failed {
+            Some(failed) => RunPart::NotPassed(failed.clone()),
+            None if self.stale => RunPart::Stale,
+            None if self.aged => RunPart::Aged,
+            None => RunPart::All,
         }
-        if plan.is_empty() {
-            return Err(select::no_match(&run.chosen.filters, &run.catalog, &run.settings).into());
-        }
-        if self.stale || self.aged {
-            plan = self.outdated(&run)?;
-            run.chosen.trials_by_name = names(&plan);
-        }
-        Ok(run.with_plan(plan))
     }
-
-    /// The cases whose recordings are outdated as the options say, in every mode in which they are recorded.
-    fn outdated(&self, run: &RunContext) -> CliResultOf<RunPlan> {
-        let filters = Filters::new(&run.chosen.filters, false);
-        let mut entries = Vec::new();
-        for found in selected_cases(&run.settings.selection, &run.catalog).map_err(|problems| problems.join("\n"))? {
-            let recorded = store::recorded_modes(&run.root, &found.skill, &found.id)?;
-            for planned in plan::planned(&run.settings, found, &recorded) {
-                let replayed = preflight::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1));
-                let is_wanted = match replayed {
-                    Ok(outcome) => self.aged && outcome.aged,
-                    Err(TrialError::Stale { .. } | TrialError::Unreadable(_)) => self.stale,
-                    Err(_) => false,
-                };
-                if is_wanted && filters.want(|| planned.test_name()) {
-                    entries.push(PlannedCase::of(planned, &run.settings));
-                }
-            }
-        }
-        Ok(RunPlan { entries })
-    }
-}
-
-/// The choices of the run to resume, or of the run `failed`.
-fn earlier_choices(root: &Path, settings: &Settings, failed: Option<&str>) -> CliResultOf<Option<RunChoices>> {
-    if let Some(failed) = failed {
-        let record = RunFolder::open(root, failed)?.run_record().ok().flatten();
-        if record.as_ref().is_some_and(RunRecord::compares) {
-            return Err(format!(
-                "{failed} is a comparison: its trials run only together with those that they are compared with; skill-evals summary {failed} lists the cases that did not \
-                 pass, and skill-evals run --case runs them with today's skills"
-            )
-            .into());
-        }
-        // The verdicts choose the cases, and their agents run now, even after a replay.
-        let mut chosen = record.map(|record| record.chosen);
-        if let Some(chosen) = &mut chosen {
-            chosen.replay = false;
-            chosen.shard = None;
-            chosen.trials_by_name.clear();
-        }
-        return Ok(chosen);
-    }
-    if !settings.resume {
-        return Ok(None);
-    }
-    let folder = to_resume(root, settings)?;
-    let id = folder.id();
-    match folder.run_record() {
-        Ok(Some(record)) if record.compares() => {
-            Err(format!("{id} is a comparison; {}", folder.remedy()).into())
-        }
-        Ok(Some(record)) => Ok(Some(record.chosen)),
-        Ok(None) | Err(_) if settings.force => Ok(None),
-        Ok(None) => Err(format!(
-            "{id} has no run.json, which says what to run; --force resumes with what is chosen here and keeps the results"
-        )
-        .into()),
-        Err(error) => Err(format!("{error}; --force resumes without it and keeps the results").into()),
-    }
-}
-
-fn names(plan: &RunPlan) -> Vec<String> {
-    plan.entries.iter().map(|entry| entry.planned.trial(1).to_string()).collect()
 }
 
 /// Says what would run, and what keeps it from running.
-fn dry_run(args: &RunArgs, run: &RunContext, is_stored: bool) -> CliResult {
-    preflight::check_dry_run(run, is_stored)?;
-    let exit = print_plan(args, run)?;
-    preflight::agents(run)?;
+fn dry_run(args: &RunArgs, ready: &ReadyRun) -> CliResult {
+    let exit = print_plan(args, ready)?;
+    preflight::agents(&ready.run)?;
     Ok(exit)
 }
 
-fn print_plan(args: &RunArgs, run: &RunContext) -> CliResult {
-    let settings = &run.settings;
-    let (mut entries, mut problems) = (Vec::new(), Vec::new());
-    for entry in &run.plan.entries {
-        let found = preflight::wrong(run, entry);
-        if found.is_empty() {
-            entries.push(entry.clone());
-        }
-        problems.extend(found);
-    }
-    let plan = RunPlan { entries };
-    let ids: Vec<TrialId> = plan.ids_at_most().collect();
-    let at_least = Some(plan.len()).filter(|_| plan.grows());
-    let exit = if problems.iter().any(Diagnostic::is_error) { Exit::CouldNotRun } else { Exit::Clean };
-    // Runs are compared mode by mode.
-    let mut trials_of_mode: BTreeMap<&str, u64> = BTreeMap::new();
-    for id in &ids {
-        *trials_of_mode.entry(&id.mode).or_default() += 1;
-    }
-    let fewest = trials_of_mode.into_values().min().filter(|_| settings.live && at_least.is_none());
-    let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-    let detectable_drop = fewest.and_then(|pairs| detectable_fixed(pairs, USUAL_RATE, &rule, USUAL_POWER));
-    let estimate = Estimate { at_least, detectable_drop, problems: once(problems), ..history::estimate(run, &ids) };
+fn print_plan(args: &RunArgs, ready: &ReadyRun) -> CliResult {
+    let estimate = ready.estimate()?;
+    let exit = if estimate.problems.iter().any(Diagnostic::is_error) { Exit::CouldNotRun } else { Exit::Clean };
     if args.exports.has("json") {
         print_json(&mut document_stdout(), &estimate)?;
         return Ok(exit);
     }
     let mut out = text_stdout();
-    if settings.live {
+    if ready.run.settings.live {
         out.write_all(report::render(&estimate).as_bytes())?;
     } else {
         writeln!(out, "{}\nreplaying recordings costs nothing", estimate.trials.join("\n"))?;
@@ -416,16 +265,14 @@ impl EventListener for OutcomeCollector {
 }
 
 /// Runs the plan and prints the results.
-fn execute(args: &RunArgs, engine: &Engine<'_>, run: &RunContext) -> CliResult {
-    let start = Instant::now();
-    let terminal = Terminal::new(run, run.plan.len(), args.prints_details()).with_passed(args.verbose);
+fn execute(args: &RunArgs, engine: &Engine<'_>, ready: &ReadyRun) -> CliResult {
+    let (start, run) = (Instant::now(), &ready.run);
     let modes = several_modes(&run.plan);
     let outcomes = Arc::<Mutex<OutcomeCollector>>::default();
     if !modes.is_empty() {
         run.read_by(Arc::clone(&outcomes));
     }
-    terminal.over(run, || scheduler::run(run));
-    let mut errors = run.close();
+    let EndedRun { unwritten: mut errors, early } = engine.run(run);
     let summary = &run.figures().summary;
     let mut exit = if run.plan.is_empty() { Exit::Clean } else { Exit::of_summary(summary) };
     let required = run.settings.needs_recordings();
@@ -440,7 +287,7 @@ fn execute(args: &RunArgs, engine: &Engine<'_>, run: &RunContext) -> CliResult {
         print::results(args, run, summary, &modes, &outcomes.0, start)
     });
     errors.extend(args.exports.add_to_page(&results));
-    if let Some(why) = run.told_early_end() {
+    if let Some(why) = early {
         exit = exit.worse(Exit::Infrastructure);
         writeln!(stderr(), "{}", escape::line(&why))?;
     }
@@ -448,15 +295,10 @@ fn execute(args: &RunArgs, engine: &Engine<'_>, run: &RunContext) -> CliResult {
     if engine.unwritten(errors) {
         exit = exit.worse(Exit::Infrastructure);
     }
-    if args.keep {
-        kept::keep_plan(run)?;
-        for warning in kept::warnings(run) {
-            warn(&warning)?;
-        }
-    }
-    if run.settings.record && !interrupt::raised() {
+    ready.keep(engine)?;
+    if !interrupt::raised() {
         let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
-        let recorded = record::record(run, &run.plan, failing)?;
+        let recorded = ready.record(failing)?;
         exit = exit.worse(super::record::print(run, &recorded, !args.prints_details())?);
     }
     let unrecorded = table::unrecorded(summary, required).filter(|_| !run.settings.live);

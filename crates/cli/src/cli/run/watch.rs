@@ -8,15 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{RunArgs, execute, names};
+use super::{RunArgs, execute};
 use crate::cases::case_parts::CasePart;
 use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::skills::default_skill_roots;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
-use crate::cli::{CliResult, CliResultOf, custom_checks, print_error, select};
+use crate::cli::{CliResult, CliResultOf, custom_checks, print_error};
 use crate::engine::Loaded;
-use crate::engine::choose::{self, planned};
+use crate::engine::choose::{self, no_match, planned};
+use crate::engine::run::ReadyRun;
 use crate::files::stamp::Stamps;
 use crate::grade::rubric;
 use crate::process::interrupt;
@@ -177,7 +178,7 @@ impl<'a> WatchSession<'a> {
         choose::apply(&chosen, &mut settings)?;
         let run = planned(Loaded { repository, settings, catalog }, chosen)?;
         if run.plan.is_empty() {
-            return Err(select::no_match(&run.chosen.filters, &run.catalog, &run.settings).into());
+            return Err(no_match(&run.chosen.filters, &run.catalog, &run.settings).into());
         }
         Ok(run)
     }
@@ -196,8 +197,8 @@ impl<'a> WatchSession<'a> {
         run.custom_checks = custom_checks(&run.root, &run.settings)?;
         let not_measured = Arc::<Mutex<NotMeasured>>::default();
         run.read_by(Arc::clone(&not_measured));
-        let host = self.args.start.host(true);
-        execute(self.args, &host.engine(&self.args.start), &run)?;
+        let host = self.args.host();
+        execute(self.args, &host.engine(&self.args.start), &ReadyRun::of(run))?;
         let cases = std::mem::take(&mut not_measured.lock().unwrap_or_else(PoisonError::into_inner).0);
         Ok(cases)
     }
@@ -213,7 +214,7 @@ impl<'a> WatchSession<'a> {
             return Ok(say(&format!("{cases} not run: the limit is used up"))?);
         }
         say(&format!("running agents for {cases}"))?;
-        run.chosen.trials_by_name = names(&plan);
+        run.chosen.trials_by_name = plan.first_trials();
         for entry in &plan.entries {
             self.opened.remove(&entry.planned.case_in_mode());
         }
