@@ -70,8 +70,8 @@
 //! | `crates/report` | | results as text: for a terminal, as Markdown, as a test's failure message |
 //! | `crates/exports` | | results as files: HTML, JUnit, JSON, CSV, and those of other tools |
 //! | `src` | `run` | runs trials: plan, execution, grading, judging, storing |
-//! | | `engine` | what can be asked about skills, as plans of trials: compare, gate, diagnose; one way executes them |
-//! | | [`ask`] | the same for tests of other crates: whether a change breaks something, and what differs |
+//! | | `engine` | what can be asked about skills, as plans of trials: run, compare, gate, diagnose, tune; one way executes them |
+//! | | [`ask`] | the same for tests of other crates: whether cases pass, whether a change breaks something, what differs |
 //! | | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
 //! | `crates/cli` | `stand_in` | the scripted model that agents are calibrated with |
 //! | | `setup` | adds evals to a repository, says what is missing, and whether agents are read rightly |

@@ -1,31 +1,33 @@
 //! Compares two sides by running trials of both in pairs, until the plan of the comparison is done.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::choose::{self, planned};
-use super::earlier::{continued, earlier, gone};
-use super::expected::Expectation;
-use super::{Engine, Loaded, MostTrials, reachable};
-use crate::decide::plan::{ComparePlan, reach};
+use super::choose::{self, planned, to_resume};
+use super::{Engine, Loaded, MostTrials};
+use crate::decide::plan::{ComparePlan, USUAL_RATE, UnreachableResult, reach};
+use crate::decide::promise::{ExpectedCases, PlanPromise};
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
-use crate::report::diagnostics::counted;
+use crate::report::diagnostics::{self, counted};
+use crate::report::rate;
 use crate::results::compared::{self, ComparisonResults};
+use crate::results::estimate::Estimate;
 use crate::results::gate::ComparedRun;
 use crate::results::stored_comparison;
 use crate::run::context::RunContext;
-use crate::run::kept_store::KeptStore;
-use crate::run::live::LiveRun;
-use crate::run::pairing::{self, Pairing};
-use crate::run::pairs::{self, PairsStopped};
-use crate::run::{budget, kept, preflight, same_contents};
+use crate::run::kept::{self, KeptStore};
+use crate::run::open_run::LiveRun;
+use crate::run::pairs::{self, Pairing, PairsStopped};
+use crate::run::{budget, history, preflight, same_contents};
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
 use crate::store::RunFolder;
 use crate::text::problem::Problem;
-use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord, RunChoices};
+use crate::trial::id::TrialId;
+use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord, RunChoices, RunRecord};
 use crate::trial::shard::Shard;
 
 /// A comparison that is to run, whoever asks for it.
@@ -188,12 +190,12 @@ impl Engine<'_> {
         let has_modes = sides.baseline.mode.is_some() && sides.candidate.mode.is_some();
         settings.resume = resumes;
         let mut run = self.once_each(Loaded { repository, settings, catalog }, chosen, &request, has_modes)?;
-        run.versions = pairing::versions(&run, &sides)?;
+        run.versions = pairs::versions(&run, &sides)?;
         if !request.is_gate {
             // A gate has said it.
             run.versions.iter().filter_map(|version| version.warning.as_deref()).for_each(|why| self.host.warn(why));
         }
-        let mut pairing = pairing::pair(&run, &sides)?;
+        let mut pairing = pairs::pair(&run, &sides)?;
         check(&pairing)?;
         let all = pairing.cases.len();
         if let Some(shard) = run.chosen.shard {
@@ -203,7 +205,7 @@ impl Engine<'_> {
                 return Ok(PreparedComparison::NoCase(shard, all));
             }
         }
-        if !resumes && pairing::unchanged(&run, &sides) {
+        if !resumes && pairs::unchanged(&run, &sides) {
             let max_cost_usd = run.settings.max_cost_usd;
             return Ok(PreparedComparison::Unchanged(Box::new(UnchangedComparison { sides, pairing, max_cost_usd })));
         }
@@ -246,7 +248,7 @@ impl Engine<'_> {
         let rule = stored_comparison::rule(&sides);
         if request.must_decide {
             let numbers = (pairing.cases.len(), sides.max_trials / 2);
-            reachable::check(&request.fails, &rule, "pairs of trials", request.remedy, |result| {
+            check_reachable(&request.fails, &rule, "pairs of trials", request.remedy, |result| {
                 reach(sides.plan, numbers, &rule, result)
             })?;
         }
@@ -446,4 +448,197 @@ pub fn name_shard(root: &Path, settings: &mut Settings, shard: Shard, is_stored:
         None => {}
     }
     Ok(())
+}
+
+// What earlier starts of the same comparison have measured.
+
+/// What the run to resume was to do, and the pairs that it has begun.
+pub(super) fn earlier(
+    engine: &Engine<'_>,
+    root: &Path,
+    settings: &Settings,
+    chosen: RunChoices,
+) -> Result<(RunChoices, ComparedSides, Vec<PairRecord>), Problem> {
+    let folder = to_resume(root, settings)?;
+    let id = folder.id();
+    let record =
+        folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
+    let sides = record.sides.ok_or_else(|| format!("{id} compares nothing; {}", folder.remedy()))?;
+    if !sides.shards.is_empty() {
+        return Err(format!("{id} is merged: {}", folder.remedy()).into());
+    }
+    if sides.measurement.is_some() {
+        return Err(format!("{id} is of a gate: {}", folder.remedy()).into());
+    }
+    if let Some(why) = unreadable_pairs(&folder)? {
+        engine.host.warn(&why);
+    }
+    Ok((chosen.or(record.chosen), sides, folder.pairs()?))
+}
+
+/// That pairs of a run cannot be read, if so.
+///
+/// # Errors
+///
+/// If none can be read.
+pub fn unreadable_pairs(run: &RunFolder) -> Result<Option<String>, Problem> {
+    let lost = run.damaged_pairs()?;
+    let lines = counted(lost, "line");
+    let why = || format!("{lines} of the pairs of {} cannot be read; they are not counted", run.id());
+    Ok((lost > 0).then(why))
+}
+
+/// Makes the run continue an earlier start of the same comparison, if there is one. Returns the pairs that it began. A run of
+/// `ended` is one if it has the same contents.
+pub(super) fn continued(
+    engine: &Engine<'_>,
+    ended: &[String],
+    run: &mut RunContext,
+    pairing: &Pairing,
+    sides: &mut ComparedSides,
+) -> Result<Vec<PairRecord>, Problem> {
+    let told = same_contents::of_comparison(run, pairing, sides);
+    let Some(contents) = engine.contents(told) else { return Ok(Vec::new()) };
+    run.contents = Some(same_contents::with_names(&contents, pairing.trials()));
+    if engine.dry_run {
+        return Ok(Vec::new());
+    }
+    let earlier = match run.kept {
+        Some(_) => of_gates(engine, run, pairing, sides, &contents)?,
+        None => same_contents::among(run, ended).or_else(|| engine.unfinished(run)),
+    };
+    let Some(folder) = earlier else { return Ok(Vec::new()) };
+    run.settings.resume = true;
+    run.settings.run_id = Some(folder.id().to_owned());
+    Ok(folder.pairs()?)
+}
+
+/// A run with the trials that gates with these contents have measured, if there are some.
+fn of_gates(
+    engine: &Engine<'_>,
+    run: &mut RunContext,
+    pairing: &Pairing,
+    sides: &mut ComparedSides,
+    contents: &str,
+) -> Result<Option<RunFolder>, Problem> {
+    let Some(kept) = &mut run.kept else { return Ok(None) };
+    let mut told = None;
+    let mut waits = || {
+        told.get_or_insert_with(|| engine.host.note("another gate has the same contents: waiting for it"));
+    };
+    sides.measurement = Some(kept.continue_with(contents, &mut waits)?);
+    run.sides = Some(sides.clone());
+    preflight::check(run)?;
+    // A run with the id of this one is that of a shard which starts again.
+    let named = run.settings.run_id.as_ref().and_then(|id| RunFolder::open(&run.root, id).ok());
+    let is_same = |record: &RunRecord| {
+        let measurement = record.sides.as_ref().and_then(|sides| sides.measurement);
+        record.contents == run.contents && measurement == sides.measurement
+    };
+    let named = match named {
+        Some(folder) if folder.is_run()? => Some(folder),
+        _ => None,
+    };
+    match named {
+        Some(folder) if folder.run_record()?.as_ref().is_some_and(is_same) => Ok(Some(folder)),
+        Some(folder) => {
+            let (id, path) = (folder.id(), folder.path().display());
+            Err(format!("the run `{id}` exists and compared something else: choose another --run-id, or delete {path}")
+                .into())
+        }
+        None => Ok(kept::restored(run, pairing)?),
+    }
+}
+
+/// The cases of pairs that have begun and that are not there any more, in words. Their pairs would be missing from the answer.
+pub(super) fn gone(begun: &[PairRecord], pairing: &Pairing) -> Option<String> {
+    let of_case = |pair: &PairRecord| format!("{}/{}", pair.candidate.skill, pair.candidate.case);
+    let gone: BTreeSet<String> = begun.iter().filter(|pair| pairing.case_of(pair).is_none()).map(of_case).collect();
+    (!gone.is_empty()).then(|| gone.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+// Whether the trials of a comparison can give the results that are asked of it at all.
+
+/// Refuses a gate that can never fail, or never pass. `reach` says whether a result can be reached with the `numbers` of
+/// trials, and `remedy` how to get more of them.
+pub fn check_reachable(
+    gate: &[CompareResult],
+    rule: &Rule,
+    numbers: &str,
+    remedy: &str,
+    reach: impl Fn(CompareResult) -> Result<(), UnreachableResult>,
+) -> Result<(), Problem> {
+    let fails = if gate.is_empty() { &CompareResult::HARM } else { gate };
+    let passes: Vec<CompareResult> =
+        CompareResult::GATED.into_iter().filter(|result| !fails.contains(result)).collect();
+    if passes.is_empty() {
+        return Err("this gate can never pass: it names every result; leave one out".into());
+    }
+    for (verb, results) in [("fail", fails), ("pass", &passes)] {
+        let unreachable: Vec<UnreachableResult> = results.iter().filter_map(|result| reach(*result).err()).collect();
+        if unreachable.len() < results.len() {
+            continue;
+        }
+        let nearest = unreachable.iter().min_by_key(|unreachable| unreachable.needed.unwrap_or(u64::MAX));
+        let needed = match nearest.and_then(|nearest| Some((nearest.needed?, nearest.have))) {
+            Some((needed, have)) => format!("it takes {needed} {numbers}, and there are {have}"),
+            None => format!("no number of {numbers} does"),
+        };
+        return Err(format!(
+            "this gate can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}",
+            rule.alpha,
+            rule.margin.unwrap_or_default()
+        )
+        .into());
+    }
+    Ok(())
+}
+
+// What a comparison is expected to find and to cost, before its first trial.
+
+/// What a comparison is expected to find and to cost.
+pub struct Expectation {
+    pub promise: PlanPromise,
+    /// With as many trials as the limit of cost pays, if that is fewer.
+    pub within_cost: Option<PlanPromise>,
+    /// What the first look at every case takes.
+    pub first_pass: Estimate,
+    /// The earlier trials that say how often the cases pass, and the number of cases that have none.
+    pub earlier: u64,
+    pub unknown: usize,
+}
+
+impl Expectation {
+    pub(super) fn of(run: &RunContext, pairing: &Pairing, sides: &ComparedSides) -> Self {
+        let ids: Vec<TrialId> = run.plan.ids().collect();
+        let first_pass = history::estimate(run, &ids);
+        let rates = history::rates(run, pairing.cases.iter().map(|case| &case.baseline));
+        let cases = ExpectedCases::by(rates.iter().copied());
+        let rule = stored_comparison::rule(sides);
+        let promise = |max_trials| PlanPromise::of(sides.plan, &cases, max_trials, &rule);
+        let paid = run.settings.max_cost_usd.and_then(|limit| first_pass.trials_for(limit));
+        Self {
+            promise: promise(sides.max_trials),
+            within_cost: paid.filter(|paid| *paid < sides.max_trials).map(promise),
+            first_pass,
+            earlier: rates.iter().map(|rate| rate.trials).sum(),
+            unknown: rates.iter().filter(|rate| rate.trials == 0).count(),
+        }
+    }
+
+    /// What the promise rests on, in words.
+    pub fn basis(&self) -> String {
+        let usual = rate::points(USUAL_RATE);
+        let unknown = diagnostics::counted(self.unknown, "case");
+        match (self.earlier, self.unknown) {
+            (0, _) => format!("this assumes that the cases pass {usual} % now, since no earlier trial of them is here"),
+            (earlier, 0) => {
+                format!("this rests on {} of these cases", diagnostics::counted(earlier, "earlier trial"))
+            }
+            (earlier, _) => {
+                let earlier = diagnostics::counted(earlier, "earlier trial");
+                format!("this rests on {earlier}, and takes {unknown} without any to pass {usual} %")
+            }
+        }
+    }
 }

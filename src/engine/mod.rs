@@ -9,25 +9,18 @@
 
 pub mod choose;
 pub mod compare;
-pub mod earlier;
-pub mod expected;
 pub mod gate;
-pub mod host;
-pub mod merged;
-pub mod reachable;
 pub mod run;
 pub mod tune;
 pub mod variants;
 
 use std::sync::Arc;
 
-pub use host::{Host, MostTrials, Silent};
-
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
+use crate::results::calibration::AgentCalibration;
 use crate::run::context::RunContext;
-use crate::run::custom_check::host as harness;
-use crate::run::{ignored, open_run, preflight, same_contents};
+use crate::run::{custom_check, open_run, preflight, problems, same_contents};
 use crate::settings::Settings;
 use crate::store::RunFolder;
 use crate::text::problem::Problem;
@@ -83,7 +76,7 @@ impl Engine<'_> {
     pub fn begin(&self, run: &mut RunContext, is_stored: bool) -> Result<bool, Problem> {
         preflight::check(run)?;
         run.custom_checks =
-            harness::custom_checks(&run.root, run.settings.harness.as_ref(), |progress| self.host.note(progress))?;
+            custom_check::custom_checks(&run.root, run.settings.harness.as_ref(), |progress| self.host.note(progress))?;
         if self.host.detach(run)? {
             return Ok(false);
         }
@@ -95,7 +88,7 @@ impl Engine<'_> {
         if let Some(note) = live.scratch.note() {
             self.host.warn(note);
         }
-        if let Some(problem) = ignored::copied_by(run) {
+        if let Some(problem) = problems::copied_by(run) {
             self.host.warn(&problem.message);
         }
         for (id, changed) in &live.kept_although_changed {
@@ -116,5 +109,63 @@ impl Engine<'_> {
                 .warn(&format!("{error}; the trials' own directories are complete, `skill-evals summary` reads them"));
         }
         any
+    }
+}
+
+// Who is around the engine: a program that prints, or a test that is silent.
+
+/// What the engine tells and asks while it executes a plan.
+pub trait Host {
+    /// Something happened that a person may want to know.
+    fn note(&self, line: &str);
+
+    /// Something was left out, or is not as it should be.
+    fn warn(&self, line: &str);
+
+    /// Whether another process runs this from now on. It can begin.
+    ///
+    /// # Errors
+    ///
+    /// If that process could not be started.
+    fn detach(&self, run: &RunContext) -> Result<bool, Problem>;
+
+    /// Calibrates the agents of which nobody knows whether they are read rightly.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be calibrated.
+    fn calibrate(&self, run: &RunContext) -> Result<Vec<AgentCalibration>, Problem>;
+
+    /// Does the `work`, which is at most this many trials of the run, and may show what happens in it.
+    fn watch(&self, run: &RunContext, most: MostTrials, work: &mut dyn FnMut());
+}
+
+/// How many trials there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MostTrials {
+    Exactly(usize),
+    /// The answer may come earlier.
+    AtMost(usize),
+}
+
+/// Reports nothing and calibrates no agent: the answer says what nobody knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Host for Silent {
+    fn note(&self, _: &str) {}
+
+    fn warn(&self, _: &str) {}
+
+    fn detach(&self, _: &RunContext) -> Result<bool, Problem> {
+        Ok(false)
+    }
+
+    fn calibrate(&self, _: &RunContext) -> Result<Vec<AgentCalibration>, Problem> {
+        Ok(Vec::new())
+    }
+
+    fn watch(&self, _: &RunContext, _: MostTrials, work: &mut dyn FnMut()) {
+        work();
     }
 }

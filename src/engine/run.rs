@@ -14,7 +14,7 @@ use crate::results::estimate::Estimate;
 use crate::results::stored_summary;
 use crate::results::summary::CaseCounts;
 use crate::run::context::RunContext;
-use crate::run::kept_store::KeptStore;
+use crate::run::kept::KeptStore;
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::record::{self, FailedTrials, RecordedTrials};
 use crate::run::{history, kept, preflight, scheduler, trial};

@@ -1,6 +1,7 @@
 //! What the trials of one harness process share.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -9,11 +10,17 @@ use libtest_mimic::{Completion, Failed};
 
 use super::args::ParsedArgs;
 use super::watch::{Watch, say};
+use super::{CaseBuilder, Harness};
 use crate::cases::case::FoundCase;
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::{Layout, Repository, Scope};
 use crate::report::paint::Paint;
 use crate::report::{diagnostics, progress, trial_text as report};
 use crate::run::context::RunContext;
-use crate::run::{ignored, record};
+use crate::run::custom_check::CustomChecks;
+use crate::run::{problems, record, stubs};
+use crate::settings::{Settings, load};
+use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{Outcome, Verdict};
 
 /// What the trials of one process share.
@@ -123,7 +130,7 @@ impl TestContext {
             say(&format!("skill-evals: warning: {note}"));
         }
         // nextest has a process for each trial.
-        let ignored = live.filter(|_| !self.nextest).and_then(|_| ignored::copied_by(&self.run));
+        let ignored = live.filter(|_| !self.nextest).and_then(|_| problems::copied_by(&self.run));
         if let Some(problem) = ignored {
             say(&format!("skill-evals: warning: {}", problem.message));
         }
@@ -158,5 +165,122 @@ impl TestContext {
                 "skill-evals: not run: {cases} without a recording; SKILL_EVALS_REQUIRE_RECORDINGS=1 makes that a failure"
             ));
         }
+    }
+}
+
+// What is wrong with a harness itself. Every trial fails for it, whichever program asks.
+
+/// The problems of a harness, including checks that are about no case, if the whole `catalog` is known.
+pub(super) fn problems(harness: &Harness, settings: &Settings, catalog: Option<&Catalog>) -> Vec<String> {
+    let mut problems: Vec<String> = unknown_agent(&harness.agents, settings).into_iter().collect();
+    problems.extend(harness.custom_checks.check_names().err().map(|why| why.to_string()));
+    problems.extend(catalog.into_iter().flat_map(|catalog| harness.custom_checks.without_effect(catalog)));
+    problems
+}
+
+/// The same of the repository at `root`. Its settings have problems of their own, which others report.
+pub(super) fn problems_at(harness: &Harness, root: &Path) -> Vec<String> {
+    let Ok(mut settings) = load::read(root, harness.trust()) else { return Vec::new() };
+    if let Ok(Some(roots)) = harness.skill_roots() {
+        settings.skill_roots = Some(roots);
+    }
+    let repository = Repository::new(root);
+    let mut catalog = repository.catalog(Layout::of(&settings), Scope::All);
+    catalog.add_rust_cases(root, harness.cases.iter().cloned().map(CaseBuilder::into_case));
+    problems(harness, &settings, Some(&catalog))
+}
+
+/// Why one of these agents is none that a harness reads, in words.
+fn unknown_agent(agents: &[String], settings: &Settings) -> Option<String> {
+    let is_read =
+        |name: &String| settings.custom_agents().any(|agent| agent.as_str() == name && agent.is_read_in_rust());
+    let name = agents.iter().find(|name| !is_read(name))?;
+    Some(format!(
+        "the harness reads the agent `{name}`, which evals/evals.toml does not describe; add [agents.{name}] with \
+         `protocol = \"rust\"`: see docs/rust.md"
+    ))
+}
+
+/// The checks of this harness, run by a process of their own.
+pub(super) fn in_own_process(checks: CustomChecks, root: &Path, problem: &mut Option<String>) -> CustomChecks {
+    checks.in_own_process(root).unwrap_or_else(|error| {
+        problem.get_or_insert_with(|| format!("this harness cannot be started once more to run its checks: {error}"));
+        CustomChecks::default()
+    })
+}
+
+/// The problem that other programs would grade without the checks of this harness, the test of this name that cargo runs.
+pub(super) fn unnamed(run: &RunContext, test: &str) -> Option<String> {
+    run.custom_checks.names().next()?;
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
+    let (package, root) = (package.canonicalize().ok()?, run.root.canonicalize().ok()?);
+    let package = package.strip_prefix(root).ok()?;
+    let line = stubs::line(package, test);
+    let others = "`skill-evals run`, `grade` and `compare` would reach other verdicts";
+    let Some(named) = run.settings.harness.as_ref().map(RelativePath::as_path) else {
+        return Some(format!(
+            "this harness adds checks, and evals/evals.toml does not name it: {others}\nadd to evals/evals.toml: {line}"
+        ));
+    };
+    (!is_named(named, package, test)).then(|| {
+        format!(
+            "this harness adds checks, and evals/evals.toml names another one, `{}`: {others}\nadd all checks to one harness, and name \
+             that: {line}",
+            named.display()
+        )
+    })
+}
+
+/// Whether the settings name this test of the crate in `package`, or its name in the workspace around the crate.
+fn is_named(named: &Path, package: &Path, test: &str) -> bool {
+    // Cargo writes `-` as `_` in the names of programs.
+    let plain = |name: &str| name.replace('-', "_");
+    let is_test = named.file_name().is_some_and(|name| plain(&name.to_string_lossy()) == plain(test));
+    is_test && package.starts_with(named.parent().unwrap_or(Path::new("")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{Check, Finding};
+
+    fn check(name: &str) -> Check {
+        Check::new(name, |_| Ok(Finding::NotAsked))
+    }
+
+    #[test]
+    fn every_program_is_told_of_a_check_about_a_skill_that_is_not_here_and_of_two_checks_with_one_name() {
+        let root = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir_all(root.path().join("skills/greeting")).expect("a directory");
+        let skill = "---\nname: greeting\ndescription: Greets.\n---\nSay hello.\n";
+        std::fs::write(root.path().join("skills/greeting/SKILL.md"), skill).expect("a file");
+        let harness = || Harness::new().check(check("one").skill("greeting").case("in-rust"));
+        let harness = || harness().case("greeting", "in-rust", |case| case.prompt("Hi"));
+        assert_eq!(problems_at(&harness(), root.path()), [""; 0]);
+        let problems =
+            problems_at(&harness().check(check("one").skill("greting")).agent("mine", |_| Ok(vec![])), root.path());
+        assert_eq!(problems.len(), 3, "{problems:#?}");
+        assert!(problems[0].contains("the harness reads the agent `mine`"), "{problems:#?}");
+        assert!(problems[1].contains("two checks have the name `one`"), "{problems:#?}");
+        assert!(
+            problems[2].contains("the skill `greting`, which is not here; did you mean `greeting`?"),
+            "{problems:#?}"
+        );
+    }
+
+    #[test]
+    fn a_root_that_is_not_a_directory_is_refused() {
+        let why = Harness::new().root("nowhere").root.find().expect_err("no directory");
+        assert!(
+            why.starts_with("the harness's root is ") && why.ends_with("nowhere, which is not a directory"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn settings_that_name_another_harness_are_a_problem_of_this_one() {
+        let named = |line: &str, package: &str| is_named(Path::new(line), Path::new(package), "skill_evals");
+        assert!(named("skill_evals", "") && named("evals/skill-evals", "evals") && named("skill_evals", "member"));
+        assert!(!named("one/skill_evals", "two") && !named("other", ""));
     }
 }

@@ -13,12 +13,7 @@
 
 #[doc(hidden)]
 pub mod args;
-mod case;
 mod context;
-mod output;
-mod results;
-mod root;
-mod setup;
 #[doc(hidden)]
 mod trials;
 mod watch;
@@ -42,7 +37,7 @@ use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::report::trial_text::RerunCommand;
 use crate::run::context::RunContext;
-use crate::run::custom_check::{CustomChecks, client, host};
+use crate::run::custom_check::{self, CustomChecks};
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::settings::TestSelection;
 use crate::settings::load::{self, ConfigError};
@@ -58,15 +53,12 @@ pub use crate::run::custom_check::{
 };
 #[doc(inline)]
 pub use crate::trace::Usage;
-#[doc(inline)]
-pub use case::CaseBuilder;
-#[doc(inline)]
-pub use results::{HarnessError, TrialResult};
+pub use trials::CaseBuilder;
+pub use trials::{HarnessError, TrialResult};
 
-use args::{HarnessRequest, ParsedArgs};
+use args::{HarnessRequest, HarnessRoot, ParsedArgs};
 use context::{ProcessTally, TestContext};
-use output::PrintError;
-use root::HarnessRoot;
+use trials::PrintError;
 use watch::{Audience, Watch, say};
 
 /// Runs the evals of the repository that contains this crate, with the arguments of this process.
@@ -220,8 +212,8 @@ impl Harness {
         if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
             return done(serve(skills));
         }
-        let is_checked = std::env::args_os().skip(1).eq([client::ARGUMENT, client::CHECKED]);
-        if is_checked || std::env::args_os().skip(1).eq([client::ARGUMENT]) {
+        let is_checked = std::env::args_os().skip(1).eq([custom_check::ARGUMENT, custom_check::CHECKED]);
+        if is_checked || std::env::args_os().skip(1).eq([custom_check::ARGUMENT]) {
             return match self.root.find() {
                 Ok(root) => done(self.answer_about_checks(root, is_checked)),
                 Err(why) => refuse(&why),
@@ -233,8 +225,8 @@ impl Harness {
     }
 
     fn answer_about_checks(&self, root: PathBuf, is_checked: bool) -> io::Result<()> {
-        let problems = if is_checked { Vec::new() } else { setup::problems_at(self, &root) };
-        host::serve(&self.custom_checks, root, problems)
+        let problems = if is_checked { Vec::new() } else { context::problems_at(self, &root) };
+        custom_check::serve(&self.custom_checks, root, problems)
     }
 
     /// Adds all of these checks.
@@ -257,7 +249,7 @@ impl Harness {
                 Ok(root) => run(self, root, *parsed),
                 Err(why) => refuse(&why),
             },
-            Ok(HarnessRequest::Help) => match output::write(&args::help()) {
+            Ok(HarnessRequest::Help) => match trials::write_text(&args::help()) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                     PrintError::Error(error.to_string()).exit_code(true)
                 }
@@ -328,7 +320,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
     settings.stop = None;
     let (mut catalog, is_whole) = read_catalog(&root, &settings, parsed);
     catalog.add_rust_cases(&root, harness.cases.iter().cloned().map(CaseBuilder::into_case));
-    let problems = setup::problems(&harness, &settings, is_whole.then_some(&catalog));
+    let problems = context::problems(&harness, &settings, is_whole.then_some(&catalog));
     setup_problem = setup_problem.or(Some(problems.join("\n")).filter(|problems| !problems.is_empty()));
     let no_filters = Filters::default();
     let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problems| {
@@ -340,7 +332,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
     let mut run = RunContext::new(root, settings, catalog);
     run.rerun_command = harness.rerun_command;
     run.custom_checks = if harness.is_main {
-        setup::in_own_process(harness.custom_checks, &run.root, &mut setup_problem)
+        context::in_own_process(harness.custom_checks, &run.root, &mut setup_problem)
     } else {
         harness.custom_checks
     };
@@ -359,14 +351,14 @@ fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
     let jobs = run.settings.jobs();
     parsed.args.test_threads = Some(jobs);
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
-    let unnamed = if is_main { setup::unnamed(&run, &own_name()) } else { None };
+    let unnamed = if is_main { context::unnamed(&run, &own_name()) } else { None };
     let tally = ProcessTally::default();
     let context = Arc::new(TestContext { run, parsed, setup_problem, unnamed, nextest, tally });
     let parsed = &context.parsed;
     let tests = trials::all(&context, plan);
     if parsed.args.list {
         let listed = tests.iter().filter(|test| parsed.wants(&test.name) && (!parsed.args.ignored || test.ignored));
-        let listed = output::list(&parsed.args, listed.map(|test| test.name.as_str()));
+        let listed = trials::list(&parsed.args, listed.map(|test| test.name.as_str()));
         // Freeing a hundred thousand cases takes half as long as reading them, and the process ends anyway.
         std::mem::forget((tests, Arc::clone(&context)));
         return listed.map_or_else(|error| error.exit_code(false), |()| ExitCode::SUCCESS);
@@ -380,7 +372,7 @@ fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
         audience => audience,
     };
     context.watch(Watch::new(audience, context.run.plan.len(), jobs));
-    let conclusion = output::run(&parsed.args, trials);
+    let conclusion = trials::run_tests(&parsed.args, trials);
     context.close();
     match conclusion {
         _ if interrupt::raised() => ExitCode::from(130),

@@ -1,26 +1,36 @@
 //! Turns cases into libtest-mimic trials.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::panic::{self, AssertUnwindSafe, Location, PanicHookInfo, catch_unwind, resume_unwind};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use libtest_mimic::{Completion, Failed, Trial};
+use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
 
+use super::args::{self, EXIT_BAD_ARGUMENTS};
 use super::context::TestContext;
+use super::watch::say;
+use super::{Harness, PlannedRun, own_rerun_command, planned};
 use crate::cases::repository::Repository;
+use crate::cases::rust_case::RustCase;
 use crate::cases::test_case::TestCase;
-use crate::lint;
 use crate::report::paint::Paint;
+use crate::report::trial_text::{self, RerunCommand};
 use crate::report::{diagnostics, rate, table, trial_text as report};
 use crate::results::share::needed;
 use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
-use crate::run::preflight;
-use crate::run::scheduler;
-use crate::run::stubs;
-use crate::store;
-use crate::text::diagnostic::{Diagnostic, Severity};
-use crate::trial::outcome::{TrialError, Verdict};
+use crate::run::{preflight, scheduler, stubs};
+use crate::text::diagnostic::{Diagnostic, Severity, SourceLocation};
+use crate::trial::event::{EventListener, RunEvent};
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{Grade, TrialError, Verdict};
+use crate::{lint, store};
 
 pub(super) struct Test {
     pub name: String,
@@ -200,4 +210,243 @@ fn verdict_of(context: &TestContext, problems: Vec<Diagnostic>) -> Result<Comple
     }
     problems.retain(|problem| problem.severity != Severity::Warning);
     Err(diagnostics::render(&problems, context.paint()).into())
+}
+
+// Results of trials as data.
+
+/// The result of a trial.
+#[derive(Clone, Debug)]
+pub struct TrialResult {
+    /// Which trial.
+    pub id: TrialId,
+    /// Its grade, or why it was not graded.
+    pub grade: Result<Grade, String>,
+}
+
+impl TrialResult {
+    /// Whether it was measured and passed.
+    pub fn passed(&self) -> bool {
+        self.grade.as_ref().is_ok_and(|grade| grade.verdict == Verdict::Pass)
+    }
+}
+
+/// Why no trial was run.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct HarnessError(String);
+
+/// Collects results as they come.
+#[derive(Debug)]
+struct Collector {
+    results: Arc<Mutex<Vec<TrialResult>>>,
+    rerun_command: RerunCommand,
+}
+
+impl EventListener for Collector {
+    fn on_event(&mut self, event: &RunEvent) {
+        let (id, grade) = match event {
+            RunEvent::Finished { id, result, .. } => {
+                let not_graded = |why: &TrialError| match why {
+                    TrialError::NotRun(why) => why.to_string(),
+                    _ => trial_text::not_graded(id, why, &self.rerun_command, Paint::Plain),
+                };
+                (id, result.as_ref().as_ref().map(|outcome| outcome.grade.clone()).map_err(not_graded))
+            }
+            RunEvent::Resumed { outcome, .. } => (&outcome.id, Ok(outcome.grade.clone())),
+            _ => return,
+        };
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).push(TrialResult { id: id.clone(), grade });
+    }
+}
+
+impl Harness {
+    /// Runs the trials whose names contain one of these filters, or all if there are none, and returns their results in the order
+    /// in which they ended. They replay recordings; with `SKILL_EVALS_LIVE=1` the agents run. Prints nothing.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), skill_evals::harness::HarnessError> {
+    /// let results = skill_evals::harness::Harness::new().results(["greeting"])?;
+    /// assert!(results.iter().all(|trial| trial.passed()), "{results:#?}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the repository is not found, its settings are invalid, or no trial has such a name.
+    pub fn results<'a>(mut self, filters: impl IntoIterator<Item = &'a str>) -> Result<Vec<TrialResult>, HarnessError> {
+        let filters = filters.into_iter().map(str::to_owned);
+        let parsed = match args::parse(filters, |name| std::env::var(name).ok()).map_err(HarnessError)? {
+            args::HarnessRequest::Trials(parsed) => parsed,
+            args::HarnessRequest::Help => {
+                return Err(HarnessError("`--help` is for a test that prints: `results` takes filters".to_owned()));
+            }
+        };
+        self.rerun_command = own_rerun_command();
+        let root = self.root.find().map_err(HarnessError)?;
+        let PlannedRun { run, setup_problem, .. } = planned(self, root, &parsed);
+        if let Some(problem) = setup_problem {
+            return Err(HarnessError(problem));
+        }
+        if run.plan.entries.is_empty() {
+            return Err(HarnessError(format!("no trial in {} has such a name", run.root.display())));
+        }
+        let results = Arc::<Mutex<Vec<TrialResult>>>::default();
+        run.read_by(Collector { results: Arc::clone(&results), rerun_command: run.rerun_command.clone() });
+        scheduler::run(&run);
+        if let Some(problem) = run.close().first() {
+            return Err(HarnessError(problem.clone()));
+        }
+        let results = std::mem::take(&mut *results.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(results)
+    }
+}
+
+// Runs trials with libtest-mimic, which prints the results and panics if it cannot.
+
+#[derive(Debug)]
+pub(super) enum PrintError {
+    /// The reader has ended, as in `-- --list | head`.
+    Closed,
+    Error(String),
+}
+
+impl PrintError {
+    /// The exit code; `runs` is whether trials were to run.
+    pub(super) fn exit_code(&self, runs: bool) -> ExitCode {
+        match self {
+            Self::Closed if !runs => return ExitCode::SUCCESS,
+            Self::Closed => {}
+            Self::Error(why) => say(&format!("error: the results cannot be printed: {why}")),
+        }
+        ExitCode::from(EXIT_BAD_ARGUMENTS)
+    }
+}
+
+/// Prints the names of these tests as libtest-mimic does, but buffered: a system call for each of a hundred thousand names
+/// would take longer than finding them.
+pub(super) fn list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> Result<(), PrintError> {
+    print_list(arguments, names).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => PrintError::Closed,
+        _ => PrintError::Error(error.to_string()),
+    })
+}
+
+/// Writes a text of our own to standard output.
+#[expect(clippy::disallowed_methods, reason = "nothing in it is from outside")]
+pub(super) fn write_text(text: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(text.as_bytes())
+}
+
+#[expect(clippy::disallowed_methods, reason = "what runs tests reads it")]
+fn print_list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> io::Result<()> {
+    let out: Box<dyn Write> = match &arguments.logfile {
+        Some(path) => Box::new(File::create(path)?),
+        None => Box::new(io::stdout().lock()),
+    };
+    let mut out = BufWriter::with_capacity(1 << 16, out);
+    for name in names {
+        out.write_all(name.as_bytes())?;
+        out.write_all(b": test\n")?;
+    }
+    out.flush()
+}
+
+pub(super) fn run_tests(arguments: &Arguments, trials: Vec<Trial>) -> Result<Conclusion, PrintError> {
+    let print_error = Arc::<Mutex<Option<PrintError>>>::default();
+    let (hook_error, default_hook) = (Arc::clone(&print_error), panic::take_hook());
+    panic::set_hook(Box::new(move |panic| match print_error_of(panic) {
+        Some(error) => *hook_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error),
+        None => default_hook(panic),
+    }));
+    catch_unwind(AssertUnwindSafe(|| libtest_mimic::run(arguments, trials))).map_err(|panic| {
+        let error = print_error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        error.unwrap_or_else(|| resume_unwind(panic))
+    })
+}
+
+/// The error of libtest-mimic's printer, if the panic is about it.
+fn print_error_of(panic: &PanicHookInfo<'_>) -> Option<PrintError> {
+    let file = panic.location()?.file();
+    let why = panic.payload().downcast_ref::<String>()?;
+    if !(file.contains("libtest-mimic") && file.ends_with("printer.rs")) {
+        return None;
+    }
+    // The text has the `Debug` form of an `io::Error`.
+    let message = why.split_once("message: \"").and_then(|(_, rest)| rest.split('"').next());
+    let message = message.unwrap_or(why).to_owned();
+    Some(if why.contains("BrokenPipe") { PrintError::Closed } else { PrintError::Error(message) })
+}
+
+// Cases in Rust.
+
+/// What a case asks and expects. Every field that a case file can have is one of [`set`](Self::set).
+#[derive(Clone, Debug)]
+pub struct CaseBuilder(RustCase);
+
+impl CaseBuilder {
+    pub(super) fn new(skill: String, id: String, place: &Location<'_>) -> Self {
+        let place = SourceLocation {
+            line: usize::try_from(place.line()).unwrap_or_default(),
+            column: usize::try_from(place.column()).unwrap_or_default(),
+            ..SourceLocation::file(place.file())
+        };
+        Self(RustCase { skill, id, place, fields: Map::new() })
+    }
+
+    pub(super) fn into_case(self) -> RustCase {
+        self.0
+    }
+
+    /// Sets what the agent is asked.
+    #[must_use]
+    pub fn prompt(self, prompt: impl Into<String>) -> Self {
+        self.set("prompt", prompt.into())
+    }
+
+    /// Sets whether the skill should be activated. By default, that is not checked.
+    #[must_use]
+    pub fn should_trigger(self, should_trigger: bool) -> Self {
+        self.set("should_trigger", should_trigger)
+    }
+
+    /// Adds a regular expression that the final message must match.
+    #[must_use]
+    pub fn must_include(self, pattern: impl Into<String>) -> Self {
+        self.push("must_include", pattern.into())
+    }
+
+    /// Adds a regular expression that the final message must not match.
+    #[must_use]
+    pub fn must_not_include(self, pattern: impl Into<String>) -> Self {
+        self.push("must_not_include", pattern.into())
+    }
+
+    /// Adds a tag.
+    #[must_use]
+    pub fn tag(self, tag: impl Into<String>) -> Self {
+        self.push("tags", tag.into())
+    }
+
+    /// Adds a file with this content to the workspace.
+    #[must_use]
+    pub fn file(self, path: impl Into<String>, content: impl Into<String>) -> Self {
+        self.push("files", json!({ "path": path.into(), "content": content.into() }))
+    }
+
+    /// Sets a field by its column in `prompts.csv` or its key in a task file, to the value that a task file would have.
+    #[must_use]
+    pub fn set(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.0.fields.insert(field.to_owned(), value.into());
+        self
+    }
+
+    fn push(mut self, field: &str, value: impl Into<Value>) -> Self {
+        let values = self.0.fields.entry(field).or_insert_with(|| json!([]));
+        match values {
+            Value::Array(values) => values.push(value.into()),
+            other => *other = json!([other.take(), value.into()]),
+        }
+        self
+    }
 }

@@ -2,22 +2,25 @@
 
 use std::error::Error;
 use std::fmt::Display;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+use std::{mem, thread};
 
 use tokio::sync::Notify;
 
+use crate::agent::turns::TurnCounter;
 use crate::agent::{self, AgentCommand, Assignment, Place, WorkOwner};
 use crate::files::at::At;
+use crate::mcp;
 use crate::process::{self, CpuWait, Job, OutputListener, Reply};
-use crate::run::changes::made_during;
-use crate::run::live::Redactors;
-use crate::run::settled::{EvidenceSoFar, OutputSoFar, WatchedTrial};
-use crate::run::silence::SilenceTimer;
+use crate::run::live_trial::{EvidenceSoFar, OutputSoFar, WatchedTrial};
+use crate::run::open_run::Redactors;
 use crate::run::user_messages::{Play, UserMessages};
 use crate::settings::Isolation;
-use crate::settings::mode::AgentKind;
+use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{StoreError, TrialFolder};
 use crate::text::redact::{Redactor, secrets_within_all};
 use crate::trace::Trace;
@@ -349,5 +352,257 @@ impl OutputListener for TraceListener<'_> {
             output.add(b"a line that is too long to be read");
         }
         self.go_on(|dialogue| dialogue.long_line(start))
+    }
+}
+
+// How long an agent wrote nothing: shows what it was doing when its time was up.
+
+/// How long an agent may try to reach a provider that does not answer in any way, before the model's first answer. Long enough for a
+/// network that comes back at once.
+const UNREACHABLE: Duration = Duration::from_secs(8);
+
+/// Measures the silences of an agent.
+pub(super) struct SilenceTimer {
+    started: Instant,
+    timeout: Duration,
+    /// Does not count against the timeout.
+    cpu_wait: Arc<CpuWait>,
+    last: Option<Instant>,
+    /// The longest silence before an answer of the model. A silence of a tool says nothing about the model.
+    longest: Duration,
+    /// Whether the model has answered, and when the agent first met nobody before that.
+    answered: bool,
+    unreachable: Option<Instant>,
+}
+
+impl SilenceTimer {
+    pub(super) fn new(timeout: Duration, cpu_wait: Arc<CpuWait>) -> Self {
+        Self {
+            started: Instant::now(),
+            timeout,
+            cpu_wait,
+            last: None,
+            longest: Duration::ZERO,
+            answered: false,
+            unreachable: None,
+        }
+    }
+
+    pub(super) fn broken(&mut self, by: WorkOwner) {
+        self.broken_at(Instant::now(), by);
+    }
+
+    fn broken_at(&mut self, now: Instant, by: WorkOwner) {
+        let late = now - self.started > self.limit();
+        match by {
+            WorkOwner::Model => self.answered = true,
+            WorkOwner::Unreachable(_) => {
+                self.unreachable.get_or_insert(now);
+            }
+            _ => {}
+        }
+        match by {
+            // What the agent writes while it is being ended is not work, and neither is its last word.
+            WorkOwner::Other | WorkOwner::Waits(_) | WorkOwner::Unreachable(_) | WorkOwner::End if late => return,
+            // The time before the first line is the start of the program.
+            WorkOwner::Model | WorkOwner::End if !late => {
+                let silent = self.last.map_or(Duration::ZERO, |last| now - last);
+                self.longest = self.longest.max(silent);
+            }
+            _ => {}
+        }
+        self.last = Some(now);
+    }
+
+    /// Leaves out a time in which the agent waited for its user.
+    pub(super) fn waited(&mut self, time: Duration) {
+        self.started += time;
+        self.last = self.last.map(|last| last + time);
+    }
+
+    /// Whether a wait that begins now lasts until the agent's timeout.
+    pub(super) fn outlasts(&self, wait: Duration) -> bool {
+        self.started.elapsed() + wait >= self.limit()
+    }
+
+    /// Whether an agent that has met nobody, and now waits for `wait`, is not to try for longer.
+    pub(super) fn reaches_nobody(&self, wait: Duration) -> bool {
+        let since = self.unreachable.filter(|_| !self.answered);
+        since.is_some_and(|since| since.elapsed() + wait >= UNREACHABLE)
+    }
+
+    /// The wall time that the agent has, as far as it is known.
+    fn limit(&self) -> Duration {
+        self.timeout + self.cpu_wait.get()
+    }
+
+    /// Adds the silences to the ending of an agent that timed out.
+    pub(super) fn add_to(&self, ending: &mut Ending) {
+        if let (true, Some(last)) = (ending.timed_out, self.last) {
+            let silent = self.limit().saturating_sub(last - self.started);
+            let ms = |time: Duration| u64::try_from(time.as_millis()).ok();
+            (ending.silent_ms, ending.longest_silence_ms) = (ms(silent), ms(self.longest));
+        }
+    }
+}
+
+// Changes skills while an agent works: watches the agent's session file, and makes each change of the case when its
+// turn is over.
+
+/// How often the session file is read. Agents write a line within a tenth of a second.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Longest line that is read, in bytes; a longer one holds no call that begins or ends a turn by itself.
+const LONGEST_LINE: usize = 16 << 20;
+
+/// Does `work`, in which the agent runs, and makes the changes meanwhile. Returns the changes in the case's order.
+pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() -> T) -> (T, Vec<ChangeMeta>) {
+    let during = &assignment.case.during;
+    if during.is_empty() || assignment.mode.delivery == Delivery::None {
+        return (work(), Vec::new());
+    }
+    let mut changes: Vec<ChangeMeta> = during.iter().map(ChangeMeta::from).collect();
+    let done = AtomicBool::new(false);
+    let (began, started) = (SystemTime::now(), Instant::now());
+    let result = thread::scope(|scope| {
+        let watched = thread::Builder::new().spawn_scoped(scope, || watch(assignment, started, &mut changes, &done));
+        let _guard = DoneGuard(&done);
+        // Without it no change is made, and the trial says so.
+        drop(watched);
+        work()
+    });
+    let requests = assignment.trial_env.request_log();
+    for change in &mut changes {
+        let Some(made) = change.made_ms.map(|ms| began + Duration::from_millis(ms)) else { continue };
+        change.made = jiff::Timestamp::try_from(made).ok().map(|made| made.to_string());
+        change.asked = requests.as_ref().and_then(|requests| mcp::lists_requested_since(requests, made));
+    }
+    (result, changes)
+}
+
+/// Sets the flag when the work ends, even by a panic.
+struct DoneGuard<'a>(&'a AtomicBool);
+
+impl Drop for DoneGuard<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+fn watch(assignment: &Assignment<'_>, started: Instant, changes: &mut [ChangeMeta], done: &AtomicBool) {
+    let agent = agent::of(assignment.mode.agent);
+    let mut turns = TurnCounter::default();
+    let mut session = None;
+    let mut made_after_turn = vec![0; changes.len()];
+    loop {
+        // Loaded first: what is read afterwards is then complete.
+        let is_done = done.load(Ordering::Acquire);
+        session = session.or_else(|| agent.session(assignment.trial_env).map(GrowingFile::new));
+        for line in session.iter_mut().flat_map(GrowingFile::new_lines) {
+            agent.signs(&line).into_iter().for_each(|sign| turns.note(sign));
+        }
+        for (change, made_after_turn) in changes.iter_mut().zip(&mut made_after_turn) {
+            if change.made_ms.is_some() {
+                change.turns_after = Some(turns.ended() - *made_after_turn);
+            }
+        }
+        if is_done {
+            return;
+        }
+        for (number, change) in changes.iter_mut().enumerate() {
+            let is_open = change.made_ms.is_none() && change.kept_from.is_none();
+            if is_open && turns.ended() >= change.after_turn {
+                made_after_turn[number] = turns.ended();
+                match assignment.trial_env.make_change(number) {
+                    Ok(()) => change.made_ms = u64::try_from(started.elapsed().as_millis()).ok(),
+                    Err(why) => change.kept_from = Some(why),
+                }
+            }
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// A file to which lines are added.
+struct GrowingFile {
+    file: File,
+    /// The start of the line that is being written.
+    partial: Vec<u8>,
+    /// Whether that line is longer than [`LONGEST_LINE`].
+    too_long: bool,
+}
+
+impl GrowingFile {
+    fn new(file: File) -> Self {
+        Self { file, partial: Vec::new(), too_long: false }
+    }
+
+    /// The lines since the last call. What cannot be read now may be readable in the next call.
+    fn new_lines(&mut self) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(read @ 1..) = self.file.read(&mut buffer) {
+            for part in buffer[..read].split_inclusive(|byte| *byte == b'\n') {
+                self.too_long |= self.partial.len() + part.len() > LONGEST_LINE;
+                if !self.too_long {
+                    self.partial.extend_from_slice(part);
+                }
+                if part.ends_with(b"\n") {
+                    let line = mem::take(&mut self.partial);
+                    if !mem::take(&mut self.too_long) {
+                        lines.push(line);
+                    }
+                }
+            }
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last and the longest silence, in seconds, of an agent with a timeout of 30 s and lines after these numbers
+    /// of seconds.
+    fn ending(lines: &[(u64, WorkOwner)]) -> (Option<u64>, Option<u64>) {
+        let mut silence = SilenceTimer::new(Duration::from_secs(30), Arc::default());
+        for (after, by) in lines {
+            silence.broken_at(silence.started + Duration::from_secs(*after), *by);
+        }
+        let mut ending = Ending { timed_out: true, ..Ending::default() };
+        silence.add_to(&mut ending);
+        (ending.silent_ms.map(|ms| ms / 1000), ending.longest_silence_ms.map(|ms| ms / 1000))
+    }
+
+    #[test]
+    fn a_silence_of_a_tool_does_not_count_as_one_of_the_model() {
+        use WorkOwner::{Model, Other};
+        assert_eq!(ending(&[(1, Other), (3, Model), (15, Other), (16, Model)]), (Some(14), Some(2)));
+    }
+
+    #[test]
+    fn an_agent_that_reaches_nobody_is_ended_soon_unless_its_model_has_answered() {
+        let since = |lines: &[WorkOwner], seconds: u64, wait: u64| {
+            let mut silence = SilenceTimer::new(Duration::from_secs(30), Arc::default());
+            let began = Instant::now().checked_sub(Duration::from_secs(seconds)).expect("a time");
+            silence.started = began;
+            for by in lines {
+                silence.broken_at(began, *by);
+            }
+            silence.reaches_nobody(Duration::from_secs(wait))
+        };
+        let nobody = WorkOwner::Unreachable(Duration::ZERO);
+        assert_eq!([since(&[nobody], 0, 0), since(&[nobody], 8, 0), since(&[nobody], 1, 9)], [false, true, true]);
+        assert_eq!([since(&[WorkOwner::Model, nobody], 20, 0), since(&[WorkOwner::Other], 20, 0)], [false, false]);
+    }
+
+    #[test]
+    fn only_an_answer_of_the_model_counts_after_the_timeout() {
+        use WorkOwner::{End, Model, Other};
+        assert_eq!(ending(&[(1, Other), (2, Model), (31, Other)]), (Some(28), Some(1)));
+        assert_eq!(ending(&[(1, Other), (2, Model), (31, End)]), (Some(28), Some(1)));
+        assert_eq!(ending(&[(1, Other), (2, Model), (31, Model)]), (Some(0), Some(1)));
+        assert_eq!(ending(&[]), (None, None));
     }
 }

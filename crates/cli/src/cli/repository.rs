@@ -14,8 +14,7 @@ use crate::engine::{Loaded, gate};
 use crate::files::inside;
 use crate::lint::unknown_plugins;
 use crate::process::git;
-use crate::run::custom_check::CustomChecks;
-use crate::run::custom_check::host;
+use crate::run::custom_check::{self, CustomChecks};
 use crate::settings::load;
 use crate::settings::{FILE, Settings, Trust, ignored_keys};
 use crate::store;
@@ -145,7 +144,7 @@ pub fn problem_line(problem: &Diagnostic) -> String {
 
 /// The custom checks of the harness that evals.toml names. Cargo may have to build it.
 pub fn custom_checks(root: &Path, settings: &Settings) -> Result<CustomChecks, Problem> {
-    host::custom_checks(root, settings.harness.as_ref(), |progress| {
+    custom_check::custom_checks(root, settings.harness.as_ref(), |progress| {
         // If standard error is closed, nobody waits.
         let _ = writeln!(output::stderr(), "{}", escape::block(progress));
     })

@@ -12,7 +12,7 @@ use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::report::export::Results;
 use crate::report::{markdown, table, triggering};
 use crate::results::stored_summary::{of_run, of_runs};
-use crate::run::change_locations::change_locations;
+use crate::run::changed_skills::change_locations;
 use crate::settings::{Settings, load};
 use crate::store::RunFolder;
 

@@ -124,7 +124,7 @@ impl RestOfRun {
 /// The error for runs without trials of their own.
 pub fn no_trials(name: &str, runs: &[RunFolder]) -> String {
     if runs.iter().any(RunFolder::is_replay) {
-        return format!("{name} replayed recordings and has no trials of its own: name {} instead", RECORDINGS);
+        return format!("{name} replayed recordings and has no trials of its own: name {RECORDINGS} instead");
     }
     let places: Vec<String> = runs.iter().map(|run| run.path().display().to_string()).collect();
     format!(

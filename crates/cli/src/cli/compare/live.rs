@@ -10,14 +10,15 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::cli::start::StartArgs;
 use crate::cli::{CliResult, CliResultOf, print_json};
-use crate::engine::compare::{ComparisonRequest, MeasuredComparison, PreparedComparison, ReadyComparison, no_case};
-use crate::engine::expected::Expectation;
+use crate::engine::compare::{
+    ComparisonRequest, Expectation, MeasuredComparison, PreparedComparison, ReadyComparison, no_case,
+};
 use crate::engine::{Engine, Loaded};
 use crate::report::table::dollars;
 use crate::report::{diagnostics, estimate as words};
 use crate::results::estimate::{self, Estimate};
 use crate::results::stored_comparison;
-use crate::run::pairing::Pairing;
+use crate::run::pairs::Pairing;
 use crate::run::preflight;
 use crate::trial::run_record::ComparedSides;
 

@@ -32,7 +32,7 @@ use crate::engine::compare::ComparisonRequest;
 use crate::exports::github;
 use crate::report::{compared as words, markdown};
 use crate::results::compared::ComparisonResults;
-use crate::run::change_locations::change_locations;
+use crate::run::changed_skills::change_locations;
 use crate::store::RunFolder;
 use crate::text::escape;
 use crate::trial::run_record::ComparedSides;

@@ -11,8 +11,8 @@ use crate::cli::given::CASES;
 use crate::cli::output::warn;
 use crate::cli::{CliResultOf, named_runs};
 use crate::decide::{SideCounts, plan};
-use crate::engine::earlier::unreadable_pairs;
-use crate::engine::reachable;
+use crate::engine::compare::check_reachable;
+use crate::engine::compare::unreadable_pairs;
 use crate::files::bounded;
 use crate::files::look;
 use crate::report::run_status::differences;
@@ -103,7 +103,7 @@ pub fn decided(
         let design = design(&a.counts, &b.counts);
         let numbers = "trials of each case on each side";
         let remedy = "measure more with run --trials, or choose other results";
-        reachable::check(&args.fail_on, &rule, numbers, remedy, |claim| plan::reach_fixed(&design, &rule, claim))?;
+        check_reachable(&args.fail_on, &rule, numbers, remedy, |claim| plan::reach_fixed(&design, &rule, claim))?;
     }
     Ok(compared::stored(labels, a, b, rule))
 }

@@ -26,7 +26,7 @@ use crate::exports::{github, junit};
 use crate::process::interrupt;
 use crate::report::gate as report;
 use crate::results::gate::{GateAnswer, GateResults};
-use crate::run::change_locations::change_locations;
+use crate::run::changed_skills::change_locations;
 use crate::settings::GateSettings;
 use crate::store::{self, RunFolder};
 

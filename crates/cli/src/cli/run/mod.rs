@@ -28,7 +28,7 @@ use crate::engine::{Engine, Loaded};
 use crate::process::interrupt;
 use crate::report::export::Results;
 use crate::report::{diagnostics, estimate as report, table};
-use crate::run::change_locations::change_locations;
+use crate::run::changed_skills::change_locations;
 use crate::run::plan::RunPlan;
 use crate::run::preflight;
 use crate::run::record::FailedTrials;
