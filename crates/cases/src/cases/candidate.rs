@@ -10,7 +10,7 @@ use crate::cases::case::plugin_eval::{CASE, GRADERS, PROMPT};
 use crate::cases::case::prompts_csv::utf_16;
 use crate::cases::case::results::{is_result, plain};
 use crate::cases::case::tessl::{CHECKLIST, CRITERIA, TASK};
-use crate::cases::case::{ForeignFiles, agentv, foreign_formats, promptfoo};
+use crate::cases::case::{ForeignFiles, foreign_formats, promptfoo};
 use crate::cases::unread::is_part_of_case;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, slip};
 
@@ -272,7 +272,7 @@ fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, 
         }
         None if files.keys.len() == 1 => "no known key says what is expected".to_owned(),
         // Their readers leave out what is not about skills.
-        None if [promptfoo::FORMAT.name, agentv::FORMAT.name].contains(&format.name) => return None,
+        None if [promptfoo::FORMAT.name, promptfoo::AGENTV.name].contains(&format.name) => return None,
         None if separator(&path.extension().unwrap_or_default().to_string_lossy()).is_some() => {
             "nothing says which skill it is about".to_owned()
         }

@@ -1,16 +1,17 @@
 //! A format of cases, and which files hold its cases.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
+use crate::cases::case::foreign_reader::ForeignReader;
 use crate::cases::case::promptfoo::mentions_skill;
 use crate::cases::case::{Case, FoundCase, foreign_formats};
 use crate::cases::case_folders::case_folders;
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::profile::DEFAULT_MODE;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
@@ -41,7 +42,7 @@ pub struct ForeignFiles {
     /// The keys that every file has, for messages about files that lack one; empty for formats that nothing is nearly.
     pub keys: &'static [&'static str],
     /// Reads a file with this value, which is null for a table; `None` if it is something else.
-    pub parse: for<'a> fn(&'a ForeignFile<'a>, Document<'a>, &'a Node) -> Option<FileCases>,
+    pub parse: fn(ForeignReader<'_>) -> Option<FileCases>,
 }
 
 /// How certain the path of a file makes its format.
@@ -106,7 +107,8 @@ impl ForeignFile<'_> {
             let is_possible = files.mark.is_empty() && has_keys
                 || !files.mark.is_empty() && has_key(&text, files.mark)
                 || files.claim(&self);
-            let read = || (files.parse)(&ForeignFile { is_certain, ..self }, document(), &root);
+            let file = ForeignFile { is_certain, ..self };
+            let read = || (files.parse)(ForeignReader::new(format, &file, document(), &root));
             // The content may say that it is of a format of the same reader.
             let of_cases = |cases: FileCases| (cases.cases.first().map_or(format, FoundCase::format), cases);
             is_possible.then(read).flatten().map(of_cases)
@@ -170,16 +172,6 @@ impl ForeignFile<'_> {
         id
     }
 
-    /// The same that no other case of the file has: of `name`, or of the `longer` one.
-    pub fn free_id(&self, name: &str, longer: impl FnOnce() -> String, ids: &mut HashSet<String>) -> String {
-        let mut id = self.case_id(name);
-        if ids.contains(&id) {
-            id = self.case_id(&longer());
-        }
-        ids.insert(id.clone());
-        id
-    }
-
     /// The file that is named `path` in this file: relative to its own directory, to one above that, or to the root. Programs
     /// differ in that.
     pub fn named_file(&self, path: &RelativePath) -> RelativePath {
@@ -187,6 +179,12 @@ impl ForeignFile<'_> {
         let mut found = folders.map(|folder| path.clone().under(folder));
         let exists = |path: &RelativePath| matches!(self.tree.kind(path.as_path()), FileKind::File | FileKind::Folder);
         found.find(exists).unwrap_or_else(|| path.clone().under(self.path.parent().unwrap_or(self.path)))
+    }
+
+    /// The text of the file at this path from the repository's root, or why it has none.
+    pub fn text_of(&self, path: &Path) -> Result<String, String> {
+        let bytes = self.tree.read(path).map_err(|error| error.to_string())?;
+        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
     }
 
     /// The directory of the skill with this slug.
@@ -281,6 +279,11 @@ impl FileCases {
 }
 
 impl CaseFormat {
+    /// The format of another program.
+    pub const fn foreign(name: &'static str, files: ForeignFiles) -> Self {
+        Self { name, default_mode: DEFAULT_MODE, files: None, foreign: Some(files) }
+    }
+
     /// Whether its cases are in no file.
     pub fn is_built_in(&self) -> bool {
         self.files.is_none() && self.foreign.is_none()

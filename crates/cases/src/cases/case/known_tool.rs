@@ -1,20 +1,14 @@
 //! Tools of other programs by their names. Agents name their tools differently, so a name stands for the work that the tool
 //! does.
 
-use crate::cases::case::Case;
-use crate::cases::case::document::{Document, Node};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{self, Check, Work};
-use crate::text::diagnostic::shorten;
 
 /// The names of tools that run commands.
 const SHELLS: [&str; 4] = ["bash", "powershell", "pwsh", "shell"];
 
 /// The name of the tool that activates skills.
 const SKILL: &str = "skill";
-
-/// The names of the tools that create and edit files.
-const WRITERS: [&str; 2] = ["create", "edit"];
 
 /// Names of other tools, by which a pattern of names is tried.
 const OTHERS: [&str; 13] = [
@@ -63,24 +57,5 @@ impl KnownTool {
             (Self::Skill, true) => checks::activates(any(), false),
             (Self::Skill, false) => checks::rejects(any()),
         }
-    }
-}
-
-/// Adds the check of a tool by its name alone, which is a pattern, in a list of them.
-pub fn read_named(document: &mut Document<'_>, tool: &Node, list: &[Node], is_required: bool, case: &mut Case) {
-    let Some(written) = tool.text() else { return document.wrong_type("a tool", "a string", tool) };
-    let name = written.trim_start_matches('^').trim_end_matches('$');
-    if let Some(known) = KnownTool::of(written) {
-        case.checks.push(known.called(is_required));
-    } else if WRITERS.contains(&name) && !is_required {
-        let is_in_list = |name: &&str| list.iter().any(|tool| tool.text() == Some(name));
-        match WRITERS.iter().all(is_in_list) {
-            // One check for both.
-            true if name != WRITERS[0] => {}
-            true => case.checks.push(checks::work(Work::Changes, false)),
-            false => case.checks.push(checks::work(Work::SomeChanges, false)),
-        }
-    } else {
-        case.unsupported.push(document.unsupported(format!("a call of the tool `{}`", shorten(written)), tool));
     }
 }

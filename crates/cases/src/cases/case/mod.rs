@@ -3,16 +3,15 @@
 //! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and reads them. A
 //! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
 
-pub mod agentv;
 mod change_list;
 mod check_list;
 pub mod document;
 pub mod evals_json;
 pub mod fields;
-mod foreign_case;
-mod foreign_tasks;
+mod foreign_reader;
 mod format;
 mod found;
+mod go_code;
 mod history_list;
 mod known_tool;
 mod mock_list;
@@ -67,7 +66,7 @@ pub static FORMATS: &[&CaseFormat] = &[
     &vally::FORMAT,
     &vally::SCENARIOS,
     &promptfoo::FORMAT,
-    &agentv::FORMAT,
+    &promptfoo::AGENTV,
     &routing::FORMAT,
     &plugin_eval::PROSE,
     &plugin_eval::YAML,

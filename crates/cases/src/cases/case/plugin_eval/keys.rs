@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::plugin::Plugin;
 use crate::cases::case::document::{Document, Node, NodeEntry};
-use crate::cases::case::vally::quoted;
+use crate::cases::case::foreign_reader::quoted;
 use crate::cases::case::{Case, ForeignFile, ToolLimits, Unsupported};
 use crate::cases::repo_files::FileKind;
 use crate::settings::trials::Trials;

@@ -28,9 +28,9 @@ use plugin::Plugin;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use crate::cases::case::fields::CaseDraft;
+use crate::cases::case::foreign_reader::ForeignReader;
 use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, ForeignFiles, FoundCase, ReadCase, Unsupported};
 use crate::cases::repo_files::FileKind;
-use crate::profile::DEFAULT_MODE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// Cases whose prompt is a file.
@@ -47,8 +47,7 @@ const fn format(
     mark: &'static str,
     keys: &'static [&'static str],
 ) -> CaseFormat {
-    let foreign = Some(ForeignFiles { names: &[], possible_names, mark, keys, parse });
-    CaseFormat { name: "plugin eval", default_mode: DEFAULT_MODE, files: None, foreign }
+    CaseFormat::foreign("plugin eval", ForeignFiles { names: &[], possible_names, mark, keys, parse })
 }
 
 /// The file with the prompt.
@@ -60,7 +59,8 @@ pub(in crate::cases) const CASE: &str = "case.yaml";
 /// The directory of graders in that of a case.
 pub(in crate::cases) const GRADERS: &str = "graders";
 
-fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases> {
+fn parse(reader: ForeignReader<'_>) -> Option<FileCases> {
+    let file = reader.file;
     let plugin = Plugin::of(file)?;
     if ![PROMPT, CASE].iter().any(|name| file.path.ends_with(name)) {
         return None;

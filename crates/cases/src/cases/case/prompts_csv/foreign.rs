@@ -12,22 +12,20 @@ use std::path::Path;
 
 use super::{CsvRow, OWN_PREFIX, ParsedCsv, REQUIRED, cut};
 use crate::cases::case::evals_json::NOTES;
+use crate::cases::case::foreign_reader::words;
 use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
-use crate::profile::DEFAULT_MODE;
 
 /// Prompts and whether they should trigger the skill.
-pub static FORMAT: CaseFormat = CaseFormat {
-    name: "prompt",
-    default_mode: DEFAULT_MODE,
-    files: None,
-    foreign: Some(ForeignFiles {
+pub static FORMAT: CaseFormat = CaseFormat::foreign(
+    "prompt",
+    ForeignFiles {
         names: &["evals/*.prompts.csv"],
         possible_names: &["evals/*prompts.csv", "prompts.csv"],
         mark: "",
         keys: &["id", "should_trigger", "prompt"],
-        parse: |file, document, _| parse(file, document.bytes),
-    }),
-};
+        parse: |reader| parse(reader.file, reader.bytes),
+    },
+);
 
 /// The end of a file's name behind the name of its skill.
 const END: &str = ".prompts.csv";
@@ -73,7 +71,7 @@ fn skill_of(file: &ForeignFile<'_>) -> Option<String> {
 /// Reads the columns besides the required ones.
 pub(super) fn read_other_columns(row: &CsvRow, case: &mut Case) {
     for (column, text, place) in row.cells() {
-        let is_note = NOTES.contains(&column) || KINDS.contains(&column) || column.starts_with(OWN_PREFIX);
+        let is_note = words(NOTES).contains(&column) || KINDS.contains(&column) || column.starts_with(OWN_PREFIX);
         if is_note || REQUIRED.contains(&column) || column == SKILL {
             continue;
         }

@@ -1,19 +1,20 @@
-//! Regular expressions of Go, in which `\d`, `\w`, `\s` and `\b` are about ASCII, in the syntax of the others.
+//! Code in the files of waza: regular expressions of Go, and assertions in Python.
 
-use super::Document;
-use crate::cases::case::Case;
-use crate::cases::case::document::{Node, NodeValue};
-use crate::checks::pattern::Pattern;
+use super::document::{Node, NodeValue};
+use super::foreign_reader::{ForeignReader, said};
+use crate::checks::pattern::{Pattern, Style};
+use crate::checks::{Check, TextPlace};
 
-/// The pattern at a key. One that Go refuses fails every run of waza.
-pub(super) fn read(document: &mut Document<'_>, key: &str, written: &Node, case: &mut Case) -> Option<Pattern> {
-    let Some(text) = written.text() else { return document.pattern(key, written) };
+/// The regular expression of Go at a key, in which `\d`, `\w`, `\s` and `\b` are about ASCII, in the syntax of the others. One that Go
+/// refuses fails every run of waza.
+pub(super) fn read_pattern(reader: &mut ForeignReader<'_>, key: &str, written: &Node) -> Option<Pattern> {
+    let Some(text) = written.text() else { return reader.pattern(key, written) };
     let Some(translated) = translated(text) else {
-        document.pattern(key, written)?;
-        case.unsupported.push(document.unsupported("a pattern that Go refuses or reads in another way", written));
+        reader.pattern(key, written)?;
+        reader.not_done(written, "a pattern that Go refuses or reads in another way");
         return None;
     };
-    document.pattern(key, &Node { value: NodeValue::Text(translated), range: written.range.clone() })
+    reader.pattern(key, &Node { value: NodeValue::Text(translated), range: written.range.clone() })
 }
 
 fn translated(pattern: &str) -> Option<String> {
@@ -88,4 +89,41 @@ fn class(letter: char) -> Option<&'static str> {
         'W' => "[^0-9A-Za-z_]",
         _ => return None,
     })
+}
+
+/// The checks that are equal to an assertion in Python about the output, if there are any: how long it is, and what it contains.
+pub(super) fn python_checks(assertion: &str) -> Option<Vec<Check>> {
+    let message = |pattern, negated| said(TextPlace::Messages, pattern, negated);
+    let assertion = assertion.trim();
+    if let Some(least) = assertion.strip_prefix("len(output) > ") {
+        let least: u32 = least.parse().ok()?;
+        // A longer pattern takes too much memory.
+        let text = format!("(?s)^.{{{}}}", least.checked_add(1).filter(|least| *least <= 1000)?);
+        return Some(vec![message(Pattern { text, style: Style::Exact }, false)]);
+    }
+    if assertion.contains(" or ") {
+        let texts = assertion.split(" or ").map(contained).collect::<Option<Vec<_>>>()?;
+        let is_any_negated = texts.iter().any(|(.., negated)| *negated);
+        let pattern = || Pattern::one_of(texts.iter().map(|(text, ignores_case, _)| (*text, *ignores_case)));
+        return (!is_any_negated).then(|| vec![message(pattern(), false)]);
+    }
+    let texts = assertion.split(" and ").map(contained).collect::<Option<Vec<_>>>()?;
+    let checks = texts.into_iter().map(|(text, ignores_case, negated)| {
+        let style = if ignores_case { Style::Literal } else { Style::Verbatim };
+        message(Pattern { text: text.to_owned(), style }, negated)
+    });
+    Some(checks.collect())
+}
+
+/// The text of `'text' in output`, whether the output is in lower case, and whether there is a `not`.
+fn contained(part: &str) -> Option<(&str, bool, bool)> {
+    let (quoted, rest) = part.trim().strip_prefix('\'')?.split_once('\'')?;
+    let (negated, place) = match rest.strip_prefix(" not in ") {
+        Some(place) => (true, place),
+        None => (false, rest.strip_prefix(" in ")?),
+    };
+    let ignores_case = place == "output.lower()";
+    // Python finds no capital in lowercase, and a backslash means something else to it.
+    let is_special = quoted.is_empty() || quoted.contains('\\') || ignores_case && quoted.to_lowercase() != quoted;
+    ((ignores_case || place == "output") && !is_special).then_some((quoted, ignores_case, negated))
 }

@@ -1,0 +1,523 @@
+//! Eval specs of waza: `eval.yaml` that names task files, each a case.
+//!
+//! ```yaml
+//! skill: greeting
+//! config: { trials_per_task: 3, timeout_seconds: 300 }
+//! graders:                                   # of every case
+//!   - { type: text, name: polite, config: { not_contains: [damn] } }
+//! tasks: ["tasks/*.yaml"]
+//! ```
+//!
+//! ```yaml
+//! # tasks/ada.yaml
+//! id: ada
+//! inputs: { prompt: Greet Ada }
+//! expected: { output_contains: [Ada], should_trigger: true }
+//! ```
+//!
+//! What waza calls the output are all messages of the agent. A run passes if each of its graders passes, so no weight and no score
+//! matters here. Its trigger sets are read as all others are ([`super::evals_json`]).
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::document::{Document, Node, NodeEntry, NodeValue, Syntax};
+use super::foreign_reader::Meaning::{
+    By, Content, Each, EachBy, Files, Judged, Known, Object, Only, Said, Seconds, Texts, Tools, Trials,
+};
+use super::foreign_reader::{ForeignReader, KeyTable, name, said, words};
+use super::go_code::{python_checks, read_pattern};
+use super::known_tool::KnownTool;
+use super::named_files::PathPatterns;
+use crate::cases::case::{CaseFormat, FileCases, ForeignFiles, FoundCase};
+use crate::cases::repo_files::FileKind;
+use crate::checks::call_count::CallCount;
+use crate::checks::pattern::{Pattern, Style};
+use crate::checks::text_test::TextTest;
+use crate::checks::{self, Check, FileWant, TextPlace};
+use crate::skill::slug;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten};
+use crate::text::relative_path::{RelativePath, resolved};
+use crate::trial::input_file::InputContent;
+
+/// Tasks and how their trials are graded.
+pub static FORMAT: CaseFormat = CaseFormat::foreign(
+    "waza task",
+    ForeignFiles {
+        names: &[],
+        possible_names: &["*eval.yaml", "*eval.yml", "eval-trigger.yaml", "eval-trigger.yml"],
+        // Waza runs no file without it.
+        mark: TRIALS,
+        keys: &[TRIALS, TASKS],
+        parse,
+    },
+);
+
+/// The key of the patterns of task files.
+const TASKS: &str = "tasks";
+
+/// The key of the settings of the runs.
+const CONFIG: &str = "config";
+
+/// The key of the number of trials.
+const TRIALS: &str = "trials_per_task";
+
+/// The key of the directory of a task's files.
+const CONTEXT_DIR: &str = "context_dir";
+
+static SPEC: KeyTable = KeyTable::of(&[
+    ("schemaVersion", By(version)),
+    ("hooks", By(hooks)),
+    (CONFIG, Object(&RUNS)),
+    ("skill", By(skill_under_test)),
+    (TASKS, Known),
+    (GRADERS, Known),
+])
+.and_notes("$schema name description version metrics baseline");
+
+/// What else is about runs asks for nothing of a trial, or the settings of this program decide it: the agent, its model and its skills,
+/// and what runs at once.
+static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Trials), ("timeout_seconds", Seconds)]).and_notes("parallel workers max_workers fail_fast executor model judge_model group_by max_attempts inject_skill_body skill_directories required_skills reasoning_effort");
+
+static TASK: KeyTable = KeyTable::of(&[
+    ("id", Known),
+    ("enabled", By(is_enabled)),
+    ("tags", Texts(|case| &mut case.tags)),
+    ("timeout_seconds", Seconds),
+    ("inputs", By(inputs)),
+    (CONTEXT_DIR, Known),
+    ("expected", By(expected)),
+    (GRADERS, By(graders)),
+])
+.and_notes("name description golden schemaVersion");
+
+static INPUTS: KeyTable = KeyTable::of(&[
+    ("prompt_file", Known),
+    ("prompt", By(prompt)),
+    ("follow_up_prompts", Texts(|case| &mut case.follow_ups)),
+    ("files", Known),
+])
+.and_notes("context");
+
+static EXPECTED: KeyTable = KeyTable::of(&[
+    ("output_contains", Said(TextPlace::Messages, Style::Literal, false)),
+    ("output_not_contains", Said(TextPlace::Messages, Style::Literal, true)),
+    ("output_contains_any", By(contains_any)),
+    ("outcomes", EachBy(outcome)),
+    ("behavior", Object(&BEHAVIOR)),
+    ("should_trigger", Known),
+]);
+
+/// The key of the graders of a spec or a task.
+const GRADERS: &str = "graders";
+
+/// The graders that waza has, each with the keys of its configuration.
+static KINDS: [(&str, Option<&KeyTable>); 13] = [
+    ("action_sequence", None),
+    ("behavior", Some(&BEHAVIOR)),
+    ("code", Some(&CODE)),
+    ("diff", Some(&KeyTable::of(&[("expected_files", By(differences)), (CONTEXT_DIR, Known)]))),
+    ("file", Some(&FILE)),
+    ("json_schema", None),
+    ("program", None),
+    ("prompt", Some(&PROMPT)),
+    ("skill_invocation", Some(&SKILLS)),
+    ("text", Some(&TEXT)),
+    ("tool_calls", Some(&TOOL_CALLS)),
+    ("tool_constraint", Some(&TOOL_CONSTRAINT)),
+    ("trigger", Some(&TRIGGER)),
+];
+
+/// A grader. The weight is that of a score, by which no run passes or fails.
+static GRADER: KeyTable =
+    KeyTable::of(&[(CONFIG, Known), ("assertions", Known)]).and_notes("type name description weight model");
+
+static TEXT: KeyTable = KeyTable::of(&[
+    ("contains", Said(TextPlace::Messages, Style::Literal, false)),
+    ("not_contains", Said(TextPlace::Messages, Style::Literal, true)),
+    ("contains_cs", Said(TextPlace::Messages, Style::Verbatim, false)),
+    ("not_contains_cs", Said(TextPlace::Messages, Style::Verbatim, true)),
+    ("regex_match", Said(TextPlace::Messages, Style::Exact, false)),
+    ("regex_not_match", Said(TextPlace::Messages, Style::Exact, true)),
+]);
+
+static FILE: KeyTable = KeyTable::of(&[
+    ("must_exist", Files(true)),
+    ("must_not_exist", Files(false)),
+    ("content_patterns", Each(&CONTENT)),
+]);
+
+static CONTENT: KeyTable =
+    KeyTable::of(&[("path", By(required)), ("must_match", Content(false)), ("must_not_match", Content(true))]);
+
+static CODE: KeyTable = KeyTable::of(&[("assertions", Known), ("language", Known)]);
+
+static BEHAVIOR: KeyTable = KeyTable::of(&[
+    ("required_tools", Tools(true)),
+    ("forbidden_tools", Tools(false)),
+    ("max_tool_calls", By(most_calls)),
+    ("max_tokens", By(|reader, object, key| limit(reader, object, key, checks::max_total_tokens))),
+    // The keys of a time differ between an expectation and a grader.
+    ("max_duration_ms", By(most_time)),
+    ("max_response_time_ms", By(most_time)),
+]);
+
+static TOOL_CALLS: KeyTable = KeyTable::of(&[
+    ("required_tools", Tools(true)),
+    ("forbidden_tools", Tools(false)),
+    ("min_calls", By(number_of_calls)),
+    ("max_calls", Known),
+]);
+
+static TOOL_CONSTRAINT: KeyTable = KeyTable::of(&[
+    ("expect_tools", EachBy(|reader, call| constraint(reader, call, true))),
+    ("reject_tools", EachBy(|reader, call| constraint(reader, call, false))),
+]);
+
+static SKILLS: KeyTable =
+    KeyTable::of(&[("required_skills", By(skills)), ("forbidden_skills", Known), ("mode", Known)])
+        .and_notes("allow_extra");
+
+static TRIGGER: KeyTable = KeyTable::of(&[("skill_path", Known), ("mode", Known), ("threshold", Known)]);
+
+static PROMPT: KeyTable =
+    KeyTable::of(&[("mode", Only("independent", "a judge that compares two answers")), ("prompt", Judged)])
+        .and_notes("model continue_session");
+
+fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
+    let (file, root) = (reader.file, reader.root);
+    // The word may be in the prompt of another program.
+    let trials =
+        |config: &&NodeEntry| config.value.entries().iter().any(|entry| nearest(&entry.key, [TRIALS]).is_some());
+    root.entries().iter().filter(|entry| nearest(&entry.key, [CONFIG]).is_some()).find(trials)?;
+    reader.duplicate_keys(root, &[]);
+    if let Some(config) = reader.required(root, CONFIG) {
+        reader.required(config, TRIALS);
+    }
+    reader.read_pattern = read_pattern;
+    reader.read(root, &SPEC);
+    let paths = tasks(&mut reader);
+    let read = paths.iter().map(|path| file.tree.read(path)).collect::<Vec<_>>();
+    let tasks = paths.iter().zip(&read).collect::<Vec<_>>();
+    let mut reader = reader;
+    let documents = tasks
+        .iter()
+        .map(|(path, bytes)| Document::new(path, bytes.as_ref().map(Vec::as_slice).unwrap_or_default(), Syntax::Yaml));
+    reader.documents.extend(documents);
+    Some(reader.cases(&tasks, |reader, (path, bytes), number| found(reader, path, bytes.as_ref().err(), number)))
+}
+
+/// The case in the file at this path, whose document has this position.
+fn found(reader: &mut ForeignReader<'_>, path: &Path, error: Option<&std::io::Error>, at: usize) -> FoundCase {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    reader.at = at;
+    let root = if error.is_none() { reader.documents[at].root() } else { None };
+    let named = root.as_ref().and_then(|root| root.get("id").or_else(|| root.get("name")));
+    let name = named.and_then(name).filter(|name| !name.trim().is_empty()).unwrap_or_else(|| stem.to_string());
+    let id = reader.free_id(&name, || format!("{stem}-{name}"));
+    let Some(root) = root else {
+        let unreadable = error.map(|error| {
+            Diagnostic::new(Code::Unreadable, SourceLocation::file(path), format!("cannot be read: {error}"))
+        });
+        let problems = unreadable.map_or_else(|| reader.problems.take(), |problem| vec![problem]);
+        return reader.broken(id, path, problems);
+    };
+    reader.start(id, &root);
+    reader.locate_value("prompt", root.get("inputs").and_then(|inputs| inputs.get("prompt")));
+    reader.duplicate_keys(&root, &[]);
+    reader.read(&root, &TASK);
+    let of_spec = reader.documents[0].problems.take();
+    reader.problems.extend(of_spec);
+    reader.finish()
+}
+
+/// The versions that are read, by their first number, are 1 and 2.
+fn version(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    if let Some(version) = reader.text(root, key)
+        && !["1", "2"].iter().any(|major| version.split('.').next() == Some(major))
+        && let Some(written) = root.get(key)
+    {
+        reader.not_done(written, "this version of the format");
+    }
+}
+
+/// Commands that waza runs around tasks.
+fn hooks(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    for hook in reader.map(root, key).map(Node::entries).unwrap_or_default() {
+        if hook.value.elements().is_none_or(|commands| !commands.is_empty()) {
+            reader.not_done(&hook.value, format!("the hook `{}`", hook.key));
+        }
+    }
+}
+
+fn skill_under_test(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    let name = reader.text(root, key).or(reader.file.skill);
+    reader.case.skill = name.map(|name| reader.file.skill_slug(name)).unwrap_or_default();
+}
+
+/// The task files, each once. A pattern that names none is a problem.
+fn tasks(reader: &mut ForeignReader<'_>) -> Vec<PathBuf> {
+    let root = reader.root;
+    if let Some(list) = reader.required(root, TASKS) {
+        reader.not_empty(TASKS, list);
+    }
+    let mut tasks = Vec::new();
+    for pattern in reader.list(root, TASKS).unwrap_or_default() {
+        let Some(text) = pattern.text() else {
+            let expected = "the path of a task file, or a pattern of such paths";
+            reader.wrong_type("an element of `tasks`", expected, pattern);
+            continue;
+        };
+        match PathPatterns::Go.files(text, reader.file) {
+            Ok(paths) if paths.is_empty() => {
+                reader.problem(Code::EmptyValue, pattern.range.clone(), format!("`{text}` names no file"));
+            }
+            Ok(paths) => tasks.extend(paths),
+            Err(why) => reader.bad_path(text, &why, pattern),
+        }
+    }
+    let mut seen = HashSet::new();
+    tasks.retain(|path| seen.insert(path.clone()));
+    tasks
+}
+
+fn is_enabled(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    if reader.flag(root, key) == Some(false) {
+        reader.not_done(root.get(key).unwrap_or(root), "a task that is switched off");
+    }
+}
+
+fn required(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    reader.required(object, key);
+}
+
+fn inputs(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    reader.required(root, key);
+    let Some(inputs) = reader.map(root, key) else { return };
+    reader.read(inputs, &INPUTS);
+    let folder = context_folder(reader, root);
+    for written in reader.list(inputs, "files").unwrap_or_default() {
+        reader.only_keys(written, &["path", "content"], "");
+        let Some(text) = reader.required_text(written, "path") else { continue };
+        match (RelativePath::parse(text), reader.text(written, "content")) {
+            (Ok(path), Some(content)) if !content.is_empty() => {
+                reader.add_file(path, InputContent::Text(content.to_owned()));
+            }
+            (Ok(path), _) => reader.add_file(path.clone(), InputContent::Source(path.under(&folder))),
+            (Err(why), _) => reader.bad_path(text, why, written),
+        }
+    }
+}
+
+/// The directory of the files of a task. Waza starts at the directory in which it is run: mostly that of the spec, or the root.
+fn context_folder(reader: &mut ForeignReader<'_>, root: &Node) -> PathBuf {
+    let of_spec = reader.folder();
+    let Some(text) = reader.text(root, CONTEXT_DIR) else { return of_spec.join("fixtures") };
+    let places = [resolved(&of_spec.join(text)), resolved(Path::new(text))];
+    let found = places.into_iter().flatten().find(|path| reader.file.tree.kind(path) == FileKind::Folder);
+    if let (None, Some(written)) = (&found, root.get(CONTEXT_DIR)) {
+        reader.bad_path(text, "is not a directory of the repository", written);
+    }
+    found.unwrap_or_default()
+}
+
+fn prompt(reader: &mut ForeignReader<'_>, inputs: &Node, key: &'static str) {
+    let Some(written) = inputs.get("prompt_file") else {
+        if let Some(prompt) = reader.required_text(inputs, key) {
+            prompt.clone_into(&mut reader.case.prompt);
+        }
+        return;
+    };
+    if let Some(prompt) = inputs.get(key) {
+        return reader.not_done(prompt, "`prompt` next to `prompt_file`");
+    }
+    let Some(text) = reader.required_text(inputs, "prompt_file") else { return };
+    let path = resolved(&reader.path.parent().unwrap_or(Path::new("")).join(text));
+    let path = path.ok_or_else(|| "it is outside the repository".to_owned());
+    let (code, message) = match path.and_then(|path| reader.file.text_of(&path)) {
+        Ok(prompt) if prompt.trim().is_empty() => (Code::EmptyValue, format!("`{}` is empty", shorten(text))),
+        Ok(prompt) => return reader.case.prompt = prompt,
+        Err(why) => (Code::Unreadable, format!("`{}` cannot be read: {why}", shorten(text))),
+    };
+    reader.problem(code, written.range.clone(), message);
+}
+
+fn expected(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    let Some(expected) = reader.map(root, key) else { return };
+    let before = reader.case.checks.len();
+    reader.read(expected, &EXPECTED);
+    reader.locate_checks(key, expected, before);
+    if let Some(should) = reader.flag(expected, "should_trigger") {
+        reader.agrees(should);
+    }
+}
+
+fn contains_any(reader: &mut ForeignReader<'_>, expected: &Node, key: &'static str) {
+    let texts = reader.text_list(expected, key);
+    if !texts.is_empty() {
+        let pattern = Pattern::one_of(texts.iter().map(|text| (text.as_str(), true)));
+        reader.case.checks.push(said(TextPlace::Messages, pattern, false));
+    }
+}
+
+fn outcome(reader: &mut ForeignReader<'_>, outcome: &Node) {
+    let Some(kind) = reader.required_text(outcome, "type") else { return };
+    match (kind, outcome.get("tool_name")) {
+        ("task_completed", None) => reader.case.checks.push(checks::final_message()),
+        ("tool_called", Some(tool)) => reader.calls_tool(tool, &[], true),
+        _ => return reader.not_done(outcome, format!("the outcome `{}`", shorten(kind))),
+    }
+    reader.only_keys(outcome, &["type", "tool_name"], "");
+}
+
+/// Adds the checks of the graders of the spec, and of the task with this root.
+fn graders(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    let task = reader.at;
+    for (at, object) in [(0, reader.root), (task, root)] {
+        reader.at = at;
+        for node in reader.list(object, key).unwrap_or_default() {
+            grader(reader, node);
+        }
+    }
+}
+
+fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
+    let Some(kind) = reader.required_text(node, "type") else { return };
+    let nothing = Node { value: NodeValue::Map(Vec::new()), range: node.range.clone() };
+    let config = reader.map(node, CONFIG).unwrap_or(&nothing);
+    let before = reader.case.checks.len();
+    reader.read(node, &GRADER);
+    match KINDS.iter().find(|(known, _)| *known == kind) {
+        Some((_, Some(keys))) => reader.read(config, keys),
+        _ => reader.unknown_grader("grader", kind, node, &KINDS.map(|(name, _)| name)),
+    }
+    match kind {
+        "code" => code(reader, node, config),
+        "trigger" => trigger(reader, node, config),
+        _ => {}
+    }
+    reader.locate_checks(GRADERS, node, before);
+}
+
+/// The assertions may be in the grader, too.
+fn code(reader: &mut ForeignReader<'_>, node: &Node, config: &Node) {
+    let is_python = reader.text(config, "language").is_none_or(|language| language == "python");
+    for object in [node, config] {
+        for written in reader.list(object, "assertions").unwrap_or_default() {
+            match written.text().filter(|_| is_python).and_then(python_checks) {
+                Some(checks) => reader.case.checks.extend(checks),
+                None => reader.not_done(written, "an assertion that is code"),
+            }
+        }
+    }
+}
+
+fn differences(reader: &mut ForeignReader<'_>, config: &Node, key: &'static str) {
+    let folder = reader.text(config, CONTEXT_DIR).map(|folder| format!("{folder}/")).unwrap_or_default();
+    for expected in reader.list(config, key).unwrap_or_default() {
+        reader.only_keys(expected, &["path", "snapshot", "contains"], "");
+        let Some(path) = reader.required(expected, "path") else { continue };
+        reader.file_check(path, FileWant::Exists(true));
+        if let Some(snapshot) = reader.text(expected, "snapshot") {
+            match RelativePath::parse(&format!("{folder}{snapshot}")) {
+                Ok(snapshot) => reader.file_check(path, FileWant::Snapshot(reader.file.named_file(&snapshot))),
+                Err(why) => reader.problem_at(Code::BadPath, expected, "snapshot", format!("`snapshot` {why}")),
+            }
+        }
+        for line in reader.text_list(expected, "contains") {
+            let part = line.strip_prefix(['+', '-']).unwrap_or(&line).trim();
+            let pattern = Pattern { text: part.to_owned(), style: Style::Verbatim };
+            let test = TextTest { negated: line.starts_with('-'), ..pattern.into() };
+            reader.file_check(path, FileWant::Content(test));
+        }
+    }
+}
+
+/// The limit at a key; 0 is none.
+fn limit(reader: &mut ForeignReader<'_>, object: &Node, key: &str, check: impl FnOnce(u64) -> Check) {
+    let most = reader.count(object, key, 0..=u64::MAX, "a whole number").filter(|most| *most > 0);
+    reader.case.checks.extend(most.map(check));
+}
+
+fn most_time(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    limit(reader, object, key, |most| checks::max_duration(Duration::from_millis(most)));
+}
+
+fn most_calls(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    if let Some(most) = reader.count(object, key, 0..=u64::MAX, "a whole number").filter(|most| *most > 0) {
+        reader.add(object, checks::any_tool(CallCount { least: 0, most: Some(most) }));
+    }
+}
+
+fn number_of_calls(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    let [least, most] = [key, "max_calls"].map(|key| reader.count(object, key, 0..=u64::MAX, "a whole number"));
+    if least.is_some() || most.is_some() {
+        reader.add(object, checks::any_tool(CallCount { least: least.unwrap_or_default(), most }));
+    }
+}
+
+fn constraint(reader: &mut ForeignReader<'_>, call: &Node, is_required: bool) {
+    let Some(tool) = reader.required_text(call, "tool") else { return };
+    if call.get("tool").is_some_and(|tool| read_pattern(reader, "tool", tool).is_none()) {
+        return;
+    }
+    let others = "skill_pattern path_pattern args";
+    reader.only_keys(call, &["tool", "command_pattern"], others);
+    // All its patterns ignore case.
+    let known = KnownTool::of(&format!("(?i){}", tool.trim()));
+    match (known, call.get("command_pattern")) {
+        _ if words(others).iter().any(|key| call.get(key).is_some()) => {}
+        (Some(known), None) => return reader.case.checks.push(known.called(is_required)),
+        (Some(KnownTool::Shell), Some(command)) => {
+            let pattern = read_pattern(reader, "command_pattern", command);
+            let ignoring_case = pattern.map(|pattern| Pattern { text: format!("(?i){}", pattern.text), ..pattern });
+            let checks = ignoring_case.map(|pattern| checks::script_command(pattern, is_required));
+            return reader.case.checks.extend(checks);
+        }
+        _ => {}
+    }
+    reader.other_tool(call, tool);
+}
+
+fn skills(reader: &mut ForeignReader<'_>, config: &Node, key: &'static str) {
+    let [required, forbidden] = [key, "forbidden_skills"].map(|key| reader.text_list(config, key));
+    let is_own = |names: &[String], skill: &str| matches!(names, [only] if slug(only) == skill);
+    let is_twice = required.iter().enumerate().any(|(at, name)| required[..at].contains(name));
+    match reader.text(config, "mode") {
+        _ if required.is_empty() && forbidden.is_empty() => reader.missing(config, key),
+        _ if required.is_empty() => {}
+        Some("any_order") if is_twice => reader.not_done(config, "a skill that is activated several times"),
+        Some("any_order" | "in_order") if is_own(&required, &reader.case.skill) && reader.agrees(true) => {}
+        Some(mode @ ("any_order" | "in_order")) => {
+            reader.case.checks.push(checks::activates(required, mode == "in_order"));
+        }
+        Some("exact_match") => reader.not_done(config, "that these skills are activated and no others"),
+        Some(_) => {
+            let written = config.get("mode").unwrap_or(config);
+            reader.wrong_type("`mode`", "`any_order`, `in_order` or `exact_match`", written);
+        }
+        None => reader.missing(config, "mode"),
+    }
+    if !(is_own(&forbidden, &reader.case.skill) && reader.agrees(false)) {
+        reader.names_skills(forbidden, false);
+    }
+}
+
+/// Waza compares words of the prompt with those of the skill, which says whether the skill should trigger. Here the agent shows it.
+fn trigger(reader: &mut ForeignReader<'_>, node: &Node, config: &Node) {
+    let Some(path) = reader.required_text(config, "skill_path") else { return };
+    let Some(mode) = reader.required_text(config, "mode") else { return };
+    let folder = path.trim_end_matches('/').trim_end_matches("SKILL.md").trim_end_matches('/');
+    let is_own = reader.file.skill_slug(folder.rsplit('/').next().unwrap_or(folder)) == reader.case.skill;
+    match mode.trim().to_ascii_lowercase().as_str() {
+        mode @ ("positive" | "negative") if is_own && reader.agrees(mode == "positive") => {}
+        "positive" | "negative" => {
+            reader.not_done(node, "that another skill triggers, or the opposite of what the case says elsewhere");
+        }
+        _ => {
+            let written = config.get("mode").unwrap_or(config);
+            reader.wrong_type("`mode`", "`positive` or `negative`", written);
+        }
+    }
+}
