@@ -40,6 +40,12 @@ impl KeyTable {
     }
 }
 
+/// A timeout in whole seconds.
+pub const SECONDS: Meaning =
+    Meaning::Number(1, LONGEST_TIMEOUT.as_secs(), "a number of seconds, up to a day", |case, seconds| {
+        case.timeout = Some(Duration::from_secs(seconds));
+    });
+
 /// What the value of a key means in a case.
 #[derive(Clone, Copy, Debug)]
 pub enum Meaning {
@@ -49,12 +55,14 @@ pub enum Meaning {
     Prompt,
     /// The field with this column, in the form that a task file has.
     Field(&'static str),
+    /// A text, and what it says.
+    Text(fn(&mut Case, &str)),
     /// Texts, or one, of such a list.
     Texts(fn(&mut Case) -> &mut Vec<String>),
+    /// A list of texts, in place of this one.
+    List(fn(&mut Case) -> &mut Vec<String>),
     /// The number of trials.
     Trials,
-    /// The timeout in whole seconds.
-    Seconds,
     /// An object with these keys.
     Object(&'static KeyTable),
     /// A list of such objects.
@@ -67,8 +75,8 @@ pub enum Meaning {
     Skills(bool),
     /// Names of tools that are called, or are not.
     Tools(bool),
-    /// A number, which messages call so, and the check that nothing exceeds it.
-    Most(&'static str, fn(u64) -> Check),
+    /// A number from the least to the most, which messages call so, and what it says.
+    Number(u64, u64, &'static str, fn(&mut Case, u64)),
     /// Texts or patterns that a text of this place has, or that none has.
     Said(TextPlace, Style, bool),
     /// Paths of files that there are, or are not.
@@ -253,10 +261,20 @@ impl ForeignReader<'_> {
                 list(&mut self.case).extend(texts);
             }
             Meaning::Trials => self.case.repetition.trials = self.trials(object, key).or(self.case.repetition.trials),
-            Meaning::Seconds => {
-                let bounds = 1..=LONGEST_TIMEOUT.as_secs();
-                let seconds = self.count(object, key, bounds, "a number of seconds, up to a day");
-                self.case.timeout = seconds.map(Duration::from_secs).or(self.case.timeout);
+            Meaning::Text(say) => {
+                if let Some(text) = self.text(object, key) {
+                    say(&mut self.case, text);
+                }
+            }
+            Meaning::List(list) => {
+                if object.get(key).is_some() {
+                    *list(&mut self.case) = self.text_list(object, key);
+                }
+            }
+            Meaning::Number(least, most, expected, say) => {
+                if let Some(number) = self.count(object, key, least..=most, expected) {
+                    say(&mut self.case, number);
+                }
             }
             Meaning::Object(table) => {
                 if let Some(inner) = self.map(object, key) {
@@ -267,10 +285,6 @@ impl ForeignReader<'_> {
             Meaning::Skills(is_required) => {
                 let names = self.texts(object, key);
                 self.names_skills(names, is_required);
-            }
-            Meaning::Most(expected, check) => {
-                let most = self.count(object, key, 0..=u64::MAX, expected);
-                self.case.checks.extend(most.map(check));
             }
             Meaning::Judged => {
                 if let (Some(text), Some(written)) = (self.required_text(object, key), object.get(key)) {

@@ -24,13 +24,13 @@ use std::time::Duration;
 
 use super::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use super::foreign_reader::Meaning::{
-    By, Content, Each, EachBy, Files, Judged, Known, Object, Only, Said, Seconds, Texts, Tools, Trials,
+    By, Content, Each, EachBy, Files, Judged, Known, Number, Object, Only, Said, Texts, Tools, Trials,
 };
-use super::foreign_reader::{ForeignReader, KeyTable, name, said, words};
+use super::foreign_reader::{ForeignReader, KeyTable, Meaning, SECONDS, name, said, words};
 use super::go_code::{python_checks, read_pattern};
 use super::known_tool::KnownTool;
 use super::named_files::PathPatterns;
-use crate::cases::case::{CaseFormat, FileCases, ForeignFiles, FoundCase};
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
 use crate::checks::call_count::CallCount;
 use crate::checks::pattern::{Pattern, Style};
@@ -78,13 +78,13 @@ static SPEC: KeyTable = KeyTable::of(&[
 
 /// What else is about runs asks for nothing of a trial, or the settings of this program decide it: the agent, its model and its skills,
 /// and what runs at once.
-static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Trials), ("timeout_seconds", Seconds)]).and_notes("parallel workers max_workers fail_fast executor model judge_model group_by max_attempts inject_skill_body skill_directories required_skills reasoning_effort");
+static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Trials), ("timeout_seconds", SECONDS)]).and_notes("parallel workers max_workers fail_fast executor model judge_model group_by max_attempts inject_skill_body skill_directories required_skills reasoning_effort");
 
 static TASK: KeyTable = KeyTable::of(&[
     ("id", Known),
     ("enabled", By(is_enabled)),
     ("tags", Texts(|case| &mut case.tags)),
-    ("timeout_seconds", Seconds),
+    ("timeout_seconds", SECONDS),
     ("inputs", By(inputs)),
     (CONTEXT_DIR, Known),
     ("expected", By(expected)),
@@ -156,12 +156,27 @@ static CODE: KeyTable = KeyTable::of(&[("assertions", Known), ("language", Known
 static BEHAVIOR: KeyTable = KeyTable::of(&[
     ("required_tools", Tools(true)),
     ("forbidden_tools", Tools(false)),
-    ("max_tool_calls", By(most_calls)),
-    ("max_tokens", By(|reader, object, key| limit(reader, object, key, checks::max_total_tokens))),
+    (
+        "max_tool_calls",
+        at_most(|case, most| add_limit(case, most, checks::any_tool(CallCount { least: 0, most: Some(most) }).ok())),
+    ),
+    ("max_tokens", at_most(|case, most| add_limit(case, most, Some(checks::max_total_tokens(most))))),
     // The keys of a time differ between an expectation and a grader.
-    ("max_duration_ms", By(most_time)),
-    ("max_response_time_ms", By(most_time)),
+    ("max_duration_ms", MOST_TIME),
+    ("max_response_time_ms", MOST_TIME),
 ]);
+
+const MOST_TIME: Meaning =
+    at_most(|case, most| add_limit(case, most, Some(checks::max_duration(Duration::from_millis(most)))));
+
+const fn at_most(say: fn(&mut Case, u64)) -> Meaning {
+    Number(0, u64::MAX, "a whole number", say)
+}
+
+/// A limit of 0 is none.
+fn add_limit(case: &mut Case, most: u64, check: Option<Check>) {
+    case.checks.extend(check.filter(|_| most > 0));
+}
 
 static TOOL_CALLS: KeyTable = KeyTable::of(&[
     ("required_tools", Tools(true)),
@@ -431,22 +446,6 @@ fn differences(reader: &mut ForeignReader<'_>, config: &Node, key: &'static str)
             let test = TextTest { negated: line.starts_with('-'), ..pattern.into() };
             reader.file_check(path, FileWant::Content(test));
         }
-    }
-}
-
-/// The limit at a key; 0 is none.
-fn limit(reader: &mut ForeignReader<'_>, object: &Node, key: &str, check: impl FnOnce(u64) -> Check) {
-    let most = reader.count(object, key, 0..=u64::MAX, "a whole number").filter(|most| *most > 0);
-    reader.case.checks.extend(most.map(check));
-}
-
-fn most_time(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
-    limit(reader, object, key, |most| checks::max_duration(Duration::from_millis(most)));
-}
-
-fn most_calls(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
-    if let Some(most) = reader.count(object, key, 0..=u64::MAX, "a whole number").filter(|most| *most > 0) {
-        reader.add(object, checks::any_tool(CallCount { least: 0, most: Some(most) }));
     }
 }
 

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 use super::document::{Node, NodeEntry, NodeValue};
 use super::fields::assertions;
-use super::foreign_reader::Meaning::{By, Known, Most, Object, Skills, Texts, Tools, Triggers};
+use super::foreign_reader::Meaning::{By, Known, Number, Object, Skills, Texts, Tools, Triggers};
 use super::foreign_reader::{ForeignReader, KeyTable, words};
-use crate::cases::case::{CaseFormat, FileCases, ForeignFiles, FoundCase};
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
 use crate::checks;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
@@ -100,8 +100,11 @@ static ENVIRONMENT_KEYS: KeyTable =
     KeyTable::of(&[("skills", By(offered_skills)), ("files", By(files)), ("commands", Texts(|case| &mut case.setup))]);
 
 static CONSTRAINTS: KeyTable = KeyTable::of(&[
-    ("max_turns", By(most_turns)),
-    ("max_tokens", Most("a number of tokens", checks::max_total_tokens)),
+    ("max_turns", Number(1, MOST_TURNS, "a number of turns", most_turns)),
+    (
+        "max_tokens",
+        Number(0, u64::MAX, "a number of tokens", |case, most| case.checks.push(checks::max_total_tokens(most))),
+    ),
     ("expect_skills", Skills(true)),
     ("reject_skills", Skills(false)),
     ("expect_tools", Tools(true)),
@@ -267,11 +270,10 @@ fn tags(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     }
 }
 
-fn most_turns(reader: &mut ForeignReader<'_>, constraints: &Node, key: &'static str) {
-    let most = reader.count(constraints, key, 1..=MOST_TURNS, "a number of turns");
-    reader.case.max_turns = most;
-    // Some agents have no such limit.
-    reader.case.checks.extend(most.map(checks::max_turns));
+/// Some agents have no such limit.
+fn most_turns(case: &mut Case, most: u64) {
+    case.max_turns = Some(most);
+    case.checks.push(checks::max_turns(most));
 }
 
 fn rubric(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
