@@ -5,10 +5,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
-use crate::cases::case::evals_json::{case_lists, expectation_keys, list_names};
+use crate::cases::case::evals_json::{case_lists, expectation_keys, is_result, list_names, plain};
 use crate::cases::case::plugin_eval::{CASE, GRADERS, PROMPT};
 use crate::cases::case::prompts_csv::utf_16;
-use crate::cases::case::results::{is_result, plain};
 use crate::cases::case::tessl::{CHECKLIST, CRITERIA, TASK};
 use crate::cases::case::{ForeignFiles, foreign_formats, promptfoo};
 use crate::cases::unread::is_part_of_case;

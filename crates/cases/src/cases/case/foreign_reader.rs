@@ -10,15 +10,13 @@ use std::time::Duration;
 
 use crate::cases::case::document::{Document, Node, NodeValue};
 use crate::cases::case::fields::{self, CaseDraft};
-use crate::cases::case::known_tool::KnownTool;
-use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase};
+use crate::cases::case::foreign_graders::said;
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
-use crate::checks::{self, Check, FileWant, InvalidCheck, TextPlace, Work};
+use crate::checks::{FileWant, TextPlace};
 use crate::settings::limits::LONGEST_TIMEOUT;
-use crate::text::diagnostic::{Diagnostic, SourceLocation, shorten};
-use crate::text::relative_path::RelativePath;
-use crate::trial::input_file::{InputContent, InputFile};
+use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::trial::outcome::Weight;
 
 /// The keys of an object of another program, in the order in which they are read.
@@ -51,6 +49,8 @@ pub const SECONDS: Meaning =
 pub enum Meaning {
     /// It is read with another key.
     Known,
+    /// The same, and it must be there.
+    Must,
     /// What the agent is asked. It must be there.
     Prompt,
     /// The field with this column, in the form that a task file has.
@@ -249,6 +249,7 @@ impl ForeignReader<'_> {
     pub fn read_key(&mut self, object: &Node, key: &'static str, meaning: Meaning) {
         match meaning {
             Meaning::Known => {}
+            Meaning::Must => _ = self.required(object, key),
             Meaning::By(read) => read(self, object, key),
             Meaning::Prompt => {
                 if let Some(prompt) = self.required_text(object, key) {
@@ -363,90 +364,6 @@ impl ForeignReader<'_> {
         let unsupported = self.unsupported(what, node);
         self.case.unsupported.push(unsupported);
     }
-}
-
-/// The vocabulary of graders.
-impl ForeignReader<'_> {
-    /// Adds a statement for the judge.
-    pub fn judge(&mut self, node: &Node, text: impl Into<String>) {
-        let place = self.place(node.range.clone());
-        self.case.assertions.push(Assertion { text: text.into(), place, weight: None });
-    }
-
-    /// Adds a check that is written in `node`, or the problem of its values.
-    pub fn add(&mut self, node: &Node, check: Result<Check, InvalidCheck>) {
-        let check = self.check(node, check);
-        self.case.checks.extend(check);
-    }
-
-    /// Says that the checks from this position on are written in `node`, at `key`.
-    pub fn locate_checks(&mut self, key: &'static str, node: &Node, from: usize) {
-        let (documents, checks) = (&self.documents, &mut self.case.checks);
-        documents[self.at].locate(key, node, &mut checks[from..]);
-    }
-
-    /// A grader that has no equal here.
-    pub fn unknown_grader(&mut self, word: &str, kind: &str, node: &Node, known: &[&str]) {
-        let unknown = self.unsupported_grader(word, kind, node.get("type").unwrap_or(node), known);
-        self.case.unsupported.extend(unknown);
-    }
-
-    /// Adds a check of the file at the path in `node`, where nothing stands for several files.
-    pub fn file_check(&mut self, node: &Node, want: FileWant) {
-        match node.text() {
-            Some(text) if text.contains(['*', '?', '[', '{']) => self.not_done(node, "a path with a sign of globs"),
-            Some(text) => self.add(node, checks::file(text, want)),
-            None => self.wrong_type("a path", "a string", node),
-        }
-    }
-
-    /// Skills are activated, or none of them is.
-    pub fn names_skills(&mut self, names: Vec<String>, is_required: bool) {
-        if !names.is_empty() {
-            self.case.checks.push(if is_required { checks::activates(names, false) } else { checks::rejects(names) });
-        }
-    }
-
-    /// Whether what a place says of triggering agrees with all that others say.
-    pub fn agrees(&mut self, should: bool) -> bool {
-        *self.should_trigger.get_or_insert(should) == should
-    }
-
-    /// Adds the check of a tool by its name alone, which is a pattern, in a list of them.
-    pub fn calls_tool(&mut self, tool: &Node, list: &[Node], is_required: bool) {
-        /// The names of the tools that create and edit files.
-        const WRITERS: [&str; 2] = ["create", "edit"];
-        let Some(written) = tool.text() else { return self.wrong_type("a tool", "a string", tool) };
-        let name = written.trim_start_matches('^').trim_end_matches('$');
-        if let Some(known) = KnownTool::of(written) {
-            self.case.checks.push(known.called(is_required));
-        } else if WRITERS.contains(&name) && !is_required {
-            let is_in_list = |name: &&str| list.iter().any(|tool| tool.text() == Some(name));
-            match WRITERS.iter().all(is_in_list) {
-                // One check for both.
-                true if name != WRITERS[0] => {}
-                true => self.case.checks.push(checks::work(Work::Changes, false)),
-                false => self.case.checks.push(checks::work(Work::SomeChanges, false)),
-            }
-        } else {
-            self.other_tool(tool, written);
-        }
-    }
-
-    /// A call of a tool that only some agents have.
-    pub fn other_tool(&mut self, node: &Node, name: &str) {
-        self.not_done(node, format!("a call of the tool `{}`", shorten(name)));
-    }
-
-    /// Adds what the agent finds in its workspace at a path.
-    pub fn add_file(&mut self, path: RelativePath, content: InputContent) {
-        self.case.files.push(InputFile { path, content });
-    }
-}
-
-/// The check that a text of this place has a pattern, or that none has.
-pub fn said(place: TextPlace, pattern: Pattern, negated: bool) -> Check {
-    checks::text(place, TextTest { negated, ..pattern.into() })
 }
 
 /// The text of a name, which may be a number.

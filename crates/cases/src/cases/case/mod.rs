@@ -3,24 +3,18 @@
 //! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and reads them. A
 //! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
 
-mod change_list;
-mod check_list;
 pub mod document;
 pub mod evals_json;
 pub mod fields;
+mod foreign_graders;
 mod foreign_reader;
 mod format;
 mod found;
-mod go_code;
-mod history_list;
-mod known_tool;
-mod mock_list;
+mod lists;
 mod named_files;
-mod persona;
 pub mod plugin_eval;
 pub mod promptfoo;
 pub mod prompts_csv;
-pub mod results;
 pub mod routing;
 pub mod skillgrade;
 pub mod skilljack;

@@ -17,9 +17,8 @@ mod entry;
 
 use entry::FileSays;
 
-use super::document::{Document, Node, NodeEntry};
-use super::foreign_reader::ForeignReader;
-use super::results::{is_result, plain};
+use super::document::{Document, Node, NodeEntry, NodeValue};
+use super::foreign_reader::{ForeignReader, words};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::text::diagnostic::{Code, nearest, slip};
 
@@ -329,4 +328,18 @@ fn groups<'n>(root: &'n Node, file: &ForeignFile<'_>) -> Vec<Group<'n>> {
     let whole = [Group { skill: None, key: None, node: root }].into_iter();
     let groups = whole.chain(of_root).chain(of_list(root)).filter(is_group);
     groups.chain(of_skills.into_iter().filter(|_| has_groups)).collect()
+}
+
+/// The keys of results, in lower case without what separates their words.
+const RESULTS: &str = "actual actualoutput durationms grading passed response runid totaltokens transcript";
+
+/// Whether an object is the result of a case, by its keys.
+pub(in crate::cases) fn is_result(node: &Node) -> bool {
+    let is_verdict = |entry: &NodeEntry| entry.key == "pass" && matches!(entry.value.value, NodeValue::Flag(_));
+    node.entries().iter().any(|entry| words(RESULTS).contains(&&*plain(&entry.key)) || is_verdict(entry))
+}
+
+/// A key in lower case without what separates its words.
+pub(in crate::cases) fn plain(key: &str) -> String {
+    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

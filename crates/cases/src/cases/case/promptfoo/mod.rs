@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use super::document::{Document, Node, Syntax};
 use super::foreign_reader::Meaning::{By, Known, Object, Trials};
-use super::foreign_reader::{ForeignReader, KeyTable};
+use super::foreign_reader::{ForeignReader, KeyTable, words};
 use super::named_files::PathPatterns;
 use crate::cases::case::{CaseFormat, FileCases, ForeignFiles, Unsupported};
 use crate::cases::repo_files::FileKind;
@@ -112,17 +112,8 @@ const TESTS: [&str; 2] = ["tests", "scenarios"];
 const PROVIDERS: [&str; 2] = ["provider", "providers"];
 
 /// Settings of such a program that change what it is asked. The mode sets all others.
-const TOLD: [&str; 9] = [
-    "system_prompt",
-    "append_system_prompt",
-    "custom_system_prompt",
-    "output_format",
-    "output_schema",
-    "additional_directories",
-    "prompts",
-    "transform",
-    "transformResponse",
-];
+const TOLD: &str = "system_prompt append_system_prompt custom_system_prompt output_format output_schema \
+    additional_directories prompts transform transformResponse";
 
 /// How the name of a file may begin.
 const SIGN: &str = "file://";
@@ -316,7 +307,7 @@ fn providers(reader: &mut ForeignReader<'_>, object: &Node, providers: &[&Node])
         };
         let config = provider.get("config");
         for told in [Some(provider), config].into_iter().flatten().flat_map(Node::entries) {
-            if TOLD.contains(&told.key.as_str()) {
+            if words(TOLD).contains(&told.key.as_str()) {
                 reader.not_done(&told.value, format!("the setting `{}` of an agent", told.key));
             }
         }

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use super::{ForeignReader, SCENARIOS, SCORING, duration_at};
 use crate::cases::case::document::{Node, NodeEntry};
-use crate::cases::case::foreign_reader::{quoted, said};
-use crate::cases::case::known_tool::KnownTool;
+use crate::cases::case::foreign_graders::KnownTool;
+use crate::cases::case::foreign_graders::said;
+use crate::cases::case::foreign_reader::{quoted, words};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, PatternSearch, Style};
 use crate::checks::text_test::TextTest;
@@ -20,27 +21,9 @@ use crate::trial::outcome::Weight;
 pub(super) const KEY: &str = "graders";
 
 /// The graders that are read. `-not-` in the name is the same as `negate: true`.
-const KNOWN: [&str; 19] = [
-    "output-contains",
-    "output-not-contains",
-    "output-matches",
-    "output-not-matches",
-    "transcript-contains",
-    "transcript-matches",
-    "file-exists",
-    "file-not-exists",
-    "file-contains",
-    "file-not-contains",
-    "file-matches",
-    "file-not-matches",
-    "skill-invocation",
-    "tool-calls",
-    "shell-command-invoked",
-    "run-command",
-    "completed",
-    "exit-success",
-    PROMPT,
-];
+const KNOWN: &str = "output-contains output-not-contains output-matches output-not-matches transcript-contains \
+    transcript-matches file-exists file-not-exists file-contains file-not-contains file-matches file-not-matches \
+    skill-invocation tool-calls shell-command-invoked run-command completed exit-success prompt";
 
 /// The options of a command's standard output, each with its style and whether it is negated.
 const STDOUT: [(&str, Style, bool); 3] = [
@@ -84,8 +67,8 @@ pub(super) fn read(reader: &mut ForeignReader<'_>, stimulus: &Node, key: &'stati
                 reader.case.checks.push(checks::final_message());
                 options(reader, node, config, &[]);
             }
-            _ if KNOWN.contains(&kind) => text_or_file(reader, node, config, kind),
-            _ => reader.unknown_grader("grader", kind, node, &KNOWN),
+            _ if words(KNOWN).contains(&kind) => text_or_file(reader, node, config, kind),
+            _ => reader.unknown_grader("grader", kind, node, &words(KNOWN)),
         }
         reader.locate_checks(KEY, node, checks);
         if let Some(weight) = weight {

@@ -18,25 +18,22 @@
 //! What waza calls the output are all messages of the agent. A run passes if each of its graders passes, so no weight and no score
 //! matters here. Its trigger sets are read as all others are ([`super::evals_json`]).
 
+mod graders;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use super::document::{Document, Node, NodeEntry, NodeValue, Syntax};
-use super::foreign_reader::Meaning::{
-    By, Content, Each, EachBy, Files, Judged, Known, Number, Object, Only, Said, Texts, Tools, Trials,
-};
-use super::foreign_reader::{ForeignReader, KeyTable, Meaning, SECONDS, name, said, words};
-use super::go_code::{python_checks, read_pattern};
-use super::known_tool::KnownTool;
+use graders::{BEHAVIOR, read_pattern};
+
+use super::document::{Document, Node, NodeEntry, Syntax};
+use super::foreign_graders::said;
+use super::foreign_reader::Meaning::{By, EachBy, Known, Object, Said, Texts, Trials};
+use super::foreign_reader::{ForeignReader, KeyTable, SECONDS, name};
 use super::named_files::PathPatterns;
-use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFiles, FoundCase};
+use crate::cases::case::{CaseFormat, FileCases, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
-use crate::checks::call_count::CallCount;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::text_test::TextTest;
-use crate::checks::{self, Check, FileWant, TextPlace};
-use crate::skill::slug;
+use crate::checks::{self, TextPlace};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten};
 use crate::text::relative_path::{RelativePath, resolved};
 use crate::trial::input_file::InputContent;
@@ -78,7 +75,11 @@ static SPEC: KeyTable = KeyTable::of(&[
 
 /// What else is about runs asks for nothing of a trial, or the settings of this program decide it: the agent, its model and its skills,
 /// and what runs at once.
-static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Trials), ("timeout_seconds", SECONDS)]).and_notes("parallel workers max_workers fail_fast executor model judge_model group_by max_attempts inject_skill_body skill_directories required_skills reasoning_effort");
+static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Trials), ("timeout_seconds", SECONDS)]).and_notes(
+    "parallel workers \
+    max_workers fail_fast executor model judge_model group_by max_attempts inject_skill_body skill_directories \
+    required_skills reasoning_effort",
+);
 
 static TASK: KeyTable = KeyTable::of(&[
     ("id", Known),
@@ -88,7 +89,7 @@ static TASK: KeyTable = KeyTable::of(&[
     ("inputs", By(inputs)),
     (CONTEXT_DIR, Known),
     ("expected", By(expected)),
-    (GRADERS, By(graders)),
+    (GRADERS, By(all_graders)),
 ])
 .and_notes("name description golden schemaVersion");
 
@@ -111,94 +112,6 @@ static EXPECTED: KeyTable = KeyTable::of(&[
 
 /// The key of the graders of a spec or a task.
 const GRADERS: &str = "graders";
-
-/// The graders that waza has, each with the keys of its configuration.
-static KINDS: [(&str, Option<&KeyTable>); 13] = [
-    ("action_sequence", None),
-    ("behavior", Some(&BEHAVIOR)),
-    ("code", Some(&CODE)),
-    ("diff", Some(&KeyTable::of(&[("expected_files", By(differences)), (CONTEXT_DIR, Known)]))),
-    ("file", Some(&FILE)),
-    ("json_schema", None),
-    ("program", None),
-    ("prompt", Some(&PROMPT)),
-    ("skill_invocation", Some(&SKILLS)),
-    ("text", Some(&TEXT)),
-    ("tool_calls", Some(&TOOL_CALLS)),
-    ("tool_constraint", Some(&TOOL_CONSTRAINT)),
-    ("trigger", Some(&TRIGGER)),
-];
-
-/// A grader. The weight is that of a score, by which no run passes or fails.
-static GRADER: KeyTable =
-    KeyTable::of(&[(CONFIG, Known), ("assertions", Known)]).and_notes("type name description weight model");
-
-static TEXT: KeyTable = KeyTable::of(&[
-    ("contains", Said(TextPlace::Messages, Style::Literal, false)),
-    ("not_contains", Said(TextPlace::Messages, Style::Literal, true)),
-    ("contains_cs", Said(TextPlace::Messages, Style::Verbatim, false)),
-    ("not_contains_cs", Said(TextPlace::Messages, Style::Verbatim, true)),
-    ("regex_match", Said(TextPlace::Messages, Style::Exact, false)),
-    ("regex_not_match", Said(TextPlace::Messages, Style::Exact, true)),
-]);
-
-static FILE: KeyTable = KeyTable::of(&[
-    ("must_exist", Files(true)),
-    ("must_not_exist", Files(false)),
-    ("content_patterns", Each(&CONTENT)),
-]);
-
-static CONTENT: KeyTable =
-    KeyTable::of(&[("path", By(required)), ("must_match", Content(false)), ("must_not_match", Content(true))]);
-
-static CODE: KeyTable = KeyTable::of(&[("assertions", Known), ("language", Known)]);
-
-static BEHAVIOR: KeyTable = KeyTable::of(&[
-    ("required_tools", Tools(true)),
-    ("forbidden_tools", Tools(false)),
-    (
-        "max_tool_calls",
-        at_most(|case, most| add_limit(case, most, checks::any_tool(CallCount { least: 0, most: Some(most) }).ok())),
-    ),
-    ("max_tokens", at_most(|case, most| add_limit(case, most, Some(checks::max_total_tokens(most))))),
-    // The keys of a time differ between an expectation and a grader.
-    ("max_duration_ms", MOST_TIME),
-    ("max_response_time_ms", MOST_TIME),
-]);
-
-const MOST_TIME: Meaning =
-    at_most(|case, most| add_limit(case, most, Some(checks::max_duration(Duration::from_millis(most)))));
-
-const fn at_most(say: fn(&mut Case, u64)) -> Meaning {
-    Number(0, u64::MAX, "a whole number", say)
-}
-
-/// A limit of 0 is none.
-fn add_limit(case: &mut Case, most: u64, check: Option<Check>) {
-    case.checks.extend(check.filter(|_| most > 0));
-}
-
-static TOOL_CALLS: KeyTable = KeyTable::of(&[
-    ("required_tools", Tools(true)),
-    ("forbidden_tools", Tools(false)),
-    ("min_calls", By(number_of_calls)),
-    ("max_calls", Known),
-]);
-
-static TOOL_CONSTRAINT: KeyTable = KeyTable::of(&[
-    ("expect_tools", EachBy(|reader, call| constraint(reader, call, true))),
-    ("reject_tools", EachBy(|reader, call| constraint(reader, call, false))),
-]);
-
-static SKILLS: KeyTable =
-    KeyTable::of(&[("required_skills", By(skills)), ("forbidden_skills", Known), ("mode", Known)])
-        .and_notes("allow_extra");
-
-static TRIGGER: KeyTable = KeyTable::of(&[("skill_path", Known), ("mode", Known), ("threshold", Known)]);
-
-static PROMPT: KeyTable =
-    KeyTable::of(&[("mode", Only("independent", "a judge that compares two answers")), ("prompt", Judged)])
-        .and_notes("model continue_session");
 
 fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     let (file, root) = (reader.file, reader.root);
@@ -303,10 +216,6 @@ fn is_enabled(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
     }
 }
 
-fn required(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
-    reader.required(object, key);
-}
-
 fn inputs(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
     reader.required(root, key);
     let Some(inputs) = reader.map(root, key) else { return };
@@ -387,136 +296,12 @@ fn outcome(reader: &mut ForeignReader<'_>, outcome: &Node) {
 }
 
 /// Adds the checks of the graders of the spec, and of the task with this root.
-fn graders(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+fn all_graders(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
     let task = reader.at;
     for (at, object) in [(0, reader.root), (task, root)] {
         reader.at = at;
         for node in reader.list(object, key).unwrap_or_default() {
-            grader(reader, node);
-        }
-    }
-}
-
-fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
-    let Some(kind) = reader.required_text(node, "type") else { return };
-    let nothing = Node { value: NodeValue::Map(Vec::new()), range: node.range.clone() };
-    let config = reader.map(node, CONFIG).unwrap_or(&nothing);
-    let before = reader.case.checks.len();
-    reader.read(node, &GRADER);
-    match KINDS.iter().find(|(known, _)| *known == kind) {
-        Some((_, Some(keys))) => reader.read(config, keys),
-        _ => reader.unknown_grader("grader", kind, node, &KINDS.map(|(name, _)| name)),
-    }
-    match kind {
-        "code" => code(reader, node, config),
-        "trigger" => trigger(reader, node, config),
-        _ => {}
-    }
-    reader.locate_checks(GRADERS, node, before);
-}
-
-/// The assertions may be in the grader, too.
-fn code(reader: &mut ForeignReader<'_>, node: &Node, config: &Node) {
-    let is_python = reader.text(config, "language").is_none_or(|language| language == "python");
-    for object in [node, config] {
-        for written in reader.list(object, "assertions").unwrap_or_default() {
-            match written.text().filter(|_| is_python).and_then(python_checks) {
-                Some(checks) => reader.case.checks.extend(checks),
-                None => reader.not_done(written, "an assertion that is code"),
-            }
-        }
-    }
-}
-
-fn differences(reader: &mut ForeignReader<'_>, config: &Node, key: &'static str) {
-    let folder = reader.text(config, CONTEXT_DIR).map(|folder| format!("{folder}/")).unwrap_or_default();
-    for expected in reader.list(config, key).unwrap_or_default() {
-        reader.only_keys(expected, &["path", "snapshot", "contains"], "");
-        let Some(path) = reader.required(expected, "path") else { continue };
-        reader.file_check(path, FileWant::Exists(true));
-        if let Some(snapshot) = reader.text(expected, "snapshot") {
-            match RelativePath::parse(&format!("{folder}{snapshot}")) {
-                Ok(snapshot) => reader.file_check(path, FileWant::Snapshot(reader.file.named_file(&snapshot))),
-                Err(why) => reader.problem_at(Code::BadPath, expected, "snapshot", format!("`snapshot` {why}")),
-            }
-        }
-        for line in reader.text_list(expected, "contains") {
-            let part = line.strip_prefix(['+', '-']).unwrap_or(&line).trim();
-            let pattern = Pattern { text: part.to_owned(), style: Style::Verbatim };
-            let test = TextTest { negated: line.starts_with('-'), ..pattern.into() };
-            reader.file_check(path, FileWant::Content(test));
-        }
-    }
-}
-
-fn number_of_calls(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
-    let [least, most] = [key, "max_calls"].map(|key| reader.count(object, key, 0..=u64::MAX, "a whole number"));
-    if least.is_some() || most.is_some() {
-        reader.add(object, checks::any_tool(CallCount { least: least.unwrap_or_default(), most }));
-    }
-}
-
-fn constraint(reader: &mut ForeignReader<'_>, call: &Node, is_required: bool) {
-    let Some(tool) = reader.required_text(call, "tool") else { return };
-    if call.get("tool").is_some_and(|tool| read_pattern(reader, "tool", tool).is_none()) {
-        return;
-    }
-    let others = "skill_pattern path_pattern args";
-    reader.only_keys(call, &["tool", "command_pattern"], others);
-    // All its patterns ignore case.
-    let known = KnownTool::of(&format!("(?i){}", tool.trim()));
-    match (known, call.get("command_pattern")) {
-        _ if words(others).iter().any(|key| call.get(key).is_some()) => {}
-        (Some(known), None) => return reader.case.checks.push(known.called(is_required)),
-        (Some(KnownTool::Shell), Some(command)) => {
-            let pattern = read_pattern(reader, "command_pattern", command);
-            let ignoring_case = pattern.map(|pattern| Pattern { text: format!("(?i){}", pattern.text), ..pattern });
-            let checks = ignoring_case.map(|pattern| checks::script_command(pattern, is_required));
-            return reader.case.checks.extend(checks);
-        }
-        _ => {}
-    }
-    reader.other_tool(call, tool);
-}
-
-fn skills(reader: &mut ForeignReader<'_>, config: &Node, key: &'static str) {
-    let [required, forbidden] = [key, "forbidden_skills"].map(|key| reader.text_list(config, key));
-    let is_own = |names: &[String], skill: &str| matches!(names, [only] if slug(only) == skill);
-    let is_twice = required.iter().enumerate().any(|(at, name)| required[..at].contains(name));
-    match reader.text(config, "mode") {
-        _ if required.is_empty() && forbidden.is_empty() => reader.missing(config, key),
-        _ if required.is_empty() => {}
-        Some("any_order") if is_twice => reader.not_done(config, "a skill that is activated several times"),
-        Some("any_order" | "in_order") if is_own(&required, &reader.case.skill) && reader.agrees(true) => {}
-        Some(mode @ ("any_order" | "in_order")) => {
-            reader.case.checks.push(checks::activates(required, mode == "in_order"));
-        }
-        Some("exact_match") => reader.not_done(config, "that these skills are activated and no others"),
-        Some(_) => {
-            let written = config.get("mode").unwrap_or(config);
-            reader.wrong_type("`mode`", "`any_order`, `in_order` or `exact_match`", written);
-        }
-        None => reader.missing(config, "mode"),
-    }
-    if !(is_own(&forbidden, &reader.case.skill) && reader.agrees(false)) {
-        reader.names_skills(forbidden, false);
-    }
-}
-
-/// Waza compares words of the prompt with those of the skill, which says whether the skill should trigger. Here the agent shows it.
-fn trigger(reader: &mut ForeignReader<'_>, node: &Node, config: &Node) {
-    let Some(path) = reader.required_text(config, "skill_path") else { return };
-    let Some(mode) = reader.required_text(config, "mode") else { return };
-    let folder = path.trim_end_matches('/').trim_end_matches("SKILL.md").trim_end_matches('/');
-    let is_own = reader.file.skill_slug(folder.rsplit('/').next().unwrap_or(folder)) == reader.case.skill;
-    match mode.trim().to_ascii_lowercase().as_str() {
-        mode @ ("positive" | "negative") if is_own && reader.agrees(mode == "positive") => {}
-        "positive" | "negative" => {
-            reader.not_done(node, "that another skill triggers, or the opposite of what the case says elsewhere");
-        }
-        _ => {
-            let written = config.get("mode").unwrap_or(config);
-            reader.wrong_type("`mode`", "`positive` or `negative`", written);
+            graders::grader(reader, node);
         }
     }
 }
