@@ -2,6 +2,7 @@
 //!
 //! A format says in tables what its keys mean ([`KeyTable`]): most is one of the words of [`Meaning`], which are the same for all
 //! formats. Only what is different in kind has a function ([`Meaning::By`]). A key that no table has makes the case unsupported.
+//! A table that a user writes would be one without functions.
 
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
@@ -53,8 +54,6 @@ pub enum Meaning {
     Must,
     /// What the agent is asked. It must be there.
     Prompt,
-    /// The field with this column, in the form that a task file has.
-    Field(&'static str),
     /// A text, and what it says.
     Text(fn(&mut Case, &str)),
     /// Texts, or one, of such a list.
@@ -246,7 +245,7 @@ impl ForeignReader<'_> {
         }
     }
 
-    pub fn read_key(&mut self, object: &Node, key: &'static str, meaning: Meaning) {
+    fn read_key(&mut self, object: &Node, key: &'static str, meaning: Meaning) {
         match meaning {
             Meaning::Known => {}
             Meaning::Must => _ = self.required(object, key),
@@ -256,7 +255,6 @@ impl ForeignReader<'_> {
                     prompt.clone_into(&mut self.case.prompt);
                 }
             }
-            Meaning::Field(column) => self.read_field(object, key, column),
             Meaning::Texts(list) => {
                 let texts = self.texts(object, key);
                 list(&mut self.case).extend(texts);
@@ -342,7 +340,8 @@ impl ForeignReader<'_> {
         Some(Pattern { text: written.text()?.to_owned(), style })
     }
 
-    fn read_field(&mut self, object: &Node, key: &'static str, column: &str) {
+    /// Reads the field with this column, in the form that a task file has.
+    pub fn read_field(&mut self, object: &Node, key: &'static str, column: &str) {
         let field = fields::all().find(|field| field.field().column == column);
         if let (Some(field), Some(written)) = (field, object.get(key))
             && let Some(value) = self.field_value(key, field.field().form, written)

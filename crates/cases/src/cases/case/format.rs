@@ -45,17 +45,6 @@ pub struct ForeignFiles {
     pub parse: fn(ForeignReader<'_>) -> Option<FileCases>,
 }
 
-/// How certain the path of a file makes its format.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Certainty {
-    /// Only this format has files of this name.
-    Own,
-    /// Other files have such names, too.
-    Shared,
-    /// It is only in a directory of cases.
-    Placed,
-}
-
 /// A file that may hold the cases of another program.
 #[derive(Clone, Copy)]
 pub struct ForeignFile<'a> {
@@ -88,21 +77,17 @@ impl ForeignFile<'_> {
         };
         let is_in_cases = self.is_in_cases();
         let named = foreign_formats().filter_map(|(format, files)| {
-            let certainty = match files.match_path(self.path) {
-                Some(true) => Certainty::Own,
-                Some(false) => Certainty::Shared,
-                None if is_in_cases && files.have_ending_of(self.path) => Certainty::Placed,
-                None => return None,
-            };
-            Some((certainty, format, files))
+            let is_named = files.match_path(self.path);
+            let may_be = is_named.is_some() || is_in_cases && files.have_ending_of(self.path);
+            may_be.then_some((is_named, format, files))
         });
         // A name that is a format's own comes before one that several have, wherever the format is in the list.
         let mut named: Vec<_> = named.collect();
-        named.sort_by_key(|(certainty, ..)| *certainty);
-        named.into_iter().find_map(|(certainty, format, files)| {
-            let is_certain = certainty == Certainty::Own;
+        named.sort_by_key(|(is_named, ..)| std::cmp::Reverse(*is_named));
+        named.into_iter().find_map(|(is_named, format, files)| {
+            let is_certain = is_named == Some(true);
             // In a directory of cases, a file of any name must have all keys of a format that its reader does not know it by.
-            let is_open = files.keys.len() > 1 && certainty == Certainty::Placed && syntax.is_some();
+            let is_open = files.keys.len() > 1 && is_named.is_none() && syntax.is_some();
             let has_keys = !is_open || files.keys.iter().all(|key| has_key(&text, key));
             let is_possible = files.mark.is_empty() && has_keys
                 || !files.mark.is_empty() && has_key(&text, files.mark)

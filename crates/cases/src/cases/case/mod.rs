@@ -44,6 +44,7 @@ use crate::trial::outcome::Weight;
 use crate::trial::sandbox::Sandbox;
 use crate::trial::user::Persona;
 
+pub(super) use foreign_reader::words;
 pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES};
 pub use found::{CaseSource, FoundCase, ReadCase};
 

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::document::Node;
-use super::foreign_reader::Meaning::{By, EachBy, Field, Known};
+use super::foreign_reader::Meaning::{By, EachBy, Known};
 use super::foreign_reader::{ForeignReader, KeyTable, quoted};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFiles};
 use crate::cases::repo_files::FileKind;
@@ -58,16 +58,13 @@ static FILE: KeyTable =
 static DEFAULTS: KeyTable =
     KeyTable::of(&[("trials", Known), ("timeout", Known), ("threshold", Known), ("docker", Known)]).and_notes(NOTES);
 
-/// `threshold` is about the mean score of the trials. The share of trials with full scores is never more, so to reach it asks for no less.
-static RUNS: KeyTable =
-    KeyTable::of(&[("trials", Field("trials")), ("timeout", Field("timeout_s")), ("threshold", Field("threshold"))]);
-
 static TASK: KeyTable = KeyTable::of(&[
     ("name", Known),
     (INSTRUCTION, By(instruction)),
-    ("trials", By(runs)),
-    ("timeout", Known),
-    ("threshold", Known),
+    ("trials", By(run)),
+    ("timeout", By(run)),
+    // It is about the mean score of the trials. The share of trials with full scores is never more, so to reach it asks for no less.
+    ("threshold", By(run)),
     ("docker", By(docker)),
     ("workspace", EachBy(copy)),
     (GRADERS, By(graders)),
@@ -103,12 +100,9 @@ fn instruction(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
 }
 
 /// What a task says about its runs, or else the file.
-fn runs(reader: &mut ForeignReader<'_>, task: &Node, _: &'static str) {
-    for (key, meaning) in RUNS.keys {
-        let objects = [Some(task), reader.root.get("defaults")];
-        let object = objects.into_iter().flatten().find(|object| object.get(key).is_some());
-        reader.read_key(object.unwrap_or(task), key, *meaning);
-    }
+fn run(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
+    let defaults = reader.root.get("defaults").filter(|_| task.get(key).is_none());
+    reader.read_field(defaults.unwrap_or(task), key, if key == "timeout" { "timeout_s" } else { key });
 }
 
 /// The image itself is the machine that this program runs on.

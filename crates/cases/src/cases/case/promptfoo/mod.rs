@@ -118,14 +118,6 @@ const TOLD: &str = "system_prompt append_system_prompt custom_system_prompt outp
 /// How the name of a file may begin.
 const SIGN: &str = "file://";
 
-/// A prompt with variables.
-#[derive(Clone, Debug, Default)]
-struct Prompt {
-    template: String,
-    /// Why it cannot be asked as it is meant.
-    unsupported: Vec<Unsupported>,
-}
-
 /// A file of tests.
 struct Suite<'a> {
     dialect: &'static Dialect,
@@ -133,8 +125,8 @@ struct Suite<'a> {
     default: Option<&'a Node>,
     /// The slug of the skill of a test that names none which is here: the first one of the file that is.
     other_skill: Option<String>,
-    /// The prompts, each with its number if there are several.
-    prompts: Vec<(Option<usize>, Prompt)>,
+    /// The prompts with variables, each with why it cannot be asked as it is meant.
+    prompts: Vec<(String, Vec<Unsupported>)>,
 }
 
 /// Reads a file; `None` if it has nothing to do with skills.
@@ -185,13 +177,11 @@ fn parse(dialect: &'static Dialect, mut reader: ForeignReader<'_>) -> Option<Fil
     }
     let is_here = |slug: &&String| file.skills.contains(&slug.as_str());
     let other_skill = skills.iter().find(is_here).or(skills.first()).cloned();
-    let has_several = prompts.len() > 1;
-    let prompts = (1..).zip(prompts).map(|(number, prompt)| (has_several.then_some(number), prompt)).collect();
     let suite = Suite { dialect, default, other_skill, prompts };
     let tests = (1..).zip(tests).flat_map(|test| (0..suite.prompts.len()).map(move |prompt| (test, prompt)));
     let tests: Vec<_> = tests.collect();
     Some(reader.cases(&tests, |reader, ((number, test), prompt), _| {
-        test_reader::found(reader, &suite, &suite.prompts[*prompt], *test, *number)
+        test_reader::found(reader, &suite, *prompt, *test, *number)
     }))
 }
 
@@ -226,7 +216,7 @@ fn milliseconds(reader: &mut ForeignReader<'_>, options: &Node, key: &'static st
 }
 
 /// The prompts of a suite.
-fn prompts(reader: &mut ForeignReader<'_>, implied: Option<&str>) -> Vec<Prompt> {
+fn prompts(reader: &mut ForeignReader<'_>, implied: Option<&str>) -> Vec<(String, Vec<Unsupported>)> {
     let root = reader.root;
     let Some(written) = root.get(PROMPTS) else {
         if implied.is_none() {
@@ -240,9 +230,9 @@ fn prompts(reader: &mut ForeignReader<'_>, implied: Option<&str>) -> Vec<Prompt>
         match prompt.text().or_else(|| raw.and_then(Node::text)) {
             Some(text) => {
                 let unknown = reader.unsupported_keys(prompt, &["raw", "id", "label"], &[]);
-                for mut read in prompts_in(reader, prompt, text) {
-                    read.unsupported.extend(unknown.iter().cloned());
-                    prompts.push(read);
+                for (template, mut not_done) in prompts_in(reader, prompt, text) {
+                    not_done.extend(unknown.iter().cloned());
+                    prompts.push((template, not_done));
                 }
             }
             None => prompts.push(unsupported(reader, prompt, "this form of a prompt")),
@@ -250,21 +240,21 @@ fn prompts(reader: &mut ForeignReader<'_>, implied: Option<&str>) -> Vec<Prompt>
     }
     if prompts.is_empty() {
         reader.problem(Code::EmptyValue, written.range.clone(), format!("`{PROMPTS}` is empty"));
-        prompts.push(Prompt::default());
+        prompts.push(plain(""));
     }
     prompts
 }
 
-fn plain(template: &str) -> Prompt {
-    Prompt { template: template.to_owned(), unsupported: Vec::new() }
+fn plain(template: &str) -> (String, Vec<Unsupported>) {
+    (template.to_owned(), Vec::new())
 }
 
-fn unsupported(document: &Document<'_>, node: &Node, what: &str) -> Prompt {
-    Prompt { template: String::new(), unsupported: vec![document.unsupported(what, node)] }
+fn unsupported(document: &Document<'_>, node: &Node, what: &str) -> (String, Vec<Unsupported>) {
+    (String::new(), vec![document.unsupported(what, node)])
 }
 
 /// The prompts that a text is, or that the file named by it holds.
-fn prompts_in(reader: &ForeignReader<'_>, node: &Node, text: &str) -> Vec<Prompt> {
+fn prompts_in(reader: &ForeignReader<'_>, node: &Node, text: &str) -> Vec<(String, Vec<Unsupported>)> {
     let (file, name) = (reader.file, text.strip_prefix(SIGN));
     let path = resolved(&reader.folder().join(name.unwrap_or(text)));
     let path = path.filter(|path| file.tree.kind(path) == FileKind::File);

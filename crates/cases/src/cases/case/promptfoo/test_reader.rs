@@ -2,8 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::template::{self, Vars};
-use super::{PROVIDERS, Prompt, Suite, providers};
+use super::{PROVIDERS, Suite, providers, template};
 use crate::cases::case::FoundCase;
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::ForeignReader;
@@ -36,7 +35,8 @@ pub(super) struct TestReader<'r, 'a> {
     pub suite: &'r Suite<'a>,
     /// It, and the position of its document.
     test: (usize, &'a Node),
-    vars: Vars<'a>,
+    /// Variables and their values, or what of a value is unsupported.
+    vars: Vec<(&'a str, Result<String, String>)>,
     /// Whether something looks at the answer.
     pub reads_answer: bool,
     /// What an assertion of weight 1 counts in the score; `None` if each must hold.
@@ -59,27 +59,27 @@ impl<'a> DerefMut for TestReader<'_, 'a> {
     }
 }
 
-/// The case of a prompt, which may be one of several, with the test of this number, from 1.
+/// The case of the prompt at this position with the test of this number, from 1.
 pub(super) fn found<'a>(
     reader: &mut ForeignReader<'a>,
     suite: &Suite<'a>,
-    (part, prompt): &(Option<usize>, Prompt),
+    prompt: usize,
     test: (usize, &'a Node),
     number: usize,
 ) -> FoundCase {
     let (at, node) = test;
     reader.at = at;
-    let id = id(reader, node, *part, number);
+    let id = id(reader, node, (suite.prompts.len() > 1).then_some(prompt + 1), number);
     reader.start(id, node);
     reader.case.skill = skill(reader, suite, node);
-    let vars = Vars::new();
+    let vars = Vec::new();
     let mut test = TestReader { reader, suite, test, vars, reads_answer: false, share: None, parts: 0 };
     match node.text() {
         Some(name) => test.not_done(node, format!("the tests in `{}`", shorten(name))),
         None if node.is_map() => test.read(prompt),
         None => test.wrong_type("a test", "an object", node),
     }
-    let used = template::names(&prompt.template).find_map(|name| node.get("vars")?.get(name));
+    let used = template::names(&suite.prompts[prompt].0).find_map(|name| node.get("vars")?.get(name));
     reader.locate_value("prompt", used.or(Some(node)));
     reader.finish()
 }
@@ -113,7 +113,7 @@ fn skill(reader: &ForeignReader<'_>, suite: &Suite<'_>, test: &Node) -> String {
 }
 
 impl<'a> TestReader<'_, 'a> {
-    fn read(&mut self, prompt: &Prompt) {
+    fn read(&mut self, prompt: usize) {
         let node = self.test.1;
         self.duplicate_keys(node, &[]);
         let default = self.suite.default.map(|default| (0, default));
@@ -180,11 +180,12 @@ impl<'a> TestReader<'_, 'a> {
     }
 
     /// Fills the prompt.
-    fn ask(&mut self, prompt: &Prompt) {
+    fn ask(&mut self, prompt: usize) {
         let node = self.test.1;
-        self.case.unsupported.extend(prompt.unsupported.iter().cloned());
-        match template::render(&prompt.template, &self.vars) {
-            _ if !prompt.unsupported.is_empty() => {}
+        let (template, not_done) = &self.suite.prompts[prompt];
+        self.case.unsupported.extend(not_done.iter().cloned());
+        match template::render(template, &self.vars) {
+            _ if !not_done.is_empty() => {}
             Ok(prompt) if prompt.trim().is_empty() => {
                 let range = node.range.start..node.range.start + 1;
                 self.problem(Code::EmptyValue, range, "the prompt is empty");
@@ -193,7 +194,7 @@ impl<'a> TestReader<'_, 'a> {
             Err(what) => self.not_done(node, what),
         }
         if self.case.prompt.is_empty() {
-            prompt.template.clone_into(&mut self.case.prompt);
+            template.clone_into(&mut self.case.prompt);
         }
     }
 
