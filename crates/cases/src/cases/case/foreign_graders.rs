@@ -4,8 +4,7 @@ use super::document::Node;
 use super::foreign_reader::{ForeignReader, words};
 use crate::cases::case::Assertion;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::text_test::TextTest;
-use crate::checks::{self, Check, FileWant, InvalidCheck, TextPlace, Work};
+use crate::checks::{self, Check, FileWant, InvalidCheck, Work};
 use crate::text::diagnostic::shorten;
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
@@ -130,9 +129,4 @@ impl ForeignReader<'_> {
     pub fn add_file(&mut self, path: RelativePath, content: InputContent) {
         self.case.files.push(InputFile { path, content });
     }
-}
-
-/// The check that a text of this place has a pattern, or that none has.
-pub fn said(place: TextPlace, pattern: Pattern, negated: bool) -> Check {
-    checks::text(place, TextTest { negated, ..pattern.into() })
 }

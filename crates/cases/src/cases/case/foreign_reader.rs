@@ -11,11 +11,10 @@ use std::time::Duration;
 
 use crate::cases::case::document::{Document, Node, NodeValue};
 use crate::cases::case::fields::{self, CaseDraft};
-use crate::cases::case::foreign_graders::said;
 use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
-use crate::checks::{FileWant, TextPlace};
+use crate::checks::{self, Check, FileWant, TextPlace};
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::trial::outcome::Weight;
@@ -363,6 +362,11 @@ impl ForeignReader<'_> {
         let unsupported = self.unsupported(what, node);
         self.case.unsupported.push(unsupported);
     }
+}
+
+/// The check that a text of this place has a pattern, or that none has.
+pub fn said(place: TextPlace, pattern: Pattern, negated: bool) -> Check {
+    checks::text(place, TextTest { negated, ..pattern.into() })
 }
 
 /// The text of a name, which may be a number.

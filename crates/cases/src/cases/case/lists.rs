@@ -16,16 +16,12 @@ use crate::trial::user::{Persona, has_value};
 
 /// The elements of a list that is not empty; none with a problem.
 pub(super) fn elements<'n>(file: &mut Document<'_>, name: &str, list: &'n Node, expected: &str) -> &'n [Node] {
-    match list.elements() {
-        Some(elements) => {
-            file.not_empty(name, list);
-            elements
-        }
-        None => {
-            file.wrong_type(&format!("`{name}`"), expected, list);
-            &[]
-        }
-    }
+    let Some(elements) = list.elements() else {
+        file.wrong_type(&format!("`{name}`"), expected, list);
+        return &[];
+    };
+    file.not_empty(name, list);
+    elements
 }
 
 /// Whether a value is an object, which is a problem if not.

@@ -11,9 +11,8 @@
 
 use super::document::Node;
 use super::evals_json::NOTES;
-use super::foreign_graders::said;
 use super::foreign_reader::Meaning::{By, Known, Prompt};
-use super::foreign_reader::{ForeignReader, KeyTable};
+use super::foreign_reader::{ForeignReader, KeyTable, said};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFiles};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{self, Check, TextPlace};

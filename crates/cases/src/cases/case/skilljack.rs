@@ -16,9 +16,8 @@
 
 use super::document::Node;
 use super::fields::assertions;
-use super::foreign_graders::said;
 use super::foreign_reader::Meaning::{By, EachBy, Known, Object, Prompt};
-use super::foreign_reader::{ForeignReader, KeyTable};
+use super::foreign_reader::{ForeignReader, KeyTable, said};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFiles};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{Check, Origin, TextPlace};

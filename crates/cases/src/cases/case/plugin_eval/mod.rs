@@ -140,7 +140,9 @@ fn parse(reader: ForeignReader<'_>) -> Option<FileCases> {
     let (names, graders) = (HashSet::new(), Vec::new());
     let (unsupported, problems, warnings) = (Vec::new(), Vec::new(), Vec::new());
     let mut case = CaseReader { reader, plugin, graders, names, unsupported, problems, warnings };
-    parts.iter().for_each(|part| case.read_part(part));
+    for part in &parts {
+        case.read_part(part);
+    }
     // All that is next to the case belongs to it.
     Some(FileCases { claims: vec![folder.to_path_buf()], ..case.found() })
 }
@@ -220,15 +222,14 @@ impl<'a> CaseReader<'a> {
         if part.path.ends_with(CASE) {
             self.whole_case();
         } else if let Some(root) = front.root(&mut self.reader) {
-            match &part.grader {
-                Some(name) => self.grader(&root, Some((name, body))),
-                None => {
-                    no_nulls(&mut self.reader, &root);
-                    let known = HEAD.keys.iter().chain(&EXECUTION.keys[1..]).map(|(key, _)| *key);
-                    self.reader.unknown_keys(&root, &known.collect::<Vec<_>>());
-                    self.head(&root);
-                    self.reader.read_keys(&root, &EXECUTION);
-                }
+            if let Some(name) = &part.grader {
+                self.grader(&root, Some((name, body)));
+            } else {
+                no_nulls(&mut self.reader, &root);
+                let known = HEAD.keys.iter().chain(&EXECUTION.keys[1..]).map(|(key, _)| *key);
+                self.reader.unknown_keys(&root, &known.collect::<Vec<_>>());
+                self.head(&root);
+                self.reader.read_keys(&root, &EXECUTION);
             }
         }
         if part.path.ends_with(PROMPT) && part.grader.is_none() {
@@ -352,12 +353,11 @@ fn scaffold(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
 
 fn history_file(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
     let Some(lines) = near(reader, object, key) else { return };
-    match history(&lines) {
-        Some(history) => reader.case.history = history,
-        None => {
-            let what = "a history of anything but texts of the user and the agent in turn";
-            reader.not_done(object.get(key).unwrap_or(object), what);
-        }
+    if let Some(history) = history(&lines) {
+        reader.case.history = history;
+    } else {
+        let what = "a history of anything but texts of the user and the agent in turn";
+        reader.not_done(object.get(key).unwrap_or(object), what);
     }
 }
 

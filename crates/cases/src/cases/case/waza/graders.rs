@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::{CONFIG, CONTEXT_DIR, GRADERS};
 use crate::cases::case::Case;
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::foreign_graders::{KnownTool, said};
+use crate::cases::case::foreign_graders::KnownTool;
 use crate::cases::case::foreign_reader::Meaning::{
     By, Content, Each, EachBy, Files, Judged, Known, Must, Number, Only, Said, Tools,
 };
-use crate::cases::case::foreign_reader::{ForeignReader, KeyTable, Meaning, words};
+use crate::cases::case::foreign_reader::{ForeignReader, KeyTable, Meaning, said, words};
 use crate::checks::call_count::CallCount;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
@@ -111,12 +111,11 @@ pub(super) fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
     let config = reader.map(node, CONFIG).unwrap_or(&nothing);
     let before = reader.case.checks.len();
     reader.read(node, &GRADER);
-    match KINDS.iter().find(|(known, _)| *known == kind) {
-        Some((_, keys)) => reader.read(config, keys),
-        None => {
-            let known = KINDS.iter().map(|(name, _)| *name).chain(words(OTHERS));
-            reader.unknown_grader("grader", kind, node, &known.collect::<Vec<_>>());
-        }
+    if let Some((_, keys)) = KINDS.iter().find(|(known, _)| *known == kind) {
+        reader.read(config, keys);
+    } else {
+        let known = KINDS.iter().map(|(name, _)| *name).chain(words(OTHERS));
+        reader.unknown_grader("grader", kind, node, &known.collect::<Vec<_>>());
     }
     match kind {
         "code" => code(reader, node, config),

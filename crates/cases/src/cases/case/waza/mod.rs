@@ -26,9 +26,8 @@ use std::path::{Path, PathBuf};
 use graders::{BEHAVIOR, read_pattern};
 
 use super::document::{Document, Node, NodeEntry, Syntax};
-use super::foreign_graders::said;
 use super::foreign_reader::Meaning::{By, EachBy, Known, Object, Said, Texts, Trials};
-use super::foreign_reader::{ForeignReader, KeyTable, SECONDS, name};
+use super::foreign_reader::{ForeignReader, KeyTable, SECONDS, name, said};
 use super::named_files::PathPatterns;
 use crate::cases::case::{CaseFormat, FileCases, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
