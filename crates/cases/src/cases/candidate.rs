@@ -5,67 +5,24 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
-use crate::cases::case::evals_json::{case_lists, expectation_keys, list_names};
+use crate::cases::case::evals_json::{case_lists, expectation_keys, is_result, list_names, plain};
 use crate::cases::case::plugin_eval::{CASE, GRADERS, PROMPT};
 use crate::cases::case::prompts_csv::utf_16;
-use crate::cases::case::results::{is_result, plain};
 use crate::cases::case::tessl::{CHECKLIST, CRITERIA, TASK};
-use crate::cases::case::{ForeignFiles, agentv, foreign_formats, promptfoo};
+use crate::cases::case::{ForeignFiles, foreign_formats, promptfoo, words};
 use crate::cases::unread::is_part_of_case;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, slip};
 
 /// Keys of what an agent is asked, in lower case without `_`.
-const PROMPTS: [&str; 20] = [
-    "conversation",
-    "given",
-    "prompt",
-    "prompts",
-    "userprompt",
-    "query",
-    "question",
-    "input",
-    "userinput",
-    "task",
-    "instruction",
-    "instructions",
-    "message",
-    "usermessage",
-    "messages",
-    "request",
-    "scenario",
-    "text",
-    "turns",
-    "utterance",
-];
+const PROMPTS: &str = "conversation given prompt prompts userprompt query question input userinput task instruction \
+    instructions message usermessage messages request scenario text turns utterance";
 
 /// Those of them that are prompts only in a list of cases.
-const WEAK: [&str; 7] = ["conversation", "message", "messages", "request", "scenario", "text", "turns"];
+const WEAK: &str = "conversation message messages request scenario text turns";
 
 /// How the keys of what is expected of it begin.
-const EXPECTATIONS: [&str; 22] = [
-    "accept",
-    "answer",
-    "assert",
-    "check",
-    "criteria",
-    "expect",
-    "forbid",
-    "golden",
-    "grad",
-    "groundtruth",
-    "ideal",
-    "judge",
-    "must",
-    "mustnot",
-    "outcome",
-    "pass",
-    "reference",
-    "rubric",
-    "should",
-    "success",
-    "then",
-    "trigger",
-];
+const EXPECTATIONS: &str = "accept answer assert check criteria expect forbid golden grad groundtruth ideal judge \
+    must mustnot outcome pass reference rubric should success then trigger";
 
 /// The keys of lists of queries.
 const TRIGGERS: [&str; 2] = ["should_trigger", "should_not_trigger"];
@@ -74,20 +31,7 @@ const TRIGGERS: [&str; 2] = ["should_trigger", "should_not_trigger"];
 const MAX_DEPTH: usize = 5;
 
 /// Ends of the names of files of cases, without the `s` of several.
-const NAMES: [&str; 12] = [
-    "activation",
-    "case",
-    "eval",
-    "negative",
-    "positive",
-    "prompt",
-    "querie",
-    "query",
-    "scenario",
-    "suite",
-    "test",
-    "trigger",
-];
+const NAMES: &str = "activation case eval negative positive prompt querie query scenario suite test trigger";
 
 /// Names of files that are one case each, in a directory of its own.
 const CASES: [&str; 3] = ["case", "scenario", "task"];
@@ -168,7 +112,7 @@ impl Candidate<'_> {
     fn is_named(&self) -> bool {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
         let word = stem.rsplit(|c: char| !c.is_alphanumeric() && c != '.').next().unwrap_or_default();
-        CASES.contains(&&*stem) || self.is_direct && NAMES.contains(&word.strip_suffix('s').unwrap_or(word))
+        CASES.contains(&&*stem) || self.is_direct && words(NAMES).contains(&word.strip_suffix('s').unwrap_or(word))
     }
 }
 
@@ -272,7 +216,7 @@ fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, 
         }
         None if files.keys.len() == 1 => "no known key says what is expected".to_owned(),
         // Their readers leave out what is not about skills.
-        None if [promptfoo::FORMAT.name, agentv::FORMAT.name].contains(&format.name) => return None,
+        None if [promptfoo::FORMAT.name, promptfoo::AGENTV.name].contains(&format.name) => return None,
         None if separator(&path.extension().unwrap_or_default().to_string_lossy()).is_some() => {
             "nothing says which skill it is about".to_owned()
         }
@@ -297,7 +241,9 @@ fn case_in<'n>(node: &'n Node, depth: usize, is_in_list: bool) -> Option<(&'n No
     let inner = |entry: &'n NodeEntry| entry.value.entries().iter().map(move |prompt| (entry, prompt));
     let own = node.entries().iter().map(|entry| (entry, entry));
     let prompts = own.chain(node.entries().iter().flat_map(inner)).filter(|(_, prompt)| {
-        is_prompt(&prompt.key) && is_filled(&prompt.value) && (is_in_list || !WEAK.contains(&&*plain(&prompt.key)))
+        is_prompt(&prompt.key)
+            && is_filled(&prompt.value)
+            && (is_in_list || !words(WEAK).contains(&&*plain(&prompt.key)))
     });
     let expects = |at: &NodeEntry| {
         let mut others = node.entries().iter().filter(|entry| entry.key != at.key);
@@ -328,12 +274,12 @@ fn is_filled(node: &Node) -> bool {
 /// Whether a key is one of a prompt, or nearly.
 fn is_prompt(key: &str) -> bool {
     let key = plain(key);
-    PROMPTS.contains(&&*key) || slip(&key, PROMPTS).is_some_and(|meant| !WEAK.contains(&meant))
+    words(PROMPTS).contains(&&*key) || slip(&key, words(PROMPTS)).is_some_and(|meant| !words(WEAK).contains(&meant))
 }
 
 fn is_expectation(key: &str) -> bool {
     let key = plain(key);
-    EXPECTATIONS.iter().any(|start| key.starts_with(start))
+    words(EXPECTATIONS).iter().any(|start| key.starts_with(start))
 }
 
 /// The key of a prompt, if another one says what is expected.

@@ -10,16 +10,17 @@ use crate::cases::mocks::{self, MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{Check, Presence};
-use crate::lint::schema::Schemas;
-use crate::lint::script::{self, ScriptProblem};
-use crate::lint::{changes, history, is_curated, material, prompt, user};
+use crate::lint::material::Schemas;
+use crate::lint::{changes, is_curated, material, prompt};
 use crate::settings::CommandAnswer;
 use crate::settings::mode::Delivery;
-use crate::skill::slug;
+use crate::skill::{SKILL_FILE, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::problem_list::MOST_OF_FILE;
 use crate::text::relative_path::RelativePath;
+use crate::trace::exposure::{Exposure, NamedFiles, SkillTexts, TextIndexBuilder};
 use crate::trial::input_file::InputContent;
+use crate::trial::user::has_value;
 
 pub(super) fn check(
     found: &FoundCase,
@@ -40,8 +41,8 @@ pub(super) fn check(
     problems.extend(mocks::problems(tree, case, &catalog.mock_servers));
     problems.extend(checker.unknown_skills(catalog));
     problems.extend(changes::check(case, catalog, tree));
-    problems.extend(history::check(case, catalog, || checker.place("history", None)));
-    problems.extend(user::check(case, |value| checker.place("user", Some(value))));
+    problems.extend(history(case, catalog, || checker.place("history", None)));
+    problems.extend(told_facts(case, |value| checker.place("user", Some(value))));
     problems.extend(case.unsupported_parts(partial));
     // Prompts of built-in cases cannot be changed.
     if is_curated(found) {
@@ -262,7 +263,7 @@ impl<'a> CaseChecker<'a> {
     fn scripts(&self) -> Vec<Diagnostic> {
         let scripts = self.case.checks.iter().filter_map(|check| Some((check, check.script()?)));
         let problems = scripts.filter_map(|(check, path)| {
-            let ScriptProblem { code, message, help } = script::check(path.as_path(), &self.sources(), self.tree)?;
+            let (code, message, help) = material::script(path.as_path(), &self.sources(), self.tree)?;
             let place = self.place_of(check, path.as_path().to_str());
             Some(Diagnostic::new(code, place, message).help(help))
         });
@@ -413,4 +414,40 @@ pub fn has_word(text: &str, word: &str) -> bool {
         && text.match_indices(&word).any(|(at, _)| {
             !text[..at].ends_with(is_part_of_word) && !text[at + word.len()..].starts_with(is_part_of_word)
         })
+}
+
+/// A user whose facts nobody needs to ask for: the agent knows them before, or the user says them with what it wants.
+fn told_facts<'a>(
+    case: &'a Case,
+    place: impl Fn(&str) -> SourceLocation + 'a,
+) -> impl Iterator<Item = Diagnostic> + 'a {
+    let facts = case.user.iter().flat_map(|user| user.facts.iter().map(move |fact| (user, fact)));
+    facts.filter_map(move |(user, (fact, value))| {
+        let said = case.history.iter().map(|said| ("`history`", said.content.as_str()));
+        let sent = case.follow_ups.iter().map(|text| ("`follow_ups`", text.as_str()));
+        let told = [("the prompt", case.prompt.as_str()), ("`goal`", user.goal.as_str())];
+        let (where_, _) = told.into_iter().chain(said).chain(sent).find(|(_, text)| has_value(text, value))?;
+        let message = format!("the value of the fact `{fact}` is in {where_}: nobody needs to ask for it");
+        let help = "leave it out there, or give the fact a value that is nowhere else";
+        Some(Diagnostic::new(Code::BadUser, place(value), message).help(help))
+    })
+}
+
+/// The first skill whose text is in the history, by the rule for texts in a model's context: the model would know the skill before
+/// the trial begins.
+fn history(case: &Case, catalog: &Catalog, place: impl Fn() -> SourceLocation) -> Option<Diagnostic> {
+    if case.history.is_empty() {
+        return None;
+    }
+    let mut texts = TextIndexBuilder::default();
+    for found in &catalog.skills {
+        texts.add(&found.skill().slug, SKILL_FILE, &found.bytes);
+    }
+    let texts = SkillTexts::new(vec![texts.build()]);
+    let mut exposure = Exposure::new(&texts);
+    let seen = case.history.iter().flat_map(|said| exposure.shown(&said.content, &NamedFiles::default(), true));
+    let skill = seen.filter(|file| file.loaded).map(|file| file.skill).next()?;
+    let message = format!("`history` has the text of the skill `{skill}`: the model knows it before the prompt");
+    let help = "leave out the message with that text: a trial measures what loads the skill";
+    Some(Diagnostic::new(Code::BadHistory, place(), message).help(help))
 }

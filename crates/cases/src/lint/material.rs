@@ -1,9 +1,11 @@
-//! Files of a skill or a fixture that cannot be copied for an agent.
+//! Files that cannot be used: of a skill or a fixture, scripts of checks, and schemas.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::FoundSkill;
-use crate::cases::repo_files::RepoFiles;
+use crate::cases::repo_files::{NoPlainFile, RepoFiles, plain_file};
+use crate::checks::schema::Schema;
 use crate::files::material::{MaterialProblem, UnusableFile};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
@@ -45,4 +47,72 @@ fn diagnostic(problem: &MaterialProblem, place: SourceLocation, message: String)
         }
     };
     Diagnostic::new(code, place, message).help(help)
+}
+
+/// The first line of scripts, by the ending of the file.
+const FIRST_LINES: [(&str, &str); 6] = [
+    ("py", "#!/usr/bin/env python3"),
+    ("sh", "#!/bin/sh"),
+    ("bash", "#!/usr/bin/env bash"),
+    ("js", "#!/usr/bin/env node"),
+    ("mjs", "#!/usr/bin/env node"),
+    ("rb", "#!/usr/bin/env ruby"),
+];
+
+/// What keeps the script at `path` from being started, if anything: the kind, the message and what helps. `sources` says where paths start.
+pub(super) fn script(path: &Path, sources: &str, tree: &dyn RepoFiles) -> Option<(Code, String, String)> {
+    let shown = path.display();
+    let problem = |code, message: String, help: &str| Some((code, message, help.to_owned()));
+    let bytes = match plain_file(tree, path) {
+        Ok(bytes) => bytes,
+        Err(why) => {
+            let (code, help) = match why {
+                NoPlainFile::Missing => (Code::MissingCheck, sources),
+                NoPlainFile::Symlink => (Code::Symlink, "name the file that the link leads to"),
+                NoPlainFile::NoFile => (Code::MissingCheck, "name a script in it"),
+                NoPlainFile::Unreadable(_) => (Code::Unreadable, "make it readable"),
+            };
+            return problem(code, format!("the check {shown} {why}"), help);
+        }
+    };
+    // A compiled program has such a byte in its header.
+    let is_script = !bytes.iter().take(256).any(|byte| *byte == 0);
+    if is_script && !bytes.starts_with(b"#!") {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let line =
+            FIRST_LINES.iter().find(|(known, _)| *known == ending).map_or("#!/usr/bin/env …", |(_, line)| line);
+        let message = format!("the check {shown} does not say which program runs it");
+        return problem(Code::BadCheck, message, &format!("begin it with the line `{line}`"));
+    }
+    if !tree.is_executable(path) {
+        let help = format!("run: chmod +x {shown}");
+        return problem(Code::BadCheck, format!("the check {shown} is not executable"), &help);
+    }
+    None
+}
+
+/// The problems of schema files. Many cases share a file.
+#[derive(Default)]
+pub(super) struct Schemas(HashMap<PathBuf, Option<(Code, String)>>);
+
+impl Schemas {
+    pub(super) fn problem(&mut self, path: &Path, tree: &dyn RepoFiles) -> Option<(Code, String)> {
+        self.0.entry(path.to_path_buf()).or_insert_with(|| schema(path, tree).err()).clone()
+    }
+}
+
+fn schema(path: &Path, tree: &dyn RepoFiles) -> Result<(), (Code, String)> {
+    let shown = path.display();
+    let bytes = plain_file(tree, path).map_err(|why| {
+        let code = match why {
+            NoPlainFile::Missing | NoPlainFile::NoFile => Code::MissingSchema,
+            NoPlainFile::Symlink => Code::Symlink,
+            NoPlainFile::Unreadable(_) => Code::Unreadable,
+        };
+        (code, format!("the schema {shown} {why}"))
+    })?;
+    match Schema::parse(&bytes) {
+        Ok(_) => Ok(()),
+        Err(error) => Err((Code::BadSchema, format!("the schema {shown} {error}"))),
+    }
 }

@@ -3,20 +3,13 @@
 //! Pure: sees the repository through a [`Catalog`] and a [`RepoFiles`], and returns diagnostics.
 
 mod case;
-mod catalogue;
 mod changes;
-mod history;
 mod links;
 mod material;
 mod prompt;
-mod repeats;
-mod schema;
-mod script;
 mod similar;
 mod skill;
 mod suite;
-mod trust;
-mod user;
 
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
@@ -26,12 +19,10 @@ use crate::text::diagnostic::{Code, Diagnostic, Severity};
 use crate::text::problem_list::ProblemList;
 
 pub use case::{has_word, place_of, unusable_files};
-pub use catalogue::SkillList;
 pub use prompt::{SkillWords, calls_skill, copies_description, names_skill};
-pub use repeats::never_decided;
 pub use similar::nearest_skills;
 pub use skill::LONGEST_DESCRIPTION;
-pub use trust::unknown_plugins;
+pub use suite::{SkillList, never_decided, unknown_plugins};
 
 /// The scope of [`all`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,7 +36,7 @@ pub struct LintOptions {
 
 /// The problems of `case`, read from `found`: it cannot run, or its result would mean nothing.
 pub fn case(found: &FoundCase, case: &Case, catalog: &Catalog, tree: &dyn RepoFiles, partial: bool) -> Vec<Diagnostic> {
-    case::check(found, case, catalog, tree, partial, &mut schema::Schemas::default())
+    case::check(found, case, catalog, tree, partial, &mut material::Schemas::default())
 }
 
 /// The errors that keep a case from running: its own, and those that keep every agent from loading its skill.
@@ -96,8 +87,8 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
     problems.extend(catalog.problems.iter().cloned());
     problems.extend(catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec()));
     problems.extend(catalog.skills.iter().flat_map(|found| skill_among(found, &descriptions, tree)));
-    problems.extend(catalogue::check(catalog, options.listings));
-    let mut schemas = schema::Schemas::default();
+    problems.extend(suite::catalogue(catalog, options.listings));
+    let mut schemas = material::Schemas::default();
     let words = SkillWords::of(catalog);
     for found in &catalog.skills {
         problems.extend(suite::check(catalog, &found.skill().slug, tree, options.no_cases));

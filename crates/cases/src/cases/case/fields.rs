@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::cases::case::check_list::CHECKS;
 use crate::cases::case::document::{Document, Node};
-use crate::cases::case::{Assertion, Case, Unsupported, change_list, check_list, history_list, mock_list, persona};
+use crate::cases::case::lists::{self, CHECKS};
+use crate::cases::case::{Assertion, Case, Unsupported};
 use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS, Origin};
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
@@ -185,13 +185,13 @@ const LIST: FieldForm = FieldForm::Source;
 pub static LISTS: [ListField; 6] = [
     ListField {
         field: Field { column: "during", key: "during", form: LIST },
-        read: |file, name, list, case| case.during = change_list::changes(file, name, list),
-        get: |case| change_list::written(&case.during),
+        read: |file, name, list, case| case.during = lists::changes(file, name, list),
+        get: |case| lists::written_changes(&case.during),
     },
     ListField {
         field: Field { column: CHECKS, key: CHECKS, form: LIST },
-        read: |file, _, list, case| case.checks.extend(check_list::checks(file, list)),
-        get: |case| check_list::written(&case.checks),
+        read: |file, _, list, case| case.checks.extend(lists::checks(file, list)),
+        get: |case| lists::written_checks(&case.checks),
     },
     ListField {
         field: Field { column: "assertions", key: "assertions", form: LIST },
@@ -200,30 +200,25 @@ pub static LISTS: [ListField; 6] = [
     },
     ListField {
         field: Field { column: "history", key: "history", form: LIST },
-        read: |file, name, list, case| case.history = history_list::messages(file, name, list),
+        read: |file, name, list, case| case.history = lists::messages(file, name, list),
         get: |case| json!(case.history),
     },
     ListField {
         field: Field { column: "mocks", key: "mocks", form: LIST },
-        read: |file, name, list, case| case.mocks = mock_list::answers(file, name, list),
-        get: |case| mock_list::written(&case.mocks),
+        read: |file, name, list, case| case.mocks = lists::answers(file, name, list),
+        get: |case| lists::written_answers(&case.mocks),
     },
     ListField {
         field: Field { column: "user", key: "user", form: LIST },
-        read: |file, name, user, case| case.user = persona::read(file, name, user),
+        read: |file, name, user, case| case.user = lists::user(file, name, user),
         get: |case| json!(case.user),
     },
 ];
 
 /// A list of statements for the judge.
 pub(super) fn assertions(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<Assertion> {
-    let Some(elements) = list.elements() else {
-        file.wrong_type(&format!("`{name}`"), "a list of strings", list);
-        return Vec::new();
-    };
-    file.not_empty(name, list);
     let mut assertions = Vec::new();
-    for element in elements {
+    for element in lists::elements(file, name, list, "a list of strings") {
         match element.text().map(str::trim) {
             Some("") => {
                 file.problem(Code::EmptyValue, element.range.clone(), format!("`{name}` holds an empty text"));

@@ -1,16 +1,17 @@
 //! A format of cases, and which files hold its cases.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
+use crate::cases::case::foreign_reader::ForeignReader;
 use crate::cases::case::promptfoo::mentions_skill;
 use crate::cases::case::{Case, FoundCase, foreign_formats};
 use crate::cases::case_folders::case_folders;
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::profile::DEFAULT_MODE;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
@@ -41,18 +42,7 @@ pub struct ForeignFiles {
     /// The keys that every file has, for messages about files that lack one; empty for formats that nothing is nearly.
     pub keys: &'static [&'static str],
     /// Reads a file with this value, which is null for a table; `None` if it is something else.
-    pub parse: for<'a> fn(&'a ForeignFile<'a>, Document<'a>, &'a Node) -> Option<FileCases>,
-}
-
-/// How certain the path of a file makes its format.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Certainty {
-    /// Only this format has files of this name.
-    Own,
-    /// Other files have such names, too.
-    Shared,
-    /// It is only in a directory of cases.
-    Placed,
+    pub parse: fn(ForeignReader<'_>) -> Option<FileCases>,
 }
 
 /// A file that may hold the cases of another program.
@@ -87,26 +77,23 @@ impl ForeignFile<'_> {
         };
         let is_in_cases = self.is_in_cases();
         let named = foreign_formats().filter_map(|(format, files)| {
-            let certainty = match files.match_path(self.path) {
-                Some(true) => Certainty::Own,
-                Some(false) => Certainty::Shared,
-                None if is_in_cases && files.have_ending_of(self.path) => Certainty::Placed,
-                None => return None,
-            };
-            Some((certainty, format, files))
+            let is_named = files.match_path(self.path);
+            let may_be = is_named.is_some() || is_in_cases && files.have_ending_of(self.path);
+            may_be.then_some((is_named, format, files))
         });
         // A name that is a format's own comes before one that several have, wherever the format is in the list.
         let mut named: Vec<_> = named.collect();
-        named.sort_by_key(|(certainty, ..)| *certainty);
-        named.into_iter().find_map(|(certainty, format, files)| {
-            let is_certain = certainty == Certainty::Own;
+        named.sort_by_key(|(is_named, ..)| std::cmp::Reverse(*is_named));
+        named.into_iter().find_map(|(is_named, format, files)| {
+            let is_certain = is_named == Some(true);
             // In a directory of cases, a file of any name must have all keys of a format that its reader does not know it by.
-            let is_open = files.keys.len() > 1 && certainty == Certainty::Placed && syntax.is_some();
+            let is_open = files.keys.len() > 1 && is_named.is_none() && syntax.is_some();
             let has_keys = !is_open || files.keys.iter().all(|key| has_key(&text, key));
             let is_possible = files.mark.is_empty() && has_keys
                 || !files.mark.is_empty() && has_key(&text, files.mark)
                 || files.claim(&self);
-            let read = || (files.parse)(&ForeignFile { is_certain, ..self }, document(), &root);
+            let file = ForeignFile { is_certain, ..self };
+            let read = || (files.parse)(ForeignReader::new(format, &file, document(), &root));
             // The content may say that it is of a format of the same reader.
             let of_cases = |cases: FileCases| (cases.cases.first().map_or(format, FoundCase::format), cases);
             is_possible.then(read).flatten().map(of_cases)
@@ -170,16 +157,6 @@ impl ForeignFile<'_> {
         id
     }
 
-    /// The same that no other case of the file has: of `name`, or of the `longer` one.
-    pub fn free_id(&self, name: &str, longer: impl FnOnce() -> String, ids: &mut HashSet<String>) -> String {
-        let mut id = self.case_id(name);
-        if ids.contains(&id) {
-            id = self.case_id(&longer());
-        }
-        ids.insert(id.clone());
-        id
-    }
-
     /// The file that is named `path` in this file: relative to its own directory, to one above that, or to the root. Programs
     /// differ in that.
     pub fn named_file(&self, path: &RelativePath) -> RelativePath {
@@ -187,6 +164,12 @@ impl ForeignFile<'_> {
         let mut found = folders.map(|folder| path.clone().under(folder));
         let exists = |path: &RelativePath| matches!(self.tree.kind(path.as_path()), FileKind::File | FileKind::Folder);
         found.find(exists).unwrap_or_else(|| path.clone().under(self.path.parent().unwrap_or(self.path)))
+    }
+
+    /// The text of the file at this path from the repository's root, or why it has none.
+    pub fn text_of(&self, path: &Path) -> Result<String, String> {
+        let bytes = self.tree.read(path).map_err(|error| error.to_string())?;
+        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
     }
 
     /// The directory of the skill with this slug.
@@ -281,6 +264,11 @@ impl FileCases {
 }
 
 impl CaseFormat {
+    /// The format of another program.
+    pub const fn foreign(name: &'static str, files: ForeignFiles) -> Self {
+        Self { name, default_mode: DEFAULT_MODE, files: None, foreign: Some(files) }
+    }
+
     /// Whether its cases are in no file.
     pub fn is_built_in(&self) -> bool {
         self.files.is_none() && self.foreign.is_none()

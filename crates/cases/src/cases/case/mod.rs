@@ -3,25 +3,18 @@
 //! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and reads them. A
 //! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
 
-pub mod agentv;
-mod change_list;
-mod check_list;
 pub mod document;
 pub mod evals_json;
 pub mod fields;
-mod foreign_case;
-mod foreign_tasks;
+mod foreign_graders;
+mod foreign_reader;
 mod format;
 mod found;
-mod history_list;
-mod known_tool;
-mod mock_list;
+mod lists;
 mod named_files;
-mod persona;
 pub mod plugin_eval;
 pub mod promptfoo;
 pub mod prompts_csv;
-pub mod results;
 pub mod routing;
 pub mod skillgrade;
 pub mod skilljack;
@@ -51,6 +44,7 @@ use crate::trial::outcome::Weight;
 use crate::trial::sandbox::Sandbox;
 use crate::trial::user::Persona;
 
+pub(super) use foreign_reader::words;
 pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES};
 pub use found::{CaseSource, FoundCase, ReadCase};
 
@@ -67,7 +61,7 @@ pub static FORMATS: &[&CaseFormat] = &[
     &vally::FORMAT,
     &vally::SCENARIOS,
     &promptfoo::FORMAT,
-    &agentv::FORMAT,
+    &promptfoo::AGENTV,
     &routing::FORMAT,
     &plugin_eval::PROSE,
     &plugin_eval::YAML,

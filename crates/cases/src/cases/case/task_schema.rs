@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::cases::case::fields::{self, CaseField};
+use crate::cases::case::lists;
 use crate::cases::case::task_json::{CONFIG, ROOT, SKILL};
-use crate::cases::case::{mock_list, persona};
 use crate::checks::listed::listed;
 use crate::checks::{FieldForm, SOURCES};
 use crate::settings::limits::MOST_TURNS;
@@ -103,16 +103,16 @@ fn history() -> Value {
 }
 
 fn mocks() -> Value {
-    let keys = mock_list::KEYS.map(|(key, form)| (key.to_owned(), value(form)));
-    json!({ "type": "array", "minItems": 1, "items": object(&Map::from_iter(keys), &[mock_list::COMMAND]) })
+    let keys = lists::ANSWER_KEYS.map(|(key, form)| (key.to_owned(), value(form)));
+    json!({ "type": "array", "minItems": 1, "items": object(&Map::from_iter(keys), &[lists::COMMAND]) })
 }
 
 fn user() -> Value {
-    let mut keys = Map::from_iter(persona::KEYS.map(|(key, form)| (key.to_owned(), value(form))));
+    let mut keys = Map::from_iter(lists::USER_KEYS.map(|(key, form)| (key.to_owned(), value(form))));
     let facts =
         json!({ "description": "values by names", "type": "object", "additionalProperties": value(FieldForm::Text) });
-    keys.insert(persona::FACTS.to_owned(), facts);
-    object(&keys, &[persona::GOAL])
+    keys.insert(lists::FACTS.to_owned(), facts);
+    object(&keys, &[lists::GOAL])
 }
 
 fn changes() -> Value {

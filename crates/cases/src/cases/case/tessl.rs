@@ -7,99 +7,76 @@
 //!
 //! Each entry of the checklist is an assertion for the judge: it holds, or it does not. Its `max_score` is its weight.
 
-use std::path::Path;
-
-use crate::cases::case::document::{Document, Node, Syntax};
-use crate::cases::case::foreign_case::ForeignCase;
-use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
+use super::document::{Document, Node, Syntax};
+use super::foreign_reader::Meaning::{By, Only};
+use super::foreign_reader::{ForeignReader, KeyTable};
+use crate::cases::case::{CaseFormat, FileCases, ForeignFiles, Unsupported};
 use crate::cases::repo_files::FileKind;
-use crate::profile::DEFAULT_MODE;
 use crate::text::diagnostic::{Code, SourceLocation};
 use crate::trial::outcome::Weight;
 
 /// A task with a checklist.
-pub static FORMAT: CaseFormat = CaseFormat {
-    name: "Tessl scenario",
-    default_mode: DEFAULT_MODE,
-    files: None,
-    foreign: Some(ForeignFiles {
-        names: &[],
-        possible_names: &[TASK],
-        mark: "",
-        keys: &[],
-        parse: |file, document, _| parse(file, document.bytes),
-    }),
-};
+pub static FORMAT: CaseFormat = CaseFormat::foreign(
+    "Tessl scenario",
+    ForeignFiles { names: &[], possible_names: &[TASK], mark: "", keys: &[], parse },
+);
 
 pub(in crate::cases) const TASK: &str = "task.md";
-
 pub(in crate::cases) const CRITERIA: &str = "criteria.json";
-
 pub(in crate::cases) const CHECKLIST: &str = "checklist";
 
-/// Files of a scenario that ask for nothing.
-const NOTES: [&str; 3] = ["README.md", "capability.txt", "scenario.json"];
+static KEYS: KeyTable =
+    KeyTable::of(&[("type", Only("weighted_checklist", "criteria of another type")), (CHECKLIST, By(checklist))])
+        .and_notes("context name description");
 
-fn parse(file: &ForeignFile<'_>, task: &[u8]) -> Option<FileCases> {
-    let folder = file.path.parent()?;
+fn parse(reader: ForeignReader<'_>) -> Option<FileCases> {
+    let (task, folder) = (reader.file.path, reader.file.path.parent()?);
     let path = folder.join(CRITERIA);
-    if !file.path.ends_with(TASK) || file.tree.kind(&path) != FileKind::File {
+    if !task.ends_with(TASK) || reader.file.tree.kind(&path) != FileKind::File {
         return None;
     }
+    let bytes = reader.file.tree.read(&path).ok()?;
+    let text = String::from_utf8_lossy(reader.bytes).into_owned();
+    let mut reader = reader;
+    reader.documents = vec![Document::new(&path, &bytes, Syntax::Json)];
     let claims = vec![path.clone()];
-    let bytes = file.tree.read(&path).ok()?;
-    let mut criteria = Document::new(&path, &bytes, Syntax::Json);
-    let Some(root) = criteria.root() else {
-        return Some(FileCases { problems: criteria.problems.into_vec(), claims, ..FileCases::default() });
-    };
-    let id = file.case_id(&folder.file_name().unwrap_or_default().to_string_lossy());
-    let base = Case { skill: file.skill.unwrap_or_default().to_owned(), ..Case::default() };
-    let mut case = ForeignCase::new(&criteria, &root, id, base);
-    let text = String::from_utf8_lossy(task);
-    let prompt = text.trim_start_matches('\u{feff}').trim();
-    if prompt.is_empty() {
-        criteria.problem(Code::EmptyValue, 0..0, format!("{} is empty", file.path.display()));
-    }
-    let draft = &mut case.draft.case;
-    prompt.clone_into(&mut draft.prompt);
-    draft.origin = SourceLocation { line: 1, column: 1, ..SourceLocation::file(file.path) };
-    draft.unsupported = criteria.unsupported_keys(&root, &["type", CHECKLIST], &["context", "name", "description"]);
-    if let Some(kind) = root.get("type").filter(|kind| kind.text() != Some("weighted_checklist")) {
-        draft.unsupported.push(criteria.unsupported("criteria of another type", kind));
-    }
-    draft.unsupported.extend(others(file, folder));
-    if criteria.required(&root, CHECKLIST).is_some() {
-        for (entry, number) in criteria.list(&root, CHECKLIST).unwrap_or_default().iter().zip(1..) {
-            draft.unsupported.extend(criteria.unsupported_keys(
-                entry,
-                &["description", "max_score"],
-                &["name", "id", "category"],
-            ));
-            let written = criteria.required(entry, "max_score");
-            let weight = written.and_then(Node::amount).filter(|score| *score >= 0.0);
-            if let (Some(written), None) = (written, weight) {
-                criteria.wrong_type("`max_score`", "a number that is not negative", written);
-            }
-            let (Some(text), Some(weight)) = (criteria.required_text(entry, "description"), weight) else { continue };
-            let place = criteria.place(entry.range.clone());
-            draft.assertions.push(Assertion {
-                text: text.to_owned(),
-                place,
-                weight: Some(Weight::new(weight, number)),
-            });
+    let Some(root) = reader.documents[0].root() else { return Some(FileCases { claims, ..reader.no_cases() }) };
+    reader.case.skill = reader.file.skill.unwrap_or_default().to_owned();
+    let cases = reader.cases(&[root], |reader, root, _| {
+        let id = reader.file.case_id(&folder.file_name().unwrap_or_default().to_string_lossy());
+        reader.start(id, root);
+        reader.case.origin = SourceLocation { line: 1, column: 1, ..SourceLocation::file(task) };
+        text.trim_start_matches('\u{feff}').trim().clone_into(&mut reader.case.prompt);
+        if reader.case.prompt.is_empty() {
+            reader.problem(Code::EmptyValue, 0..0, format!("{} is empty", task.display()));
+        }
+        reader.read(root, &KEYS);
+        reader.finish()
+    });
+    Some(FileCases { claims, ..cases })
+}
+fn checklist(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    other_files(reader);
+    reader.required(root, key);
+    for (entry, number) in reader.list(root, key).unwrap_or_default().iter().zip(1..) {
+        reader.only_keys(entry, &["description", "max_score"], "name id category");
+        reader.required(entry, "max_score");
+        let weight = reader.amount(entry, "max_score", 0.0..=f64::MAX, "a number that is not negative");
+        if let (Some(text), Some(weight)) = (reader.required_text(entry, "description"), weight) {
+            let judged = reader.case.assertions.len();
+            reader.judge(entry, text);
+            reader.case.weigh(usize::MAX, judged, Weight::new(weight, number));
         }
     }
-    let problems = criteria.problems.take();
-    Some(FileCases { cases: vec![case.found(&FORMAT, problems)], claims, ..FileCases::default() })
 }
 
 /// The other files of a scenario: what they are for is not known.
-fn others(file: &ForeignFile<'_>, folder: &Path) -> Option<Unsupported> {
-    let names = file.tree.names(folder).unwrap_or_default();
-    let is_known = |name: &str| name == CRITERIA || file.path.ends_with(name) || NOTES.contains(&name);
-    let other = names.iter().filter_map(|name| name.to_str()).find(|name| !is_known(name) && !name.starts_with('.'))?;
-    Some(Unsupported {
-        what: format!("the file {other} of a scenario"),
-        place: SourceLocation::file(folder.join(other)),
-    })
+fn other_files(reader: &mut ForeignReader<'_>) {
+    let names = reader.file.tree.names(reader.folder()).unwrap_or_default();
+    let known = [CRITERIA, TASK, "README.md", "capability.txt", "scenario.json"];
+    let is_other = |name: &&str| !known.contains(name) && !name.starts_with('.');
+    if let Some(other) = names.iter().filter_map(|name| name.to_str()).find(is_other) {
+        let place = SourceLocation::file(reader.folder().join(other));
+        reader.case.unsupported.push(Unsupported { what: format!("the file {other} of a scenario"), place });
+    }
 }

@@ -14,38 +14,30 @@
 
 mod assertions;
 mod entry;
-mod sides;
-mod typed;
 
-use crate::cases::case::document::{Document, Node};
-use crate::cases::case::results::is_result;
+use entry::FileSays;
+
+use super::document::{Document, Node, NodeEntry, NodeValue};
+use super::foreign_reader::{ForeignReader, words};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles};
-use crate::profile::DEFAULT_MODE;
 use crate::text::diagnostic::{Code, nearest, slip};
 
-use entry::EntryReader;
-use sides::{groups, is_certain_side, sides};
-
 /// Cases with expectations of the output.
-pub static FORMAT: CaseFormat = CaseFormat {
-    name: "eval",
-    default_mode: DEFAULT_MODE,
-    files: None,
-    foreign: Some(ForeignFiles {
+pub static FORMAT: CaseFormat = CaseFormat::foreign(
+    "eval",
+    ForeignFiles {
         names: &["evals/evals.json", "*.evals.json", "evals/evals.jsonl", "evals/evals.yaml", "evals/evals.yml"],
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "",
         keys: &["prompt"],
-        parse: |file, document, root| parse(&FORMAT, file, document, root),
-    }),
-};
+        parse,
+    },
+);
 
 /// Queries and whether they should trigger the skill.
-pub static TRIGGERS: CaseFormat = CaseFormat {
-    name: "trigger query",
-    default_mode: DEFAULT_MODE,
-    files: None,
-    foreign: Some(ForeignFiles {
+pub static TRIGGERS: CaseFormat = CaseFormat::foreign(
+    "trigger query",
+    ForeignFiles {
         names: &[
             "*trigger-eval.json",
             "*trigger-evals.json",
@@ -58,9 +50,9 @@ pub static TRIGGERS: CaseFormat = CaseFormat {
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "should_trigger",
         keys: &["query", "should_trigger"],
-        parse: |file, document, root| parse(&TRIGGERS, file, document, root),
-    }),
-};
+        parse,
+    },
+);
 
 /// The keys of lists of cases.
 const LISTS: [&str; 7] = ["evals", "cases", "tests", "test_cases", "queries", "trigger_evals", "expects"];
@@ -94,49 +86,12 @@ const SKILLS_TESTED: &str = "skills_tested";
 const PROMPTS: [&str; 4] = ["prompt", "query", "input", "question"];
 
 /// Keys that ask for nothing.
-pub(in crate::cases::case) const NOTES: [&str; 33] = [
-    "$schema",
-    "area",
-    "author",
-    "category",
-    "comment",
-    "_comment",
-    "confidence",
-    "created",
-    "date",
-    "description",
-    "difficulty",
-    "eval_name",
-    "failure_mode",
-    "generated_at",
-    "harness",
-    "instructions",
-    "language",
-    "license",
-    "metadata",
-    "name",
-    "note",
-    "notes",
-    "rationale",
-    "reason",
-    "reasoning",
-    "scenario_name",
-    "schema_version",
-    "source",
-    "tags",
-    "title",
-    "updated",
-    "version",
-    "why",
-];
+pub(in crate::cases::case) const NOTES: &str = "$schema area author category comment _comment confidence created date description \
+    difficulty eval_name failure_mode generated_at harness instructions language license metadata name note notes rationale reason \
+    reasoning scenario_name schema_version source tags title updated version why";
 
-/// `by_name` is the format that the file has by its name.
-fn parse(
-    by_name: &'static CaseFormat,
-    file: &ForeignFile<'_>,
-    mut document: Document<'_>,
-    root: &Node,
-) -> Option<FileCases> {
+fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
+    let (file, root) = (reader.file, reader.root);
     let groups = groups(root, file);
     let entries = entries(root, &groups);
     let is_set = is_trigger_set(root, &entries);
@@ -150,21 +105,40 @@ fn parse(
     if !file.is_certain && !shows_cases() {
         return None;
     }
-    let format = if is_set { &TRIGGERS } else { by_name };
+    if is_set {
+        reader.format = &TRIGGERS;
+    }
     let is_one_case = matches!(&entries[..], [only] if std::ptr::eq(only.node, root));
     for (key, _) in case_lists(root).filter(|_| !is_one_case) {
-        document.list(root, key);
+        reader.list(root, key);
     }
     if entries.is_empty() {
-        missing_cases(&mut document, root);
-        return Some(FileCases { problems: document.problems.into_vec(), ..FileCases::default() });
+        missing_cases(&mut reader, root);
+        return Some(reader.no_cases());
     }
+    check_keys(&mut reader, &groups, is_one_case);
+    let skill = skill_named(&mut reader, root);
+    let says = FileSays {
+        skill,
+        tested: reader.texts(root, SKILLS_TESTED),
+        names: entries.iter().filter_map(|entry| entry::name_of(entry.node)).collect(),
+    };
+    let mut found = reader.cases(&entries, |reader, entry, number| entry::found(reader, &says, entry, number));
+    found.problems.extend(reader.comments());
+    Some(found)
+}
+
+/// Keys of the file that may ask for something make all its cases unsupported.
+fn check_keys(reader: &mut ForeignReader<'_>, groups: &[Group<'_>], is_one_case: bool) {
+    let root = reader.root;
     let of_lists = sides(root).map(|(entry, _)| &*entry.key).chain(case_lists(root).map(|(key, _)| key));
     let of_groups = groups.iter().filter_map(|group| group.key);
     let known: Vec<&str> = of_lists.chain(of_groups).chain(LISTS).chain(SKILL).chain([SKILLS_TESTED, SKILLS]).collect();
-    let mut shared = if is_one_case { Vec::new() } else { document.unsupported_keys(root, &known, &NOTES) };
+    if !is_one_case {
+        reader.only_keys(root, &known, NOTES);
+    }
     if root.is_map() {
-        document.duplicate_keys(root, &known);
+        reader.duplicate_keys(root, &known);
     }
     for group in groups.iter().filter(|group| !std::ptr::eq(group.node, root)) {
         let own = sides(group.node).map(|(entry, _)| &*entry.key).collect::<Vec<_>>();
@@ -173,17 +147,10 @@ fn parse(
         }
         // The key of a group is the name of its skill.
         let names = SKILL.into_iter().filter(|_| group.key.is_none());
-        let known: Vec<&str> = own.into_iter().chain(sides::KEYS).chain(names).collect();
-        shared.extend(document.unsupported_keys(group.node, &known, &NOTES));
-        document.duplicate_keys(group.node, &[]);
+        let known: Vec<&str> = own.into_iter().chain(SIDES).chain(names).collect();
+        reader.only_keys(group.node, &known, NOTES);
+        reader.duplicate_keys(group.node, &[]);
     }
-    let (skill, tested) = (skill_named(file, &mut document, root), document.texts(root, SKILLS_TESTED));
-    let mut problems = document.problems.take();
-    let names = entries.iter().filter_map(|entry| entry::name(entry.node)).collect();
-    let mut reader = EntryReader { format, file, document, shared, skill, tested, names };
-    let cases = (1..).zip(&entries).map(|(number, entry)| reader.found(entry, number)).collect();
-    problems.extend(reader.document.comments());
-    Some(FileCases { cases, problems, ..FileCases::default() })
 }
 
 /// A case in the file.
@@ -196,13 +163,13 @@ struct Entry<'n> {
 }
 
 /// The cases, in the order of their lists.
-fn entries<'n>(root: &'n Node, groups: &[sides::Group<'n>]) -> Vec<Entry<'n>> {
+fn entries<'n>(root: &'n Node, groups: &[Group<'n>]) -> Vec<Entry<'n>> {
     let lists = LISTS.into_iter().filter_map(|key| root.get(key)?.elements());
     let is_group = |node: &Node| groups.iter().any(|group| std::ptr::eq(group.node, node));
     let whole = root.elements().unwrap_or_default().iter().filter(|node| !is_group(node));
     let cases = whole.chain(lists.flatten());
     let cases = cases.map(|node| Entry { node, should_trigger: None, skill: None });
-    let of_group = |group: &sides::Group<'n>| {
+    let of_group = |group: &Group<'n>| {
         let (node, skill) = (group.node, group.skill);
         let lists = sides(node).filter_map(|(entry, side)| Some((entry.value.elements()?, side)));
         let queries = lists.flat_map(|(nodes, side)| nodes.iter().map(move |node| (node, Some(side))));
@@ -275,7 +242,8 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
     document.problem_with_help(code, range.start..range.start + 1, message, help);
 }
 
-fn skill_named(file: &ForeignFile<'_>, document: &mut Document<'_>, node: &Node) -> Option<String> {
+fn skill_named(document: &mut ForeignReader<'_>, node: &Node) -> Option<String> {
+    let file = document.file;
     let Some(key) = SKILL.into_iter().find(|key| node.get(key).is_some()) else {
         // Skills with lists of their own are no names.
         let has_names = node.get(SKILLS).is_some_and(|skills| !skills.each().iter().any(Node::is_map));
@@ -285,4 +253,93 @@ fn skill_named(file: &ForeignFile<'_>, document: &mut Document<'_>, node: &Node)
         return names.iter().find(is_here).or(names.first().filter(|_| file.skill.is_none())).cloned();
     };
     document.required_text(node, key).map(str::to_owned)
+}
+
+/// Ends of the keys that only say what is in the list.
+const ENDS: [&str; 3] = ["prompts", "queries", "phrases"];
+
+/// The keys as most files have them.
+const SIDES: [&str; 4] = ["should_trigger", "should_not_trigger", "positive", "negative"];
+
+/// An object with lists of queries.
+struct Group<'n> {
+    /// The skill that they are for, if the group names one.
+    skill: Option<&'n str>,
+    /// Its key in the file.
+    key: Option<&'n str>,
+    node: &'n Node,
+}
+
+/// Whether the queries at a key should trigger the skill; `None` if it is another key.
+fn side(key: &str) -> Option<bool> {
+    let key = plain(key);
+    let word = ENDS.iter().find_map(|end| key.strip_suffix(end)).unwrap_or(&key);
+    match word.strip_suffix('s').unwrap_or(word) {
+        "shouldtrigger" | "shouldactivate" | "positive" | "trigger" => Some(true),
+        "shouldnottrigger" | "shouldnotactivate" | "negative" | "nontrigger" | "notrigger" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a key can be nothing but one of such a list.
+fn is_certain_side(key: &str) -> bool {
+    side(key).is_some() && plain(key).starts_with("should")
+}
+
+/// The lists of queries of an object, each with whether they should trigger the skill. Words that mean something else elsewhere count
+/// only if there are lists of both sides, with prompts.
+fn sides(node: &Node) -> impl Iterator<Item = (&NodeEntry, bool)> {
+    let is_prompt = |node: &Node| {
+        node.text().is_some_and(|text| text.trim().contains(' ')) || PROMPTS.iter().any(|key| node.get(key).is_some())
+    };
+    let lists = node.entries().iter().filter(|entry| entry.value.elements().is_some());
+    let lists = lists.filter_map(|entry| Some((entry, side(&entry.key)?))).collect::<Vec<_>>();
+    let is_case = PROMPTS.iter().any(|key| node.get(key).is_some());
+    let says_should = lists.iter().any(|(entry, _)| is_certain_side(&entry.key));
+    let has_both = [true, false].iter().all(|side| lists.iter().any(|(_, of)| of == side));
+    let has_prompts = || lists.iter().flat_map(|(entry, _)| entry.value.each()).any(is_prompt);
+    let is_set = !is_case && (says_should || has_both && has_prompts());
+    lists.into_iter().filter(move |_| is_set)
+}
+
+/// The groups of a file: itself, or those of its skills. If one of `skills` is a group, all are: what has no queries lacks them.
+fn groups<'n>(root: &'n Node, file: &ForeignFile<'_>) -> Vec<Group<'n>> {
+    let is_group = |group: &Group<'_>| sides(group.node).next().is_some();
+    let of_entries = |node: &'n Node| {
+        let group = |entry: &'n NodeEntry| Group { skill: Some(&entry.key), key: Some(&entry.key), node: &entry.value };
+        node.entries().iter().map(group)
+    };
+    let of_list = |node: &'n Node| {
+        let name = |node: &'n Node| SKILL.into_iter().chain(["name"]).find_map(|key| node.get(key)?.text());
+        node.elements().unwrap_or_default().iter().map(move |node| Group { skill: name(node), key: None, node })
+    };
+    let names_skill = SKILL.iter().any(|key| root.get(key).is_some());
+    let has_lists = LISTS.iter().any(|key| root.get(key).is_some_and(|list| list.elements().is_some()));
+    let is_skill = |name: &&str| {
+        let is_here = || file.skills.contains(&&*file.skill_slug(name));
+        side(name).is_none() && !LISTS.contains(name) && (!names_skill || is_here())
+    };
+    // Next to lists of cases, an object is something else.
+    let of_root = of_entries(root).filter(|_| !has_lists);
+    let of_root = of_root.map(|group| Group { skill: group.skill.filter(is_skill), ..group });
+    let of_skills = root.get(SKILLS).into_iter().flat_map(|skills| of_entries(skills).chain(of_list(skills)));
+    let of_skills: Vec<Group<'n>> = of_skills.collect();
+    let has_groups = of_skills.iter().any(is_group);
+    let whole = [Group { skill: None, key: None, node: root }].into_iter();
+    let groups = whole.chain(of_root).chain(of_list(root)).filter(is_group);
+    groups.chain(of_skills.into_iter().filter(|_| has_groups)).collect()
+}
+
+/// The keys of results, in lower case without what separates their words.
+const RESULTS: &str = "actual actualoutput durationms grading passed response runid totaltokens transcript";
+
+/// Whether an object is the result of a case, by its keys.
+pub(in crate::cases) fn is_result(node: &Node) -> bool {
+    let is_verdict = |entry: &NodeEntry| entry.key == "pass" && matches!(entry.value.value, NodeValue::Flag(_));
+    node.entries().iter().any(|entry| words(RESULTS).contains(&&*plain(&entry.key)) || is_verdict(entry))
+}
+
+/// A key in lower case without what separates its words.
+pub(in crate::cases) fn plain(key: &str) -> String {
+    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

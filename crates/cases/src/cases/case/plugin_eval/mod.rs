@@ -12,43 +12,46 @@
 //!
 //! The format is that of Claude Code 2.1.332 (code.claude.com/docs/en/plugin-evals), measured with that program.
 
-mod front_matter;
 mod graders;
-mod keys;
 mod mocks;
 mod plugin;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use front_matter::FrontMatter;
-use graders::Graders;
-use keys::Asked;
-pub use mocks::servers;
-use plugin::Plugin;
-
-use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
-use crate::cases::case::fields::CaseDraft;
-use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, ForeignFiles, FoundCase, ReadCase, Unsupported};
+use self::graders::FoundGrader;
+use self::mocks::FrontMatter;
+use self::plugin::Plugin;
+use super::document::{Document, Node, NodeEntry, NodeValue, Syntax};
+use super::fields::CaseDraft;
+use super::foreign_reader::Meaning::{By, EachBy, Known, List, Number, Text};
+use super::foreign_reader::{ForeignReader, KeyTable, quoted};
+use crate::cases::case::{
+    Case, CaseFormat, FileCases, ForeignFile, ForeignFiles, FoundCase, ReadCase, ToolLimits, Unsupported,
+};
 use crate::cases::repo_files::FileKind;
-use crate::profile::DEFAULT_MODE;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+use crate::settings::trials::{Repetition, Trials};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
+use crate::text::relative_path::{RelativePath, resolved};
+use crate::trial::history::{HistoryMessage, Speaker};
+use crate::trial::input_file::InputContent;
+use crate::trial::sandbox::Sandbox;
+
+pub use mocks::servers;
 
 /// Cases whose prompt is a file.
 pub static PROSE: CaseFormat = format(&[PROMPT], "", &[]);
 
 /// Cases in a YAML file.
-pub static YAML: CaseFormat = format(&[CASE], keys::VERSION, &[keys::VERSION, "name", "execution", GRADERS]);
-
-/// The key of the format's version.
-pub(in crate::cases) const VERSION: &str = keys::VERSION;
+pub static YAML: CaseFormat = format(&[CASE], VERSION, &[VERSION, "name", "execution", GRADERS]);
 
 const fn format(
     possible_names: &'static [&'static str],
     mark: &'static str,
     keys: &'static [&'static str],
 ) -> CaseFormat {
-    let foreign = Some(ForeignFiles { names: &[], possible_names, mark, keys, parse });
-    CaseFormat { name: "plugin eval", default_mode: DEFAULT_MODE, files: None, foreign }
+    CaseFormat::foreign("plugin eval", ForeignFiles { names: &[], possible_names, mark, keys, parse })
 }
 
 /// The file with the prompt.
@@ -60,7 +63,54 @@ pub(in crate::cases) const CASE: &str = "case.yaml";
 /// The directory of graders in that of a case.
 pub(in crate::cases) const GRADERS: &str = "graders";
 
-fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases> {
+/// The key of the format's version.
+pub(in crate::cases) const VERSION: &str = "schema_version";
+
+/// What is about the case as a whole.
+static HEAD: KeyTable = KeyTable::of(&[
+    (VERSION, By(version)),
+    ("name", By(name)),
+    ("description", Known),
+    ("expected_outcome", Known),
+    ("tags", List(|case| &mut case.tags)),
+    ("plugins", Known),
+    ("runs", Number(1, 50, "a number from 1 to 50", runs)),
+]);
+
+/// What is about a run.
+static EXECUTION: KeyTable = KeyTable::of(&[
+    ("prompt", Text(|case, prompt| prompt.trim().clone_into(&mut case.prompt))),
+    ("model", Known),
+    ("max_turns", Number(1, 200, "a number from 1 to 200", |case, most| case.max_turns = Some(most))),
+    (
+        "timeout_seconds",
+        Number(1, 3600, "a number from 1 to 3600", |case, most| case.timeout = Some(Duration::from_secs(most))),
+    ),
+    ("allowed_tools", List(|case| &mut case.tools.get_or_insert_default().allowed)),
+    ("disallowed_tools", List(|case| &mut case.tools.get_or_insert_default().disallowed)),
+    ("append_system_prompt", Text(|case, text| case.system_prompt = Some(text.to_owned()))),
+    ("env", By(environment)),
+    ("artifact_publish", Known),
+    ("growthbook_overrides", Known),
+]);
+
+/// What is about the state before a run.
+static CONTEXT: KeyTable = KeyTable::of(&[
+    ("scaffold_script", By(scaffold)),
+    ("history_file", By(history_file)),
+    ("add_dirs", EachBy(copied)),
+]);
+
+/// A file of a case.
+struct Part {
+    path: PathBuf,
+    /// The name of the grader that it is, if it is one.
+    grader: Option<String>,
+    content: Result<FrontMatter, Diagnostic>,
+}
+
+fn parse(reader: ForeignReader<'_>) -> Option<FileCases> {
+    let file = reader.file;
     let plugin = Plugin::of(file)?;
     if ![PROMPT, CASE].iter().any(|name| file.path.ends_with(name)) {
         return None;
@@ -76,28 +126,63 @@ fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases>
         // Its case is read with the other file.
         return Some(FileCases::default());
     }
-    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut reader = CaseReader {
-        file,
-        plugin: &plugin,
-        folder,
-        asked: Asked::named(name),
-        graders: Graders::default(),
-        problems: Vec::new(),
-        warnings: Vec::new(),
+    let parts = parts(file, folder, has_case, has_prompt);
+    let mut reader = reader;
+    // What is read later replaces what was read before.
+    reader.case = Case {
+        id: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        repetition: Repetition { trials: Some(Trials::Times(3)), threshold: None },
+        max_turns: Some(10),
+        timeout: Some(Duration::from_secs(300)),
+        tools: Some(ToolLimits::default()),
+        ..Case::default()
     };
-    if !reader.has_links(&[PROMPT, CASE, GRADERS].map(|name| folder.join(name))) {
-        if has_case {
-            reader.case_file();
-        }
-        if has_prompt {
-            reader.prompt_file();
-        }
-        reader.grader_files();
+    let (names, graders) = (HashSet::new(), Vec::new());
+    let (unsupported, problems, warnings) = (Vec::new(), Vec::new(), Vec::new());
+    let mut case = CaseReader { reader, plugin, graders, names, unsupported, problems, warnings };
+    for part in &parts {
+        case.read_part(part);
     }
-    let (case, warnings) = reader.found();
     // All that is next to the case belongs to it.
-    Some(FileCases { cases: vec![case], problems: warnings, claims: vec![folder.to_path_buf()] })
+    Some(FileCases { claims: vec![folder.to_path_buf()], ..case.found() })
+}
+
+/// The files of a case. If one of the first three is a link, it is the only one.
+fn parts(file: &ForeignFile<'_>, folder: &Path, has_case: bool, has_prompt: bool) -> Vec<Part> {
+    let is_link = |path: &PathBuf| file.tree.kind(path) == FileKind::Symlink;
+    let part = |path: PathBuf, grader| {
+        let content = if is_link(&path) {
+            let message = "this is a link, and `claude plugin eval` reads only plain files";
+            let problem = Diagnostic::new(Code::Symlink, SourceLocation::file(&path), message);
+            Err(problem.help("copy what it points to"))
+        } else {
+            let unreadable = |error| Diagnostic::new(Code::Unreadable, SourceLocation::file(&path), format!("{error}"));
+            file.tree.read(&path).map_err(unreadable)
+        };
+        let content = content.map(|bytes| FrontMatter::split(bytes, path.ends_with(CASE)));
+        Part { path, grader, content }
+    };
+    let links: Vec<Part> = [PROMPT, CASE, GRADERS]
+        .map(|name| folder.join(name))
+        .into_iter()
+        .filter(is_link)
+        .map(|path| part(path, None))
+        .collect();
+    if !links.is_empty() {
+        return links;
+    }
+    let own = [(CASE, has_case), (PROMPT, has_prompt)].into_iter().filter(|(_, is_there)| *is_there);
+    let mut parts: Vec<Part> = own.map(|(name, _)| part(folder.join(name), None)).collect();
+    let folder = folder.join(GRADERS);
+    for name in file.tree.names(&folder).unwrap_or_default() {
+        let path = folder.join(&name);
+        if let Some(grader) = name.to_str().and_then(|name| name.strip_suffix(".md"))
+            && file.tree.kind(&path) != FileKind::Folder
+        {
+            parts.push(part(path, Some(grader.to_owned())));
+        }
+    }
+    parts
 }
 
 /// Reports keys without a value.
@@ -109,146 +194,232 @@ fn no_nulls(document: &mut Document<'_>, object: &Node) {
 
 /// Reads a case: up to two files, and those of its graders.
 struct CaseReader<'a> {
-    file: &'a ForeignFile<'a>,
-    plugin: &'a Plugin<'a>,
-    folder: &'a Path,
-    asked: Asked,
-    graders: Graders,
+    reader: ForeignReader<'a>,
+    plugin: Plugin<'a>,
+    graders: Vec<FoundGrader>,
+    /// The names of the graders.
+    names: HashSet<String>,
+    /// What graders ask for and this program does not do.
+    unsupported: Vec<Unsupported>,
     /// What keeps the case from running.
     problems: Vec<Diagnostic>,
     /// What the real program ignores in silence.
     warnings: Vec<Diagnostic>,
 }
 
-impl CaseReader<'_> {
-    /// Reports those of these paths that are links: the real program reads plain files only.
-    fn has_links(&mut self, paths: &[PathBuf]) -> bool {
-        let links = paths.iter().filter(|path| self.file.tree.kind(path) == FileKind::Symlink);
-        let before = self.problems.len();
-        self.problems.extend(links.map(|path| {
-            let message = "this is a link, and `claude plugin eval` reads only plain files";
-            let problem = Diagnostic::new(Code::Symlink, SourceLocation::file(path), message);
-            problem.help("copy what it points to")
-        }));
-        self.problems.len() > before
-    }
-
-    fn case_file(&mut self) {
-        let path = self.folder.join(CASE);
-        let Some(bytes) = self.content(&path) else { return };
-        let mut document = Document::new(&path, &bytes, Syntax::Yaml);
-        if let Some(root) = document.root() {
-            if root.is_map() {
-                self.whole_case(&mut document, &root);
+impl<'a> CaseReader<'a> {
+    fn read_part(&mut self, part: &'a Part) {
+        let front = match &part.content {
+            Ok(front) => front,
+            Err(problem) => return self.problems.push(problem.clone()),
+        };
+        // A note, if it is a grader's.
+        if part.grader.is_some() && front.yaml.is_empty() {
+            return;
+        }
+        self.reader.documents = vec![Document::new(&part.path, &front.yaml, Syntax::Yaml)];
+        let body = front.body.trim();
+        if part.path.ends_with(CASE) {
+            self.whole_case();
+        } else if let Some(root) = front.root(&mut self.reader) {
+            if let Some(name) = &part.grader {
+                self.grader(&root, Some((name, body)));
             } else {
-                document.wrong_type("a case", "an object", &root);
+                no_nulls(&mut self.reader, &root);
+                let known = HEAD.keys.iter().chain(&EXECUTION.keys[1..]).map(|(key, _)| *key);
+                self.reader.unknown_keys(&root, &known.collect::<Vec<_>>());
+                self.head(&root);
+                self.reader.read_keys(&root, &EXECUTION);
             }
         }
-        self.problems.append(&mut document.problems.take());
+        if part.path.ends_with(PROMPT) && part.grader.is_none() {
+            body.clone_into(&mut self.reader.case.prompt);
+        }
+        self.problems.append(&mut self.reader.problems.take());
     }
 
-    fn whole_case(&mut self, document: &mut Document<'_>, root: &Node) {
-        document.duplicate_keys(root, &[]);
-        no_nulls(document, root);
-        document.required(root, keys::VERSION);
-        document.required_text(root, "name");
-        self.ignored(document, root, &keys::OF_CASE);
-        self.asked.head(document, root, self.plugin, self.folder);
-        if let Some(execution) = document.map(root, "execution") {
-            no_nulls(document, execution);
-            self.ignored(document, execution, &keys::OF_EXECUTION);
-            self.asked.execution(document, execution);
+    fn whole_case(&mut self) {
+        let Some(root) = self.reader.documents[0].root() else { return };
+        if !root.is_map() {
+            return self.reader.wrong_type("a case", "an object", &root);
         }
-        if let Some(context) = document.map(root, "context") {
-            no_nulls(document, context);
-            self.ignored(document, context, &keys::OF_CONTEXT);
-            self.asked.context(document, context, self.file, self.folder);
+        self.reader.duplicate_keys(&root, &[]);
+        no_nulls(&mut self.reader, &root);
+        self.reader.required(&root, VERSION);
+        self.reader.required_text(&root, "name");
+        self.ignored(&root, &HEAD, &[GRADERS, "context", "execution"]);
+        self.head(&root);
+        for (key, table) in [("execution", &EXECUTION), ("context", &CONTEXT)] {
+            if let Some(object) = self.reader.map(&root, key) {
+                no_nulls(&mut self.reader, object);
+                self.ignored(object, table, &[]);
+                self.reader.read_keys(object, table);
+            }
         }
-        for grader in document.list(root, GRADERS).unwrap_or_default() {
-            self.graders.read(document, grader, None, &mut self.warnings);
+        for grader in self.reader.list(&root, GRADERS).unwrap_or_default() {
+            self.grader(grader, None);
         }
     }
 
     /// Notes the keys that the real program ignores in silence.
-    fn ignored(&mut self, document: &Document<'_>, object: &Node, known: &[&str]) {
-        for entry in object.entries().iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+    fn ignored(&mut self, object: &Node, known: &KeyTable, more: &[&str]) {
+        let known = known.keys.iter().map(|(key, _)| key).chain(more).collect::<Vec<_>>();
+        for entry in object.entries().iter().filter(|entry| !known.contains(&&&*entry.key)) {
             let message = format!("`claude plugin eval` ignores the key `{}` here", entry.key);
-            self.warnings.push(Diagnostic::new(Code::Inert, document.place(entry.key_range.clone()), message));
+            let place = self.reader.place(entry.key_range.clone());
+            self.warnings.push(Diagnostic::new(Code::Inert, place, message));
         }
     }
 
-    fn prompt_file(&mut self) {
-        let path = self.folder.join(PROMPT);
-        let Some(bytes) = self.content(&path) else { return };
-        let front = FrontMatter::split(bytes);
-        let mut document = Document::new(&path, &front.yaml, Syntax::Yaml);
-        if let Some(root) = front.root(&mut document) {
-            no_nulls(&mut document, &root);
-            document.unknown_keys(&root, &keys::OF_PROMPT);
-            self.asked.head(&mut document, &root, self.plugin, self.folder);
-            self.asked.execution(&mut document, &root);
-        }
-        self.asked.prompt = Some(front.body.trim().to_owned());
-        self.problems.append(&mut document.problems.take());
-    }
-
-    fn grader_files(&mut self) {
-        let folder = self.folder.join(GRADERS);
-        let names = self.file.tree.names(&folder).unwrap_or_default();
-        for name in names.iter().filter_map(|name| name.to_str()?.strip_suffix(".md")) {
-            let path = folder.join(format!("{name}.md"));
-            if self.file.tree.kind(&path) == FileKind::Folder || self.has_links(std::slice::from_ref(&path)) {
-                continue;
+    fn head(&mut self, object: &Node) {
+        self.reader.read_keys(object, &HEAD);
+        if let Some(written) = object.get("plugins") {
+            let (paths, folder) = (self.reader.text_list(object, "plugins"), self.reader.folder());
+            let is_own = |path: &String| resolved(&folder.join(path)).is_some_and(|path| path == self.plugin.root);
+            if paths.len() != 1 || !paths.iter().all(is_own) {
+                self.reader.not_done(written, "other plugins than the one whose directory holds the case");
             }
-            let Some(bytes) = self.content(&path) else { continue };
-            let front = FrontMatter::split(bytes);
-            if front.yaml.is_empty() {
-                // A note.
-                continue;
-            }
-            let mut document = Document::new(&path, &front.yaml, Syntax::Yaml);
-            if let Some(root) = front.root(&mut document) {
-                self.graders.read(&mut document, &root, Some((name, front.body.trim())), &mut self.warnings);
-            }
-            self.problems.append(&mut document.problems.take());
         }
     }
 
-    fn content(&mut self, path: &Path) -> Option<Vec<u8>> {
-        let read = self.file.tree.read(path);
-        let unreadable = |error| Diagnostic::new(Code::Unreadable, SourceLocation::file(path), format!("{error}"));
-        read.map_err(|error| self.problems.push(unreadable(error))).ok()
-    }
-
-    fn found(mut self) -> (FoundCase, Vec<Diagnostic>) {
-        let path = self.file.path;
-        let origin = SourceLocation { line: 1, column: 1, ..SourceLocation::file(path) };
+    fn found(mut self) -> FileCases {
+        let file = self.reader.file;
+        let origin = SourceLocation { line: 1, column: 1, ..SourceLocation::file(file.path) };
         let missing = |what: &str| Diagnostic::new(Code::MissingKey, origin.clone(), format!("the case has no {what}"));
         let is_linked = self.problems.iter().any(|problem| problem.code == Code::Symlink);
-        if !is_linked && self.asked.prompt.as_ref().is_none_or(String::is_empty) {
+        if !is_linked && self.reader.case.prompt.is_empty() {
             self.problems.push(missing("prompt"));
         }
         if self.graders.is_empty() && self.problems.is_empty() {
             self.problems.push(missing("graders"));
         }
-        let id = self.file.named_id(&self.asked.name);
-        let skill = self.plugin.skill_under_test(self.file, self.graders.skill_calls());
-        let mut draft =
-            CaseDraft::of(Case { id: id.clone(), skill: skill.clone(), origin: origin.clone(), ..Case::default() });
-        draft.should_trigger(None);
-        self.asked.fill(&mut draft.case);
-        let mocks = self.plugin.mocks(self.folder);
-        let (_, of_mocks) = servers(self.file.tree, &mocks.folders);
-        let unsupported = of_mocks.into_iter().filter(|problem| problem.code == Code::Unsupported);
+        let mut case = std::mem::take(&mut self.reader.case);
+        case.id = file.named_id(&case.id);
+        case.skill = self.plugin.skill_under_test(file, graders::skill_calls(&self.graders));
+        case.origin = origin.clone();
+        let is_writer = |tool: &String| ["Bash", "Write", "Edit", "NotebookEdit"].contains(&ToolLimits::name(tool));
+        let writes = case.tools.as_ref().is_some_and(|tools| tools.allowed.iter().any(is_writer));
+        case.sandbox = if writes { Sandbox::WorkspaceWrite } else { Sandbox::ReadOnly };
+        let mocks = self.plugin.mocks(self.reader.folder());
+        let (_, of_mocks) = servers(file.tree, &mocks.folders);
+        let of_mocks = of_mocks.into_iter().filter(|problem| problem.code == Code::Unsupported);
         let what = "a mock that a model answers".to_owned();
-        draft
-            .case
-            .unsupported
-            .extend(unsupported.map(|Diagnostic { place, .. }| Unsupported { what: what.clone(), place }));
-        draft.case.mock_servers = Some(mocks);
-        self.graders.fill(&mut draft.case);
+        case.unsupported.extend(of_mocks.map(|Diagnostic { place, .. }| Unsupported { what: what.clone(), place }));
+        case.unsupported.append(&mut self.unsupported);
+        case.mock_servers = Some(mocks);
+        graders::fill(self.graders, &mut case);
+        let (id, skill) = (case.id.clone(), case.skill.clone());
+        let mut draft = CaseDraft::of(case);
+        draft.should_trigger(None);
         let case = if self.problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(self.problems) };
         let source = ReadCase { format: &PROSE, case, places: vec![("id", origin.clone()), ("prompt", origin)] };
-        (FoundCase::new(id, skill, path, 1, source), self.warnings)
+        let cases = vec![FoundCase::new(id, skill, file.path, 1, source)];
+        FileCases { cases, problems: self.warnings, ..FileCases::default() }
     }
+}
+
+fn version(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    let versions = ["1.0", "1.1"];
+    if let Some(version) = reader.text(object, key).filter(|version| !versions.contains(version)) {
+        let message = format!("`{key}` is {:?}; expected one of {}", shorten(version), versions.join(", "));
+        reader.problem_at(Code::BadChoice, object, key, message);
+    }
+}
+
+fn name(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    if object.get(key).is_some() {
+        reader.required_text(object, key).unwrap_or_default().clone_into(&mut reader.case.id);
+    }
+}
+
+fn runs(case: &mut Case, runs: u64) {
+    case.repetition.trials = u32::try_from(runs).ok().map(Trials::Times);
+}
+
+fn environment(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    if let Some(env) = reader.map(object, key) {
+        reader.case.env = env.entries().iter().filter_map(|entry| variable(reader, entry)).collect();
+    }
+}
+
+fn scaffold(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    let Some(script) = near(reader, object, key) else { return };
+    // How a script names its own path.
+    if ["BASH_SOURCE", "$0"].iter().any(|own| script.contains(own)) {
+        reader.not_done(object.get(key).unwrap_or(object), "a scaffold script that looks for files next to itself");
+    }
+    reader.case.setup.push(format!("bash -c {}", quoted(&script)));
+}
+
+fn history_file(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    let Some(lines) = near(reader, object, key) else { return };
+    if let Some(history) = history(&lines) {
+        reader.case.history = history;
+    } else {
+        let what = "a history of anything but texts of the user and the agent in turn";
+        reader.not_done(object.get(key).unwrap_or(object), what);
+    }
+}
+
+/// The text of the file of the case at the path in this key.
+fn near(reader: &mut ForeignReader<'_>, object: &Node, key: &str) -> Option<String> {
+    let path = reader.text(object, key)?;
+    let Some(inside) = resolved(Path::new(path)) else {
+        reader.bad_path(path, "is not inside the directory of the case", object.get(key)?);
+        return None;
+    };
+    let text = reader.file.text_of(&reader.folder().join(inside));
+    let unusable = |why| format!("the file `{}` cannot be used: {why}", shorten(path));
+    text.map_err(|why| reader.problem_at(Code::Unreadable, object, key, unusable(why))).ok()
+}
+
+/// A directory of the case that the agent finds in its workspace, under its own name.
+fn copied(reader: &mut ForeignReader<'_>, written: &Node) {
+    let Some(text) = written.text() else {
+        return reader.wrong_type("an element of `add_dirs`", "a string", written);
+    };
+    let inside = resolved(Path::new(text)).and_then(|path| RelativePath::parse(&path.to_string_lossy()).ok());
+    let source = inside.map(|path| path.under(reader.folder()));
+    match source.filter(|source| reader.file.tree.kind(source.as_path()) == FileKind::Folder) {
+        Some(source) => reader.add_file(source.name(), InputContent::Source(source)),
+        None => reader.bad_path(text, "is not a directory inside that of the case", written),
+    }
+}
+
+/// A variable that a case may set.
+fn variable(document: &mut Document<'_>, entry: &NodeEntry) -> Option<(String, String)> {
+    let NodeEntry { key, key_range, value } = entry;
+    let rest = key.strip_prefix("EVAL_");
+    if !rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')) {
+        let message = format!("the variable `{}` would end each run; expected a name as EVAL_NAME", shorten(key));
+        document.problem(Code::BadChoice, key_range.clone(), message);
+    }
+    let text = value.text();
+    if text.is_none() {
+        document.wrong_type(&format!("`env.{key}`"), "a string", value);
+    }
+    Some((key.clone(), text?.to_owned()))
+}
+
+/// The conversation in lines of JSON; `None` if it is another than our own histories can be.
+fn history(lines: &str) -> Option<Vec<HistoryMessage>> {
+    let mut messages: Vec<HistoryMessage> = Vec::new();
+    for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        let message = if line["message"].is_object() { &line["message"] } else { &line };
+        let content = match &message["content"] {
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Array(blocks) => {
+                let texts = blocks.iter().map(|block| block["text"].as_str().filter(|_| block["type"] == "text"));
+                texts.collect::<Option<Vec<_>>>()?.join("\n")
+            }
+            _ => return None,
+        };
+        let role = Speaker::of_message(messages.len());
+        if message["role"] != role.as_str() {
+            return None;
+        }
+        messages.push(HistoryMessage { role, content });
+    }
+    messages.len().is_multiple_of(2).then_some(messages)
 }

@@ -17,19 +17,19 @@ const MANIFESTS: [&str; 2] = [".claude-plugin/plugin.json", "plugin.json"];
 /// The directory of cases, if the manifest names none.
 const EVALS: &str = "evals";
 
-/// Directories without cases.
-const NO_CASES: [&str; 4] = ["node_modules", ".git", "results", MOCKS];
-
 /// The directory with answers of MCP servers.
 const MOCKS: &str = "mocks";
+
+/// Directories without cases.
+const NO_CASES: [&str; 4] = ["node_modules", ".git", "results", MOCKS];
 
 /// A plugin by its manifest, or what stands for one.
 pub(super) struct Plugin<'a> {
     /// Its directory, from the repository's root.
     pub root: &'a Path,
-    pub name: String,
+    name: String,
     /// The directory with the case's directory, which may have mocks for it.
-    pub evals: PathBuf,
+    evals: PathBuf,
     /// The names of its MCP servers.
     servers: Vec<String>,
 }

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::suite::{ASSERT, SKILL_USED, VALUE, kind};
 use super::template;
-use super::test_reader::{THRESHOLD, TestReader, WEIGHT, weight};
-use crate::cases::case::Assertion;
+use super::test_reader::{ASSERT, SKILL_USED, THRESHOLD, TestReader, VALUE, WEIGHT, kind, weight};
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::known_tool::KnownTool;
+use crate::cases::case::foreign_graders::KnownTool;
+use crate::cases::case::foreign_reader::words;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{JsonPart, TextTest, TextWant};
 use crate::checks::{self, Origin, TextPlace};
@@ -17,35 +16,9 @@ use crate::text::diagnostic::{Code, shorten};
 use crate::trial::outcome::Weight;
 
 /// Assertions with a meaning here, each also with `not-`, and those of nearly their names.
-const KNOWN: [&str; 27] = [
-    "contains",
-    "contains-any",
-    "contains-all",
-    "icontains",
-    "icontains-any",
-    "icontains-all",
-    "starts-with",
-    "ends-with",
-    "equals",
-    "regex",
-    "is-json",
-    "contains-json",
-    RUBRIC,
-    SKILL_USED,
-    "cost",
-    "latency",
-    GOAL,
-    SET,
-    "trajectory:tool-used",
-    "trajectory:step-count",
-    "trajectory:tool-sequence",
-    "contains-html",
-    "contains-sql",
-    "contains-xml",
-    "is-html",
-    "is-sql",
-    "is-xml",
-];
+const KNOWN: &str = "contains contains-any contains-all icontains icontains-any icontains-all starts-with ends-with equals regex \
+    is-json contains-json llm-rubric skill-used cost latency trajectory:goal-success assert-set trajectory:tool-used \
+    trajectory:step-count trajectory:tool-sequence contains-html contains-sql contains-xml is-html is-sql is-xml";
 
 /// The assertion that asks a judge.
 const RUBRIC: &str = "llm-rubric";
@@ -63,7 +36,7 @@ const REQUIRED: &str = "required";
 const MOST_WEIGHT: f64 = 1e6;
 
 /// Keys that every assertion may have.
-const NOTES: [&str; 6] = ["metric", WEIGHT, "name", "description", "id", REQUIRED];
+const NOTES: &str = "metric weight name description id required";
 
 /// An assertion while it is read.
 #[derive(Clone, Copy)]
@@ -80,7 +53,7 @@ impl TestReader<'_, '_> {
         match object.get(ASSERT) {
             Some(list) if list.text().is_some() => self.not_done(list, "assertions of another file"),
             _ => {
-                for node in self.document().list(object, ASSERT).unwrap_or_default() {
+                for node in self.list(object, ASSERT).unwrap_or_default() {
                     self.assertion(node);
                 }
             }
@@ -91,10 +64,10 @@ impl TestReader<'_, '_> {
         let (before, judged, said) = (self.case.checks.len(), self.case.assertions.len(), self.should_trigger);
         match node.text() {
             Some(text) if self.suite.dialect.has_criteria => self.judged(node, text, false),
-            _ if !node.is_map() => self.document().wrong_type("an assertion", "an object", node),
+            _ if !node.is_map() => self.wrong_type("an assertion", "an object", node),
             _ => self.typed(node),
         }
-        let place = self.document().place(node.range.clone());
+        let place = self.place(node.range.clone());
         // Those of a set have the places of their own assertions.
         for check in self.case.checks[before..].iter_mut().filter(|check| check.origin.key.is_empty()) {
             check.origin = Origin { key: ASSERT.into(), line: place.line, elsewhere: Some(place.clone()) };
@@ -123,11 +96,11 @@ impl TestReader<'_, '_> {
 
     fn typed(&mut self, node: &Node) {
         let dialect = self.suite.dialect;
-        if self.document().required_text(node, "type").is_none() {
+        if self.required_text(node, "type").is_none() {
             return;
         }
         let (is_not, kind) = kind(node);
-        let is_negated = dialect.has_criteria && self.document().flag(node, "negate").unwrap_or_default();
+        let is_negated = dialect.has_criteria && self.flag(node, "negate").unwrap_or_default();
         self.check_weight(node);
         if let Some(written) = node.get(REQUIRED).filter(|written| !matches!(written.value, NodeValue::Flag(_))) {
             self.not_done(written, format!("a `{REQUIRED}` that is neither true nor false"));
@@ -154,16 +127,12 @@ impl TestReader<'_, '_> {
             "cost" | "latency" => Self::limit,
             "trajectory:tool-used" => Self::tool,
             SET => Self::set,
-            _ => {
-                let shown = node.get("type").unwrap_or(node);
-                let unknown = self.document().unsupported_grader("assertion", kind, shown, &KNOWN);
-                return self.case.unsupported.extend(unknown);
-            }
+            _ => return self.unknown_grader("assertion", kind, node, &words(KNOWN)),
         };
         let negate: &[&str] = if dialect.has_criteria { &["negate"] } else { &[] };
         let keys = [&["type", key], more, negate].concat();
-        self.unsupported_keys(node, &keys, &NOTES);
-        if let Some(value) = self.document().required(node, key) {
+        self.only_keys(node, &keys, NOTES);
+        if let Some(value) = self.required(node, key) {
             read(self, Written { node, kind, is_not: is_not != is_negated, value });
         }
     }
@@ -172,7 +141,7 @@ impl TestReader<'_, '_> {
     fn check_weight(&mut self, node: &Node) {
         let is_weight = |weight: &Node| weight.amount().is_some_and(|weight| (0.0..=MOST_WEIGHT).contains(&weight));
         if let Some(written) = node.get(WEIGHT).filter(|weight| !is_weight(weight)) {
-            self.document().wrong_type("`weight`", "a number from 0 to a million", written);
+            self.wrong_type("`weight`", "a number from 0 to a million", written);
         }
     }
 
@@ -188,7 +157,7 @@ impl TestReader<'_, '_> {
                 text?
             }
             _ => {
-                self.document().wrong_type(&format!("`{VALUE}`"), "a string or a number", value);
+                self.wrong_type(&format!("`{VALUE}`"), "a string or a number", value);
                 return None;
             }
         };
@@ -202,7 +171,7 @@ impl TestReader<'_, '_> {
     /// The text of a value that cannot be a number.
     fn text(&mut self, value: &Node) -> Option<String> {
         if value.text().is_none() {
-            self.document().wrong_type(&format!("`{VALUE}`"), "a string", value);
+            self.wrong_type(&format!("`{VALUE}`"), "a string", value);
             return None;
         }
         self.plain(value)
@@ -223,7 +192,7 @@ impl TestReader<'_, '_> {
             Err(error) => {
                 let (message, help) = pattern.problem(VALUE, &error);
                 let range = written.value.range.clone();
-                self.document().problem_with_help(Code::InvalidCheck, range, message, help);
+                self.problem_with_help(Code::InvalidCheck, range, message, help);
             }
         }
     }
@@ -324,8 +293,7 @@ impl TestReader<'_, '_> {
         }
         self.reads_answer = true;
         let text = if is_not { format!("This does not hold: {}", text.trim()) } else { text.trim().to_owned() };
-        let place = self.document().place(node.range.clone());
-        self.case.assertions.push(Assertion { text, place, weight: None });
+        self.judge(node, text);
     }
 
     fn rubric(&mut self, Written { node, is_not, value, .. }: Written<'_>) {
@@ -343,7 +311,7 @@ impl TestReader<'_, '_> {
         for criterion in list {
             let judged = self.case.assertions.len();
             let outcome = criterion.get("outcome").unwrap_or(criterion);
-            self.unsupported_keys(criterion, &["outcome"], &["id", WEIGHT, REQUIRED]);
+            self.only_keys(criterion, &["outcome"], "id weight required");
             self.check_weight(criterion);
             match outcome.text() {
                 Some(text) => self.judged(outcome, text, is_not),
@@ -361,7 +329,7 @@ impl TestReader<'_, '_> {
         let goal = value.get("goal").unwrap_or(value);
         match goal.text() {
             Some(text) => self.judged(goal, &format!("The agent achieved this goal: {text}"), is_not),
-            None => self.document().wrong_type(&format!("`{VALUE}`"), "a goal", value),
+            None => self.wrong_type(&format!("`{VALUE}`"), "a goal", value),
         }
     }
 
@@ -374,7 +342,7 @@ impl TestReader<'_, '_> {
             ("latency", _, Some(most)) => self.case.checks.push(checks::max_duration(most)),
             _ => {
                 let key = if kind == "cost" { self.suite.dialect.cost } else { THRESHOLD };
-                self.document().wrong_type(&format!("`{key}`"), "a number of at least 0", value);
+                self.wrong_type(&format!("`{key}`"), "a number of at least 0", value);
             }
         }
     }

@@ -6,11 +6,8 @@ use crate::text::diagnostic::shorten;
 /// How a text begins that names a file or a module in place of a value.
 const REFERENCES: [&str; 2] = ["file://", "package:"];
 
-/// Variables and their values, or what of a value is unsupported.
-pub(super) type Vars<'n> = Vec<(&'n str, Result<String, String>)>;
-
 /// The text with the values of its variables; else what of it is unsupported.
-pub(super) fn render(template: &str, vars: &Vars<'_>) -> Result<String, String> {
+pub(super) fn render(template: &str, vars: &[(&str, Result<String, String>)]) -> Result<String, String> {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {

@@ -1,26 +1,21 @@
 //! A test while it is read. With a prompt it is a case.
 
-use super::prompts::Prompt;
-use super::providers;
-use super::suite::{ASSERT, Placed, TestSuite, VALUE};
-use super::template::{self, Vars};
-use crate::cases::case::document::{Document, Node, NodeValue};
-use crate::cases::case::foreign_case::ForeignCase;
-use crate::cases::case::{Case, FoundCase};
+use std::ops::{Deref, DerefMut};
+
+use super::{PROVIDERS, Suite, providers, template};
+use crate::cases::case::FoundCase;
+use crate::cases::case::document::{Node, NodeValue};
+use crate::cases::case::foreign_reader::ForeignReader;
+use crate::checks;
 use crate::text::diagnostic::{Code, shorten};
-use crate::trial::outcome::Weight;
 
-/// The keys of a test, and of what every test has.
-const KEYS: [&str; 6] = ["vars", ASSERT, "options", THRESHOLD, providers::OF_TEST[0], providers::OF_TEST[1]];
+pub(super) const ASSERT: &str = "assert";
 
-/// The keys of a test that ask for nothing of a trial.
-const NOTES: [&str; 3] = ["description", "metadata", "tags"];
+/// The key of the value of an assertion.
+pub(super) const VALUE: &str = "value";
 
-/// The options of a test.
-const OPTIONS: [&str; 2] = ["disableVarExpansion", "transform"];
-
-/// Options that ask for nothing of a trial: the judge's own settings choose its model.
-const OPTION_NOTES: [&str; 3] = ["provider", "runSerially", "storeOutputAs"];
+/// The kind of assertion that a skill is used.
+pub(super) const SKILL_USED: &str = "skill-used";
 
 /// The key of a score that is enough.
 pub(super) const THRESHOLD: &str = "threshold";
@@ -28,18 +23,20 @@ pub(super) const THRESHOLD: &str = "threshold";
 /// The key of the weight of an assertion.
 pub(super) const WEIGHT: &str = "weight";
 
+/// What `rejects` names for every skill.
+const ANY: &str = "*";
+
+/// The keys of a test, and of what every test has.
+const KEYS: [&str; 6] = ["vars", ASSERT, "options", THRESHOLD, PROVIDERS[0], PROVIDERS[1]];
+
 /// A test while it is read.
 pub(super) struct TestReader<'r, 'a> {
-    pub suite: &'r mut TestSuite<'a>,
-    test: Placed<'a>,
-    /// The position of the document that is read.
-    at: usize,
-    vars: Vars<'a>,
-    pub case: Case,
-    /// Whether the skill under test should trigger, if the test says so.
-    pub should_trigger: Option<bool>,
-    /// What counts for that in the score.
-    pub weight_of_trigger: Option<Weight>,
+    reader: &'r mut ForeignReader<'a>,
+    pub suite: &'r Suite<'a>,
+    /// It, and the position of its document.
+    test: (usize, &'a Node),
+    /// Variables and their values, or what of a value is unsupported.
+    vars: Vec<(&'a str, Result<String, String>)>,
     /// Whether something looks at the answer.
     pub reads_answer: bool,
     /// What an assertion of weight 1 counts in the score; `None` if each must hold.
@@ -48,67 +45,96 @@ pub(super) struct TestReader<'r, 'a> {
     pub parts: u32,
 }
 
-impl<'r, 'a> TestReader<'r, 'a> {
-    /// The case of a prompt, which is `part` of several, with the test of this number, from 1.
-    pub fn found(
-        suite: &'r mut TestSuite<'a>,
-        prompt: &Prompt,
-        part: Option<usize>,
-        test: Placed<'a>,
-        number: usize,
-    ) -> FoundCase {
-        let (at, node) = test;
-        let base = Case { skill: suite.skill(node), ..suite.base.clone() };
-        let id = suite.id(node, part, number);
-        let mut foreign = ForeignCase::new(&suite.documents[at], node, id, base);
-        let case = std::mem::take(&mut foreign.draft.case);
-        let mut reader = Self {
-            suite,
-            test,
-            at,
-            vars: Vec::new(),
-            case,
-            should_trigger: None,
-            weight_of_trigger: None,
-            reads_answer: false,
-            share: None,
-            parts: 0,
-        };
-        match node.text() {
-            Some(name) => reader.not_done(node, format!("the tests in `{}`", shorten(name))),
-            None if node.is_map() => reader.read(prompt),
-            None => reader.document().wrong_type("a test", "an object", node),
-        }
-        let used = template::names(&prompt.template).find_map(|name| node.get("vars")?.get(name));
-        let Self { suite, case, should_trigger, weight_of_trigger, .. } = reader;
-        foreign.locate(&suite.documents[at], "prompt", used.or(Some(node)));
-        foreign.draft.case = case;
-        foreign.draft.should_trigger(should_trigger);
-        foreign.draft.weigh_trigger(weight_of_trigger);
-        let problems = [0, at].map(|at| suite.documents[at].problems.take()).concat();
-        foreign.found(suite.dialect.format, problems)
-    }
+impl<'a> Deref for TestReader<'_, 'a> {
+    type Target = ForeignReader<'a>;
 
-    fn read(&mut self, prompt: &Prompt) {
+    fn deref(&self) -> &ForeignReader<'a> {
+        self.reader
+    }
+}
+
+impl<'a> DerefMut for TestReader<'_, 'a> {
+    fn deref_mut(&mut self) -> &mut ForeignReader<'a> {
+        self.reader
+    }
+}
+
+/// The case of the prompt at this position with the test of this number, from 1.
+pub(super) fn found<'a>(
+    reader: &mut ForeignReader<'a>,
+    suite: &Suite<'a>,
+    prompt: usize,
+    test: (usize, &'a Node),
+    number: usize,
+) -> FoundCase {
+    let (at, node) = test;
+    reader.at = at;
+    let id = id(reader, node, (suite.prompts.len() > 1).then_some(prompt + 1), number);
+    reader.start(id, node);
+    reader.case.skill = skill(reader, suite, node);
+    let vars = Vec::new();
+    let mut test = TestReader { reader, suite, test, vars, reads_answer: false, share: None, parts: 0 };
+    match node.text() {
+        Some(name) => test.not_done(node, format!("the tests in `{}`", shorten(name))),
+        None if node.is_map() => test.read(prompt),
+        None => test.wrong_type("a test", "an object", node),
+    }
+    let used = template::names(&suite.prompts[prompt].0).find_map(|name| node.get("vars")?.get(name));
+    reader.locate_value("prompt", used.or(Some(node)));
+    reader.finish()
+}
+
+/// The id of a test with one of several prompts.
+fn id(reader: &mut ForeignReader<'_>, test: &Node, prompt: Option<usize>, number: usize) -> String {
+    // `promptfooconfig.greeting.yaml` has other cases than `promptfooconfig.yaml`.
+    let name = reader.file.path.file_name().unwrap_or_default().to_string_lossy();
+    let middle = name.split('.').skip(1).filter(|part| !part.eq_ignore_ascii_case("eval"));
+    let mut parts: Vec<String> = middle.map(str::to_owned).collect();
+    parts.pop();
+    let named = ["id", "description"].iter().find_map(|key| test.get(key)?.text());
+    parts.push(named.map_or_else(|| number.to_string(), str::to_owned));
+    let end = prompt.map_or_else(String::new, |prompt| format!("-{prompt}"));
+    let name = parts.join("-");
+    reader.free_id(&format!("{name}{end}"), || format!("{number}{end}-{name}"))
+}
+
+/// The skill under test: the one that the file's place stands for, or that the test requires, or that it forbids, or that
+/// another test names. Of these, the first that is here.
+fn skill(reader: &ForeignReader<'_>, suite: &Suite<'_>, test: &Node) -> String {
+    let file = reader.file;
+    let lists = [Some(test), suite.default, Some(reader.root)].into_iter().flatten();
+    let mut asked: Vec<(String, bool)> = lists.flat_map(skills).collect();
+    asked.sort_by_key(|(_, is_required)| !is_required);
+    let names = file.skill.into_iter().chain(asked.iter().map(|(name, _)| name.as_str()));
+    let slugs: Vec<String> = names.map(|name| file.skill_slug(name)).collect();
+    let mut all = slugs.iter().chain(&suite.other_skill);
+    let here = all.clone().find(|slug| file.skills.contains(&slug.as_str()));
+    here.or_else(|| all.next()).cloned().unwrap_or_default()
+}
+
+impl<'a> TestReader<'_, 'a> {
+    fn read(&mut self, prompt: usize) {
         let node = self.test.1;
-        self.document().duplicate_keys(node, &[]);
+        self.duplicate_keys(node, &[]);
         let default = self.suite.default.map(|default| (0, default));
         let own = [&["id"], self.suite.dialect.test_keys].concat();
         for (placed, more) in [(Some(self.test), &own[..]), (default, &[])] {
             let Some((at, object)) = placed else { continue };
             self.at = at;
-            self.unsupported_keys(object, &[&KEYS, more].concat(), &NOTES);
-            if let Some(options) = self.document().map(object, "options") {
-                self.unsupported_keys(options, &OPTIONS, &OPTION_NOTES);
+            self.only_keys(object, &[&KEYS, more].concat(), "description metadata tags");
+            if let Some(options) = self.map(object, "options") {
+                // The judge's own settings choose its model.
+                self.only_keys(options, &["disableVarExpansion", "transform"], "provider runSerially storeOutputAs");
             }
-            let (document, file) = (&self.suite.documents[at], self.suite.file);
-            providers::read(document, file, object, &providers::OF_TEST, &mut self.case);
+            let programs = PROVIDERS.iter().filter_map(|key| object.get(key)).flat_map(Node::each);
+            let programs: Vec<&Node> = programs.filter(|program| program.is_map()).collect();
+            providers(self, object, &programs);
             self.read_vars(object);
         }
         self.at = self.test.0;
         self.ask(prompt);
         self.threshold();
-        let levels = [default, Some((0, self.suite.root)), Some(self.test)].into_iter().flatten();
+        let levels = [default, Some((0, self.root)), Some(self.test)].into_iter().flatten();
         let mut assertions = levels.clone().filter_map(|(_, object)| object.get(ASSERT)?.elements()).flatten();
         let has_weight = assertions.any(|assertion| assertion.get(WEIGHT).is_some());
         self.share = (self.case.least_score.is_some() || has_weight).then_some(1.0);
@@ -148,65 +174,49 @@ impl<'r, 'a> TestReader<'r, 'a> {
     }
 
     /// The value of an option of the test, or of every test.
-    fn option(&self, key: &str) -> Option<Placed<'a>> {
+    fn option(&self, key: &str) -> Option<(usize, &'a Node)> {
         let objects = [Some(self.test), self.suite.default.map(|default| (0, default))];
         objects.into_iter().flatten().find_map(|(at, object)| Some((at, object.get("options")?.get(key)?)))
     }
 
     /// Fills the prompt.
-    fn ask(&mut self, prompt: &Prompt) {
+    fn ask(&mut self, prompt: usize) {
         let node = self.test.1;
-        self.case.unsupported.extend(prompt.unsupported.iter().cloned());
-        match template::render(&prompt.template, &self.vars) {
-            _ if !prompt.unsupported.is_empty() => {}
+        let (template, not_done) = &self.suite.prompts[prompt];
+        self.case.unsupported.extend(not_done.iter().cloned());
+        match template::render(template, &self.vars) {
+            _ if !not_done.is_empty() => {}
             Ok(prompt) if prompt.trim().is_empty() => {
                 let range = node.range.start..node.range.start + 1;
-                self.document().problem(Code::EmptyValue, range, "the prompt is empty");
+                self.problem(Code::EmptyValue, range, "the prompt is empty");
             }
             Ok(prompt) => self.case.prompt = prompt,
             Err(what) => self.not_done(node, what),
         }
         if self.case.prompt.is_empty() {
-            prompt.template.clone_into(&mut self.case.prompt);
+            template.clone_into(&mut self.case.prompt);
         }
     }
 
     /// The score that is enough for a pass.
     fn threshold(&mut self) {
-        let objects = [Some(self.test), self.suite.default.map(|default| (0, default)), Some((0, self.suite.root))];
+        let objects = [Some(self.test), self.suite.default.map(|default| (0, default)), Some((0, self.root))];
         let found = objects.into_iter().flatten().find_map(|(at, object)| Some((at, object.get(THRESHOLD)?)));
         self.case.least_score = match found {
             None => self.suite.dialect.threshold,
             Some((at, written)) => {
                 let least = written.amount().filter(|least| (0.0..=1.0).contains(least));
                 if least.is_none() {
-                    self.suite.documents[at].wrong_type("`threshold`", "a score from 0 to 1", written);
+                    self.documents[at].wrong_type("`threshold`", "a score from 0 to 1", written);
                 }
                 least
             }
         };
     }
 
-    /// The document that is read.
-    pub fn document(&mut self) -> &mut Document<'a> {
-        &mut self.suite.documents[self.at]
-    }
-
-    /// What is not done of the test.
-    pub fn not_done(&mut self, node: &Node, what: impl Into<String>) {
-        let unsupported = self.document().unsupported(what, node);
-        self.case.unsupported.push(unsupported);
-    }
-
-    /// Keys that are neither `known` nor `notes` make the case unsupported.
-    pub fn unsupported_keys(&mut self, object: &Node, known: &[&str], notes: &[&str]) {
-        let unknown = self.document().unsupported_keys(object, known, notes);
-        self.case.unsupported.extend(unknown);
-    }
-
     /// Reports a value that is empty.
     pub fn empty(&mut self, value: &Node) {
-        self.document().problem(Code::EmptyValue, value.range.clone(), format!("`{VALUE}` is empty"));
+        self.problem(Code::EmptyValue, value.range.clone(), format!("`{VALUE}` is empty"));
     }
 
     /// A text of `value` with the values of its variables.
@@ -217,9 +227,88 @@ impl<'r, 'a> TestReader<'r, 'a> {
         }
         template::render(text, &self.vars).map_err(|what| self.not_done(value, what)).ok()
     }
+
+    /// The skills of a value are used, or none of them is.
+    pub(super) fn skill_use(&mut self, value: &Node, is_not: bool) {
+        let (names, is_not) = if value.is_map() {
+            let Some((name, is_not)) = self.counted(value, is_not) else { return };
+            (vec![name], is_not)
+        } else {
+            let names: Vec<&str> = value.each().iter().filter_map(Node::text).map(str::trim).collect();
+            if names.len() < value.each().len() {
+                return self.wrong_type(&format!("`{VALUE}`"), "names of skills", value);
+            }
+            if names.is_empty() || names.contains(&"") {
+                return self.empty(value);
+            }
+            (names, is_not)
+        };
+        let names: Option<Vec<String>> = names.into_iter().map(|name| self.rendered(value, name)).collect();
+        let slug = |name: String| if name == ANY { name } else { self.file.skill_slug(&name) };
+        let Some(slugs) = names.map(|names| names.into_iter().map(slug).collect::<Vec<_>>()) else { return };
+        // Triggering has a check of its own, which is also counted over all cases.
+        if self.should_trigger.is_none() && slugs.iter().all(|slug| *slug == self.case.skill) {
+            self.should_trigger = Some(!is_not);
+        } else {
+            self.case.checks.push(if is_not { checks::rejects(slugs) } else { checks::activates(slugs, false) });
+        }
+    }
+
+    /// The skill of `{ name, pattern, min, max }`, and whether it must not be used.
+    fn counted<'n>(&mut self, value: &'n Node, is_not: bool) -> Option<(&'n str, bool)> {
+        self.only_keys(value, &["name", "pattern", "min", "max"], "");
+        for key in ["min", "max"] {
+            if let Some(written) = value.get(key).filter(|written| written.count().is_none()) {
+                self.wrong_type(&format!("`{key}`"), "a number of uses", written);
+                return None;
+            }
+        }
+        let count = |key: &str| value.get(key).and_then(Node::count);
+        let is_not = match (count("min"), count("max"), is_not) {
+            (None, None | Some(0), true) | (None | Some(0), Some(0), false) => true,
+            (None | Some(1), None, false) => false,
+            _ => {
+                self.not_done(value, "how often a skill is used");
+                return None;
+            }
+        };
+        let [name, pattern] = ["name", "pattern"].map(|key| self.text(value, key).unwrap_or("").trim());
+        match (name, pattern) {
+            ("", "") => self.missing(value, "name"),
+            ("", ANY) if is_not => return Some((ANY, true)),
+            ("", name) | (name, "") if !name.contains(['*', '?']) => return Some((name, is_not)),
+            _ => self.not_done(value, "a pattern of names of skills"),
+        }
+        None
+    }
 }
 
 /// The weight of an assertion in the list that it is in.
 pub(super) fn weight(assertion: &Node) -> f64 {
     assertion.get(WEIGHT).and_then(Node::amount).unwrap_or(1.0)
+}
+
+/// Whether a text that may be broken has an assertion that names a skill. Half of the bytes of UTF-16 are zeros.
+pub(in crate::cases::case) fn mentions_skill(text: &[u8]) -> bool {
+    String::from_utf8_lossy(text).replace('\0', "").contains(SKILL_USED)
+}
+
+/// The skills that the assertions of an object name, and whether each is required.
+pub(super) fn skills(object: &Node) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    for assertion in object.get(ASSERT).and_then(Node::elements).unwrap_or_default() {
+        found.extend(skills(assertion));
+        let (is_not, kind) = kind(assertion);
+        if let Some(value) = assertion.get(VALUE).filter(|_| kind == SKILL_USED) {
+            let value = value.get("name").or_else(|| value.get("pattern")).unwrap_or(value);
+            found.extend(value.each().iter().filter_map(Node::text).map(|name| (name.trim().to_owned(), !is_not)));
+        }
+    }
+    found
+}
+
+/// The kind of an assertion, and whether that must not hold.
+pub(super) fn kind(assertion: &Node) -> (bool, &str) {
+    let kind = assertion.get("type").and_then(Node::text).unwrap_or_default();
+    kind.strip_prefix("not-").map_or((false, kind), |kind| (true, kind))
 }

@@ -1,40 +1,28 @@
-//! Graders of a stimulus as checks and assertions.
+//! Graders of a stimulus as checks and statements for the judge, and how they decide together.
+//!
+//! Vally averages the scores of graders of a type, and then those of the types that a stimulus has. If a file has no weights,
+//! each grader counts the same.
 
-use super::scoring::Scoring;
-use super::{Document, timeout, tools};
-use crate::cases::case::document::Node;
-use crate::cases::case::{Assertion, Case, ForeignFile};
-use crate::checks::pattern::{Pattern, Style};
-use crate::checks::text_test::{TextTest, TextWant};
+use std::path::Path;
+
+use super::{ForeignReader, SCENARIOS, SCORING, duration_at};
+use crate::cases::case::document::{Node, NodeEntry};
+use crate::cases::case::foreign_graders::KnownTool;
+use crate::cases::case::foreign_reader::{quoted, said, words};
+use crate::cases::repo_files::FileKind;
+use crate::checks::pattern::{Pattern, PatternSearch, Style};
+use crate::checks::text_test::TextTest;
 use crate::checks::{self, FileWant, TextPlace};
-use crate::skill::slug;
+use crate::skill::{SKILL_FILE, slug};
 use crate::trial::outcome::Weight;
 
 /// The key of the list.
 pub(super) const KEY: &str = "graders";
 
 /// The graders that are read. `-not-` in the name is the same as `negate: true`.
-const KNOWN: [&str; 19] = [
-    "output-contains",
-    "output-not-contains",
-    "output-matches",
-    "output-not-matches",
-    "transcript-contains",
-    "transcript-matches",
-    "file-exists",
-    "file-not-exists",
-    "file-contains",
-    "file-not-contains",
-    "file-matches",
-    "file-not-matches",
-    "skill-invocation",
-    "tool-calls",
-    "shell-command-invoked",
-    "run-command",
-    "completed",
-    "exit-success",
-    PROMPT,
-];
+const KNOWN: &str = "output-contains output-not-contains output-matches output-not-matches transcript-contains \
+    transcript-matches file-exists file-not-exists file-contains file-not-contains file-matches file-not-matches \
+    skill-invocation tool-calls shell-command-invoked run-command completed exit-success prompt";
 
 /// The options of a command's standard output, each with its style and whether it is negated.
 const STDOUT: [(&str, Style, bool); 3] = [
@@ -49,16 +37,6 @@ const STDERR: &str = "stderr_contains";
 /// The grader that asks a judge.
 const PROMPT: &str = "prompt";
 
-/// A grader while it is read.
-struct Grader<'n> {
-    node: &'n Node,
-    /// Its options; the grader itself if it has none.
-    config: &'n Node,
-    kind: &'n str,
-    /// Whether it counts in a score.
-    is_scored: bool,
-}
-
 /// The skills that graders of a stimulus require.
 pub(super) fn required_skills(stimulus: &Node) -> Vec<String> {
     let graders = stimulus.get(KEY).and_then(Node::elements).unwrap_or_default();
@@ -66,157 +44,154 @@ pub(super) fn required_skills(stimulus: &Node) -> Vec<String> {
     required.flatten().filter_map(Node::text).map(str::to_owned).collect()
 }
 
-/// Adds the checks. Returns whether the skill under test should trigger: what is `expected`, or what a grader says of it alone,
-/// with the weight of that grader.
-pub(super) fn read(
-    document: &mut Document<'_>,
-    file: &ForeignFile<'_>,
-    stimulus: &Node,
-    case: &mut Case,
-    expected: Option<bool>,
-    scoring: &Scoring,
-) -> (Option<bool>, Option<Weight>) {
-    let (mut should_trigger, mut weight_of_trigger) = (expected, None);
-    let rubric = case.assertions.len();
-    let graders = document.list(stimulus, KEY).unwrap_or_default();
+/// Adds the checks, each with what it counts in the score, and what a grader says of the skill under test alone.
+pub(super) fn read(reader: &mut ForeignReader<'_>, stimulus: &Node, key: &'static str) {
+    let rubric = reader.case.assertions.len();
+    let graders = reader.list(stimulus, key).unwrap_or_default();
     for (number, node) in (1..).zip(graders) {
-        let Some(kind) = document.required_text(node, "type") else { continue };
-        let known = ["type", "config", "name", "description", "weight"];
-        case.unsupported.extend(document.unsupported_keys(node, &known, &[]));
-        let config = document.map(node, "config").unwrap_or(node);
+        let Some(kind) = reader.required_text(node, "type") else { continue };
+        reader.only_keys(node, &["type", "config", "name", "description", "weight"], "");
+        let config = reader.map(node, "config").unwrap_or(node);
         let alike = graders.iter().filter(|other| other.get("type").and_then(Node::text) == Some(kind)).count();
-        let weight = scoring.weight(node, u32::try_from(alike).unwrap_or(u32::MAX), number);
-        let grader = Grader { node, config, kind, is_scored: weight.is_some() };
-        let (before, said) = (case.checks.len(), should_trigger);
+        let weight = weight(reader, node, u32::try_from(alike).unwrap_or(u32::MAX), number);
+        let (checks, judged, said) = (reader.case.checks.len(), reader.case.assertions.len(), reader.should_trigger);
         // A judge without a prompt of its own grades by the rubric, which was read with the stimulus.
         let by_rubric = kind == PROMPT && config.get("prompt").is_none();
-        let assertions = case.assertions.len();
         match kind {
-            PROMPT => prompt(document, &grader, rubric > 0, case),
-            "skill-invocation" => skills(document, &grader, case, &mut should_trigger),
-            "tool-calls" | "shell-command-invoked" => tools::read(document, file, config, node, kind, case),
-            "run-command" => command(document, &grader, case),
+            PROMPT => prompt(reader, node, config, rubric > 0),
+            "skill-invocation" => skills(reader, node, config, weight.is_some()),
+            "tool-calls" | "shell-command-invoked" => tools(reader, node, config, kind == "shell-command-invoked"),
+            "run-command" => command(reader, node, config),
             "completed" | "exit-success" => {
-                case.checks.push(checks::final_message());
-                options(document, &grader, &[], case);
+                reader.case.checks.push(checks::final_message());
+                options(reader, node, config, &[]);
             }
-            _ if KNOWN.contains(&kind) => text_or_file(document, &grader, case),
-            _ => {
-                let written = node.get("type").unwrap_or(node);
-                case.unsupported.extend(document.unsupported_grader("grader", kind, written, &KNOWN));
-            }
+            _ if words(KNOWN).contains(&kind) => text_or_file(reader, node, config, kind),
+            _ => reader.unknown_grader("grader", kind, node, &words(KNOWN)),
         }
-        document.locate(KEY, node, &mut case.checks[before..]);
+        reader.locate_checks(KEY, node, checks);
         if let Some(weight) = weight {
-            case.weigh(before, assertions, weight);
-            for assertion in case.assertions[..rubric].iter_mut().filter(|_| by_rubric) {
+            reader.case.weigh(checks, judged, weight);
+            for assertion in reader.case.assertions[..rubric].iter_mut().filter(|_| by_rubric) {
                 // Several graders by the rubric give it the same score each.
                 let others = assertion.weight.map_or(0.0, |weight| weight.amount);
                 assertion.weight = Some(Weight::new(others + weight.amount, number));
             }
-            weight_of_trigger = weight_of_trigger.or(Some(weight).filter(|_| should_trigger != said));
+            let is_said = reader.should_trigger != said;
+            reader.weight_of_trigger = reader.weight_of_trigger.or(Some(weight).filter(|_| is_said));
         }
     }
-    (should_trigger, weight_of_trigger)
+}
+
+/// The weight of the grader with this number, one of the `alike` graders of its type in the stimulus. A grader whose type has
+/// no weight must pass, and so must one with a `weight` of its own, whose meaning is not known.
+fn weight(reader: &ForeignReader<'_>, grader: &Node, alike: u32, number: u32) -> Option<Weight> {
+    if grader.get("weight").is_some() || reader.format.name == SCENARIOS.name {
+        return None;
+    }
+    let weights = reader.root.get(SCORING).and_then(|scoring| scoring.get("weights")).map(Node::entries);
+    let amount = |entry: &NodeEntry| entry.value.amount().filter(|weight| *weight >= 0.0);
+    let mut weights = weights.unwrap_or_default().iter().rev().filter_map(|entry| Some((&*entry.key, amount(entry)?)));
+    let weights = weights.by_ref().collect::<Vec<_>>();
+    if weights.is_empty() {
+        return reader.case.least_score.map(|_| Weight::new(1.0, number));
+    }
+    let kind = grader.get("type").and_then(Node::text)?;
+    let (_, amount) = weights.iter().find(|(known, _)| *known == kind)?;
+    Some(Weight::new(amount / f64::from(alike), number))
 }
 
 /// Options that are not `known` make the case unsupported.
-fn options(document: &mut Document<'_>, grader: &Grader<'_>, known: &[&str], case: &mut Case) {
-    if grader.node.get("config").is_some() {
-        case.unsupported.extend(document.unsupported_keys(grader.config, known, &[]));
+fn options(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, known: &[&str]) {
+    if node.get("config").is_some() {
+        reader.only_keys(config, known, "");
     }
 }
 
-fn text_or_file(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
-    let Grader { config, kind, .. } = *grader;
+fn text_or_file(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, kind: &str) {
     let (place, how) = kind.split_once('-').unwrap_or((kind, ""));
     let (is_not, how) = how.strip_prefix("not-").map_or((false, how), |how| (true, how));
     let is_file = place == "file";
-    let text_key = if is_file { "value" } else { "substring" };
-    let wanted = match how {
-        "exists" => vec!["path", "negate"],
-        "contains" if is_file => vec!["path", text_key, "negate"],
-        "contains" => vec![text_key, "negate", "case_sensitive"],
-        _ if is_file => vec!["path", "pattern", "negate"],
-        _ => vec!["pattern", "negate"],
+    let wanted: &[&str] = match (how, is_file) {
+        ("exists", _) => &["path", "negate"],
+        ("contains", true) => &["path", "value", "negate"],
+        ("contains", false) => &["substring", "negate", "case_sensitive"],
+        (_, true) => &["path", "pattern", "negate"],
+        (_, false) => &["pattern", "negate"],
     };
-    options(document, grader, &wanted, case);
-    let is_negated = is_not != document.flag(config, "negate").unwrap_or_default();
+    options(reader, node, config, wanted);
+    let negated = is_not != reader.flag(config, "negate").unwrap_or_default();
     let pattern = match how {
         "exists" => None,
         "contains" => {
-            let is_exact = is_file || document.flag(config, "case_sensitive").unwrap_or_default();
+            let is_exact = is_file || reader.flag(config, "case_sensitive").unwrap_or_default();
             let style = if is_exact { Style::Verbatim } else { Style::Literal };
-            let Some(text) = document.required_text(config, text_key) else { return };
+            let key = if is_file { "value" } else { "substring" };
+            let Some(text) = reader.required_text(config, key) else { return };
             Some(Pattern { text: text.to_owned(), style })
         }
         _ => {
-            let Some(pattern) = document.required(config, "pattern") else { return };
-            let Some(pattern) = document.pattern("pattern", pattern) else { return };
+            let Some(pattern) = reader.required(config, "pattern") else { return };
+            let Some(pattern) = reader.pattern("pattern", pattern) else { return };
             Some(pattern)
         }
     };
-    let test = pattern.map(|pattern| TextTest { negated: is_negated, ..TextTest::new(TextWant::Pattern(pattern)) });
     if is_file {
-        let Some(path) = document.required_text(config, "path") else { return };
-        let want = test.map_or(FileWant::Exists(!is_negated), FileWant::Content);
-        let check = checks::file(path.strip_prefix("./").unwrap_or(path), want);
-        return case.checks.extend(document.check(config, check));
+        let Some(path) = reader.required_text(config, "path") else { return };
+        let test = pattern.map(|pattern| TextTest { negated, ..pattern.into() });
+        let want = test.map_or(FileWant::Exists(!negated), FileWant::Content);
+        return reader.add(config, checks::file(path.strip_prefix("./").unwrap_or(path), want));
     }
     let place = if place == "output" { TextPlace::Final } else { TextPlace::Messages };
-    case.checks.extend(test.map(|test| checks::text(place, test)));
+    reader.case.checks.extend(pattern.map(|pattern| said(place, pattern, negated)));
 }
 
-fn skills(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case, should_trigger: &mut Option<bool>) {
-    options(document, grader, &["required", "disallowed"], case);
-    let required = document.texts(grader.config, "required");
-    let disallowed = document.texts(grader.config, "disallowed");
+/// Triggering has a check of its own, which is also counted over all cases. In a score it counts for one grader.
+fn skills(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, is_scored: bool) {
+    options(reader, node, config, &["required", "disallowed"]);
+    let [required, disallowed] = ["required", "disallowed"].map(|key| reader.texts(config, key));
     if required.is_empty() && disallowed.is_empty() {
-        document.missing(grader.config, "required");
+        reader.missing(config, "required");
     }
-    // Triggering has a check of its own, which is also counted over all cases. In a score it counts for one grader.
-    let says_the_same = |said: bool, side: bool| !grader.is_scored && said == side;
-    let is_own = |names: &[String]| matches!(names, [only] if slug(only) == case.skill);
-    let sides = [(required, true), (disallowed, false)].map(|(names, side)| (is_own(&names), names, side));
-    for (is_own, names, side) in sides {
-        if is_own && should_trigger.is_none_or(|said| says_the_same(said, side)) {
-            *should_trigger = Some(side);
-        } else if !names.is_empty() {
-            case.checks.push(if side { checks::activates(names, false) } else { checks::rejects(names) });
+    for (names, side) in [(required, true), (disallowed, false)] {
+        let is_own = matches!(&names[..], [only] if slug(only) == reader.case.skill);
+        if is_own && reader.should_trigger.is_none_or(|said| !is_scored && said == side) {
+            reader.should_trigger = Some(side);
+        } else {
+            reader.names_skills(names, side);
         }
     }
 }
 
-fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
+fn command(reader: &mut ForeignReader<'_>, node: &Node, config: &Node) {
     let known = ["command", "args", "expected_exit_code", "sub_path", "timeout", STDERR];
-    options(document, grader, &[&known[..], &STDOUT.map(|(key, ..)| key)].concat(), case);
-    let config = grader.config;
+    options(reader, node, config, &[&known[..], &STDOUT.map(|(key, ..)| key)].concat());
     if let Some(written) = config.get(STDERR) {
-        case.unsupported.push(document.unsupported(format!("the key `{STDERR}`"), written));
+        reader.not_done(written, format!("the key `{STDERR}`"));
     }
-    let Some(command) = document.required_text(config, "command") else { return };
+    let Some(command) = reader.required_text(config, "command") else { return };
     let mut line = command.to_owned();
     if config.get("args").is_some() {
-        let words = document.texts(config, "args");
+        let words = reader.texts(config, "args");
         let words = std::iter::once(command).chain(words.iter().map(String::as_str));
         line = words.map(quoted).collect::<Vec<_>>().join(" ");
     }
-    if let Some(folder) = document.text(config, "sub_path") {
+    if let Some(folder) = reader.text(config, "sub_path") {
         line = format!("cd {} || exit\n{line}", quoted(folder));
     }
     let exits = match config.get("expected_exit_code") {
         None => 0,
         Some(written) => match written.count().and_then(|status| u8::try_from(status).ok()) {
             Some(status) => i32::from(status),
-            None => return document.wrong_type("`expected_exit_code`", "a number from 0 to 255", written),
+            None => return reader.wrong_type("`expected_exit_code`", "a number from 0 to 255", written),
         },
     };
-    let timeout = timeout(document, config);
+    let timeout = duration_at(reader, config, "timeout");
     let mut tests = Vec::new();
     for (key, style, negated) in STDOUT {
         let pattern = match style {
-            Style::Exact => config.get(key).and_then(|written| document.pattern(key, written)),
-            _ => document.text(config, key).map(|text| Pattern { text: text.to_owned(), style }),
+            Style::Exact => config.get(key).and_then(|written| reader.pattern(key, written)),
+            _ => reader.text(config, key).map(|text| Pattern { text: text.to_owned(), style }),
         };
         tests.extend(pattern.map(|pattern| Some(TextTest { negated, ..pattern.into() })));
     }
@@ -224,33 +199,95 @@ fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
         tests.push(None);
     }
     // The command runs once for all of them.
-    case.checks.extend(tests.into_iter().map(|test| checks::run(line.clone(), exits, timeout, test)));
+    let checks = tests.into_iter().map(|test| checks::run(line.clone(), exits, timeout, test));
+    reader.case.checks.extend(checks);
 }
 
-/// A word for a shell.
-pub(in crate::cases::case) fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-fn prompt(document: &mut Document<'_>, grader: &Grader<'_>, has_rubric: bool, case: &mut Case) {
-    options(document, grader, &["prompt", "scoring", "threshold", "model"], case);
-    let config = grader.config;
+fn prompt(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, has_rubric: bool) {
+    options(reader, node, config, &["prompt", "scoring", "threshold", "model"]);
     let is_binary = config.get("scoring").map(|scoring| scoring.text() == Some("binary"));
     if let Some(scoring) = config.get("scoring").filter(|_| is_binary == Some(false)) {
-        case.unsupported.push(document.unsupported("a judge's score that is not pass or fail", scoring));
+        reader.not_done(scoring, "a judge's score that is not pass or fail");
     }
     // A judge's pass is the whole score, so no threshold of a binary score asks for more.
     if let Some(threshold) = config.get("threshold").filter(|_| is_binary.is_none()) {
-        case.unsupported.push(document.unsupported("a threshold of a judge's score", threshold));
+        reader.not_done(threshold, "a threshold of a judge's score");
     }
     match config.get("prompt") {
         Some(written) => {
-            if let Some(text) = document.required_text(config, "prompt") {
-                let place = document.place(written.range.clone());
-                case.assertions.push(Assertion { text: text.trim().to_owned(), place, weight: None });
+            if let Some(text) = reader.required_text(config, "prompt") {
+                reader.judge(written, text);
             }
         }
         None if has_rubric => {}
-        None => case.unsupported.push(document.unsupported("a judge without a prompt or a rubric", grader.node)),
+        None => reader.not_done(node, "a judge without a prompt or a rubric"),
     }
+}
+
+fn tools(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, of_shell: bool) {
+    reader.only_keys(config, &["required", "disallowed", "sequence", "type", "config", "name"], "");
+    if let Some(sequence) = config.get("sequence") {
+        reader.not_done(sequence, "a sequence of tool calls");
+    } else if config.get("required").is_none() && config.get("disallowed").is_none() {
+        return reader.missing(node, "required");
+    }
+    for (key, is_required) in [("required", true), ("disallowed", false)] {
+        let calls = reader.list(config, key).unwrap_or_default();
+        for call in calls {
+            if call.text().is_some() && !of_shell {
+                reader.calls_tool(call, calls, is_required);
+            } else {
+                tool_call(reader, call, of_shell, is_required);
+            }
+        }
+    }
+}
+
+fn tool_call(reader: &mut ForeignReader<'_>, call: &Node, of_shell: bool, is_required: bool) {
+    let command = if call.text().is_some() {
+        reader.pattern("command", call)
+    } else if call.is_map() {
+        reader.only_keys(call, &["name", "command", "description", "path", "args"], "");
+        let name = reader.text(call, "name");
+        let names_shell = of_shell || name.and_then(KnownTool::of) == Some(KnownTool::Shell);
+        if name.is_none() && !of_shell {
+            return reader.missing(call, "name");
+        }
+        let (path, args) = (call.get("path"), call.get("args"));
+        if let (Some("view"), true, None, Some(path)) = (name, is_required, args, path) {
+            let Some(path) = reader.pattern("path", path) else { return };
+            if has_resource(reader, &path) {
+                return reader.case.checks.push(checks::loads(path));
+            }
+        }
+        if !names_shell || path.or(args).is_some() {
+            return reader.other_tool(call, name.unwrap_or("shell"));
+        }
+        let Some(command) = call.get("command") else {
+            return reader.case.checks.push(KnownTool::Shell.called(is_required));
+        };
+        reader.pattern("command", command)
+    } else {
+        return reader.wrong_type("a tool call", "a string or an object", call);
+    };
+    reader.case.checks.extend(command.map(|command| checks::script_command(command, is_required)));
+}
+
+/// Whether the skill has a file besides its SKILL.md whose path in its directory matches.
+fn has_resource(reader: &ForeignReader<'_>, path: &Pattern) -> bool {
+    let Ok(search) = path.compile() else { return false };
+    let directory = reader.file.directory_of(&reader.case.skill);
+    directory.is_some_and(|directory| has_file(reader, directory, Path::new(""), &search))
+}
+
+fn has_file(reader: &ForeignReader<'_>, root: &Path, directory: &Path, search: &PatternSearch) -> bool {
+    let is_match = |text: &str| search.matches(text, 1).is_ok_and(|found| !found.is_empty());
+    reader.file.tree.names(&root.join(directory)).unwrap_or_default().into_iter().any(|name| {
+        let path = directory.join(name);
+        match reader.file.tree.kind(&root.join(&path)) {
+            FileKind::File => path != Path::new(SKILL_FILE) && is_match(&path.to_string_lossy()),
+            FileKind::Folder => has_file(reader, root, &path, search),
+            _ => false,
+        }
+    })
 }

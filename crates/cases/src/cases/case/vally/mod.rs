@@ -13,26 +13,24 @@
 //! Other programs have files of this name. A file without `stimuli` is none of ours. A grader that this program does not have
 //! makes its case unsupported.
 
-mod environment;
 mod graders;
 mod scenario;
-mod scoring;
-mod stimulus;
-mod tools;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cases::case::document::{Document, Node, NodeEntry};
-use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
-use crate::profile::DEFAULT_MODE;
-use crate::settings::limits::LONGEST_TIMEOUT;
-use crate::settings::trials::Trials;
-use crate::text::diagnostic::{Code, nearest};
-
-pub(super) use graders::quoted;
-use scoring::Scoring;
-use stimulus::{AsStimulus, StimulusReader};
+use super::document::{Node, NodeEntry, NodeValue};
+use super::fields::assertions;
+use super::foreign_reader::Meaning::{By, Known, Number, Object, Skills, Texts, Tools, Triggers};
+use super::foreign_reader::{ForeignReader, KeyTable, words};
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFiles, FoundCase};
+use crate::cases::repo_files::FileKind;
+use crate::checks;
+use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
+use crate::skill::SKILL_FILE;
+use crate::text::diagnostic::{Code, nearest, shorten};
+use crate::text::relative_path::{RelativePath, resolved};
+use crate::trial::input_file::InputContent;
 
 /// Stimuli and how their trials are graded.
 pub static FORMAT: CaseFormat = format("stimulus", STIMULI, &[STIMULI, "prompt", "graders"], parse);
@@ -44,115 +42,177 @@ const fn format(
     name: &'static str,
     mark: &'static str,
     keys: &'static [&'static str],
-    parse: for<'a> fn(&'a ForeignFile<'a>, Document<'a>, &'a Node) -> Option<FileCases>,
+    parse: fn(ForeignReader<'_>) -> Option<FileCases>,
 ) -> CaseFormat {
-    let foreign = ForeignFiles {
-        names: &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"],
-        possible_names: &["*eval.yaml", "*eval.yml"],
-        mark,
-        keys,
-        parse,
-    };
-    CaseFormat { name, default_mode: DEFAULT_MODE, files: None, foreign: Some(foreign) }
+    let names = &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"];
+    CaseFormat::foreign(name, ForeignFiles { names, possible_names: &["*eval.yaml", "*eval.yml"], mark, keys, parse })
 }
 
 /// The key of the cases.
 const STIMULI: &str = "stimuli";
 
-/// The keys of what holds for every stimulus; public files have either.
-const DEFAULTS: [&str; 2] = ["config", "defaults"];
+/// The key of how graders decide together.
+const SCORING: &str = "scoring";
 
-/// Keys of a file that ask for nothing of a trial.
-const NOTES: [&str; 7] = ["name", "description", "version", "type", "tags", "executionShard", "owner"];
+/// The key of what the workspace holds at the start, and of the commands that prepare it; of a file or of a stimulus.
+const ENVIRONMENT: &str = "environment";
 
-/// What a file or a stimulus says about its runs.
-#[derive(Clone, Debug, Default)]
-struct RunSettings {
-    trials: Option<Trials>,
-    timeout: Option<Duration>,
-    unsupported: Vec<Unsupported>,
-}
+/// Public files have `config` or `defaults`.
+static SPEC: KeyTable = KeyTable::of(&[
+    (STIMULI, Known),
+    (ENVIRONMENT, Known),
+    ("config", Object(&RUNS)),
+    ("defaults", Object(&RUNS)),
+    (SCORING, Object(&SCORES)),
+])
+.and_notes(NOTES);
 
-fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Option<FileCases> {
-    let known = [STIMULI, environment::KEY, scoring::KEY, DEFAULTS[0], DEFAULTS[1]];
-    let mut shared = document.unsupported_keys(root, &known, &NOTES);
-    document.duplicate_keys(root, &[STIMULI]);
-    let Some(stimuli) = stimuli(&mut document, root) else {
+const NOTES: &str = "name description version type tags executionShard owner";
+
+/// With a threshold of the weighted score a trial passes from that on, without one if all graders pass.
+static SCORES: KeyTable = KeyTable::of(&[("threshold", By(threshold)), ("weights", By(weights))]);
+
+static RUNS: KeyTable = KeyTable::of(&[
+    ("runs", By(runs)),
+    ("timeout", By(timeout)),
+    ("model", Known),
+    ("judge_model", Known),
+    ("executor", Known),
+]);
+
+static STIMULUS: KeyTable = KeyTable::of(&[
+    ("name", Known),
+    ("description", Known),
+    ("prompt", By(prompt)),
+    ("turns", Known),
+    ("tags", By(tags)),
+    (ENVIRONMENT, By(environments)),
+    ("config", Object(&RUNS)),
+    ("runs", By(runs)),
+    ("timeout", By(timeout)),
+    ("constraints", Object(&CONSTRAINTS)),
+    ("rubric", By(rubric)),
+    ("expect_activation", Triggers),
+    (graders::KEY, By(graders::read)),
+]);
+
+static ENVIRONMENT_KEYS: KeyTable =
+    KeyTable::of(&[("skills", By(offered_skills)), ("files", By(files)), ("commands", Texts(|case| &mut case.setup))]);
+
+static CONSTRAINTS: KeyTable = KeyTable::of(&[
+    ("max_turns", Number(1, MOST_TURNS, "a number of turns", most_turns)),
+    (
+        "max_tokens",
+        Number(0, u64::MAX, "a number of tokens", |case, most| case.checks.push(checks::max_total_tokens(most))),
+    ),
+    ("expect_skills", Skills(true)),
+    ("reject_skills", Skills(false)),
+    ("expect_tools", Tools(true)),
+    ("reject_tools", Tools(false)),
+]);
+
+fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
+    let root = reader.root;
+    reader.check_keys(root, &SPEC);
+    reader.duplicate_keys(root, &[STIMULI]);
+    let Some(stimuli) = stimuli(&mut reader) else {
         // A file of another program has keys that no spec has, and none that is nearly `stimuli`.
         let other = |entry: &NodeEntry| entry.value.elements().is_some() && nearest(&entry.key, [STIMULI]).is_none();
-        let has_list = root.entries().iter().any(|entry| !NOTES.contains(&&*entry.key) && other(entry));
-        let may_be_ours = root.entry(STIMULI).is_some()
-            || file.is_in_evals_of_skill() && !has_list && (shared.is_empty() || document.problems.found() > 1);
-        return may_be_ours.then(|| FileCases { problems: document.problems.into_vec(), ..FileCases::default() });
+        let has_list = root.entries().iter().any(|entry| !words(NOTES).contains(&&*entry.key) && other(entry));
+        let has_slips = reader.case.unsupported.is_empty() || reader.problems.found() > 1;
+        let may_be_ours = root.entry(STIMULI).is_some() || reader.file.is_in_evals_of_skill() && !has_list && has_slips;
+        return may_be_ours.then(|| reader.no_cases());
     };
-    let mut settings = RunSettings::default();
-    for key in DEFAULTS {
-        settings = run_settings(&mut document, root, key, settings);
-    }
-    shared.append(&mut settings.unsupported);
-    let scoring = Scoring::read(&mut document, root, &mut shared);
-    let format = &FORMAT;
-    let reader = StimulusReader { format, as_stimulus: None, file, document, root, shared, settings, scoring };
-    Some(reader.file_cases(stimuli))
+    reader.read_keys(root, &SPEC);
+    Some(reader.cases(stimuli, found))
 }
 
-fn parse_scenarios(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Option<FileCases> {
+fn parse_scenarios(mut reader: ForeignReader<'_>) -> Option<FileCases> {
+    let root = reader.root;
     let scenarios = scenario::list(root)?;
-    let shared = document.unsupported_keys(root, &[scenario::KEY], &NOTES);
-    document.duplicate_keys(root, &[scenario::KEY]);
-    let (format, as_stimulus) = (&SCENARIOS, Some(scenario::stimulus as AsStimulus));
-    let (settings, scoring) = (RunSettings::default(), Scoring::default());
-    let reader = StimulusReader { format, as_stimulus, file, document, root, shared, settings, scoring };
-    Some(reader.file_cases(scenarios))
+    reader.only_keys(root, &[scenario::KEY], NOTES);
+    reader.duplicate_keys(root, &[scenario::KEY]);
+    Some(reader.cases(scenarios, found))
 }
 
 /// The stimuli, or the problem of their list.
-fn stimuli<'n>(document: &mut Document<'_>, root: &'n Node) -> Option<&'n [Node]> {
+fn stimuli<'a>(reader: &mut ForeignReader<'a>) -> Option<&'a [Node]> {
+    let root = reader.root;
     let Some(list) = root.entry(STIMULI).map(|entry| &entry.value) else {
         let (start, message) = (root.range.start, format!("the key `{STIMULI}` is missing"));
         let help = format!("the cases of a Vally spec are a list at `{STIMULI}`");
-        document.problem_with_help(Code::MissingKey, start..start + 1, message, help);
+        reader.problem_with_help(Code::MissingKey, start..start + 1, message, help);
         return None;
     };
     match list.elements() {
-        Some([]) => {
-            document.problem(Code::EmptyValue, list.range.clone(), format!("`{STIMULI}` is empty"));
-            None
+        Some([]) => reader.problem(Code::EmptyValue, list.range.clone(), format!("`{STIMULI}` is empty")),
+        None => reader.wrong_type(&format!("`{STIMULI}`"), "an array", list),
+        stimuli => return stimuli,
+    }
+    None
+}
+
+/// The stimulus or scenario with this number, from 1.
+fn found(reader: &mut ForeignReader<'_>, node: &Node, number: usize) -> FoundCase {
+    let name = node.get("name").and_then(Node::text).map_or_else(|| number.to_string(), str::to_owned);
+    let id = reader.free_id(&name, || format!("{number}-{name}"));
+    reader.start(id, node);
+    reader.case.skill = skill(reader, node);
+    reader.locate_value("prompt", node.get("prompt"));
+    reader.duplicate_keys(node, &[]);
+    if !node.is_map() {
+        let what = format!("a {}", reader.format.name);
+        reader.wrong_type(&what, "an object", node);
+    } else if reader.format.name == SCENARIOS.name {
+        let stimulus = scenario::stimulus(reader, node);
+        reader.read(&stimulus, &STIMULUS);
+    } else {
+        reader.read(node, &STIMULUS);
+    }
+    reader.finish()
+}
+
+/// The skill under test: the one that the tags name, or that the file's place stands for, or that must be activated. Of these,
+/// the first that is here.
+fn skill(reader: &ForeignReader<'_>, node: &Node) -> String {
+    let of_tags = |node: &Node| node.get("tags").and_then(|tags| tags.get("skill")?.text().map(str::to_owned));
+    let required = graders::required_skills(node).into_iter().next();
+    let place = reader.file.skill.map(str::to_owned);
+    let named = [of_tags(node), of_tags(reader.root), place, required].into_iter().flatten();
+    let slugs: Vec<String> = named.map(|name| reader.file.skill_slug(&name)).collect();
+    let here = slugs.iter().find(|slug| reader.file.skills.contains(&slug.as_str()));
+    here.or(slugs.first()).cloned().unwrap_or_default()
+}
+
+fn threshold(reader: &mut ForeignReader<'_>, scoring: &Node, key: &'static str) {
+    reader.case.least_score = reader.amount(scoring, key, 0.0..=1.0, "a number from 0 to 1");
+}
+
+fn weights(reader: &mut ForeignReader<'_>, scoring: &Node, key: &'static str) {
+    for entry in reader.map(scoring, key).map(Node::entries).unwrap_or_default() {
+        if entry.value.amount().is_none_or(|weight| weight < 0.0) {
+            reader.wrong_type(&format!("`{}`", entry.key), "a weight, 0 or more", &entry.value);
         }
-        None => {
-            document.wrong_type(&format!("`{STIMULI}`"), "an array", list);
-            None
-        }
-        stimuli => stimuli,
     }
 }
 
-/// What the object at `key` says about runs, over what `outer` says.
-fn run_settings(document: &mut Document<'_>, object: &Node, key: &str, outer: RunSettings) -> RunSettings {
-    let mut settings = outer;
-    let Some(config) = document.map(object, key) else { return settings };
-    let known = ["runs", "timeout", "model", "judge_model", "executor"];
-    let unknown = document.unsupported_keys(config, &known, &[]);
-    settings.unsupported.extend(unknown);
-    read_runs(document, config, &mut settings);
-    settings
-}
-
-/// Reads `runs` and `timeout`.
-fn read_runs(document: &mut Document<'_>, object: &Node, settings: &mut RunSettings) {
-    match object.get("runs").filter(|runs| runs.count() == Some(0)) {
-        Some(none) => settings.unsupported.push(document.unsupported("`runs: 0`, which runs nothing", none)),
-        None => settings.trials = document.trials(object, "runs").or(settings.trials),
+fn runs(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    match object.get(key).filter(|runs| runs.count() == Some(0)) {
+        Some(none) => reader.not_done(none, "`runs: 0`, which runs nothing"),
+        None => reader.case.repetition.trials = reader.trials(object, key).or(reader.case.repetition.trials),
     }
-    settings.timeout = timeout(document, object).or(settings.timeout);
 }
 
-/// The duration at `timeout`, which may be absent.
-fn timeout(document: &mut Document<'_>, object: &Node) -> Option<Duration> {
-    let written = object.get("timeout")?;
+fn timeout(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    reader.case.timeout = duration_at(reader, object, key).or(reader.case.timeout);
+}
+
+/// The duration at a key, which may be absent.
+fn duration_at(reader: &mut ForeignReader<'_>, object: &Node, key: &str) -> Option<Duration> {
+    let written = object.get(key)?;
     let timeout = duration(written).filter(|timeout| (Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(timeout));
     if timeout.is_none() {
-        document.wrong_type("`timeout`", "a duration like `90s`, `2m` or `1h`, up to a day", written);
+        reader.wrong_type("`timeout`", "a duration like `90s`, `2m` or `1h`, up to a day", written);
     }
     timeout
 }
@@ -173,6 +233,138 @@ fn duration(node: &Node) -> Option<Duration> {
         _ => return None,
     };
     Duration::try_from_secs_f64(amount * unit).ok()
+}
+
+fn prompt(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let Some(written) = node.get("turns") else {
+        if let Some(prompt) = reader.required_text(node, key) {
+            prompt.clone_into(&mut reader.case.prompt);
+        }
+        return;
+    };
+    let mut turns = reader.texts(node, "turns");
+    if let Some(prompt) = node.get(key) {
+        reader.not_done(prompt, "`prompt` next to `turns`");
+    }
+    if turns.is_empty() || turns.iter().any(|turn| turn.trim().is_empty()) {
+        return reader.problem(Code::EmptyValue, written.range.clone(), "`turns` holds no text");
+    }
+    reader.case.prompt = turns.remove(0);
+    reader.case.follow_ups = turns;
+}
+
+/// The tags of the file and of the stimulus as words: those of a map as `key=value`.
+fn tags(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let value = |node: &Node| match &node.value {
+        NodeValue::Text(text) | NodeValue::Number(text) => Some(text.clone()),
+        NodeValue::Flag(flag) => Some(flag.to_string()),
+        _ => None,
+    };
+    for tags in [reader.root, node].into_iter().filter_map(|object| object.get(key)) {
+        reader.case.tags.extend(tags.elements().unwrap_or_default().iter().filter_map(value));
+        for entry in tags.entries() {
+            let values = entry.value.elements().unwrap_or(std::slice::from_ref(&entry.value));
+            let words = values.iter().filter_map(|node| Some(format!("{}={}", entry.key, value(node)?)));
+            reader.case.tags.extend(words);
+        }
+    }
+}
+
+/// Some agents have no such limit.
+fn most_turns(case: &mut Case, most: u64) {
+    case.max_turns = Some(most);
+    case.checks.push(checks::max_turns(most));
+}
+
+fn rubric(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    if let Some(rubric) = node.get(key) {
+        let statements = assertions(reader, key, rubric);
+        reader.case.assertions.extend(statements);
+    }
+}
+
+/// Adds what the environments of the file and of the stimulus ask for.
+fn environments(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    for object in [reader.root, node] {
+        match object.get(key) {
+            Some(written) if written.text().is_some() => {
+                let name = shorten(written.text().unwrap_or_default());
+                reader.not_done(written, format!("the environment `{name}` of another file"));
+            }
+            _ => {
+                if let Some(environment) = reader.map(object, key) {
+                    reader.read(environment, &ENVIRONMENT_KEYS);
+                }
+            }
+        }
+    }
+}
+
+/// The skill under test is offered in any case.
+fn offered_skills(reader: &mut ForeignReader<'_>, environment: &Node, key: &'static str) {
+    let folder = reader.folder();
+    let under_test = reader.file.skill.and_then(|slug| reader.file.directory_of(slug));
+    let is_under_test = |path: &Node| {
+        let path = path.text().and_then(|path| resolved(&folder.join(path)));
+        path.is_some_and(|path| under_test.is_some_and(|skill| skill == path || skill.join(SKILL_FILE) == path))
+    };
+    if let Some(skills) = environment.get(key).filter(|skills| !skills.each().iter().all(is_under_test)) {
+        reader.not_done(skills, "that only some skills are offered");
+    }
+}
+
+fn files(reader: &mut ForeignReader<'_>, environment: &Node, key: &'static str) {
+    for written in reader.list(environment, key).unwrap_or_default() {
+        if !written.is_map() {
+            reader.wrong_type("an element of `files`", "an object with `src` and `dest`", written);
+            continue;
+        }
+        reader.only_keys(written, &["src", "dest", "content"], "");
+        if let Some(content) = reader.text(written, "content") {
+            let Some(dest) = reader.required_text(written, "dest") else { continue };
+            match RelativePath::parse(dest) {
+                Ok(path) => reader.add_file(path, InputContent::Text(content.to_owned())),
+                Err(why) => reader.bad_path(dest, why, written),
+            }
+        } else if let Some(src) = reader.required_text(written, "src") {
+            let dest = reader.text(written, "dest").unwrap_or(src);
+            copy(reader, written, src, dest);
+        }
+    }
+}
+
+/// Copies a file or directory from the directory of the spec into the workspace.
+fn copy(reader: &mut ForeignReader<'_>, written: &Node, src: &str, dest: &str) {
+    let problems = reader.problems.found();
+    let folder = reader.folder();
+    let [from, to] = [resolved(&folder.join(src)), resolved(Path::new(dest))];
+    for (path, text) in [(&from, src), (&to, dest)] {
+        if path.is_none() {
+            reader.bad_path(text, "is absolute, or leaves its directory", written);
+        }
+    }
+    let (Some(from), Some(to), true) = (from, to, problems == reader.problems.found()) else { return };
+    let tree = reader.file.tree;
+    // The directory of the spec holds the spec, which says what is expected.
+    let is_parts = folder.starts_with(&from) || to.as_os_str().is_empty() && tree.kind(&from) == FileKind::Folder;
+    let files: Vec<(PathBuf, PathBuf)> = match is_parts.then(|| tree.names(&from)) {
+        None => vec![(from, to)],
+        Some(Ok(names)) => {
+            let files = names.into_iter().map(|name| (from.join(&name), to.join(&name)));
+            files.filter(|(from, _)| !is_spec(from) && !folder.starts_with(from)).collect()
+        }
+        Some(Err(error)) => {
+            let message = format!("the directory `{}` cannot be read: {error}", shorten(src));
+            return reader.problem(Code::Unreadable, written.range.clone(), message);
+        }
+    };
+    for (from, to) in files {
+        let path = |path: &Path| RelativePath::parse(&path.to_string_lossy());
+        match (path(&from), path(&to)) {
+            (Ok(source), Ok(path)) => reader.add_file(path, InputContent::Source(source)),
+            (Err(why), _) | (_, Err(why)) => reader.bad_path(src, why, written),
+        }
+    }
 }
 
 /// Whether `path` names a spec, by its name alone.

@@ -12,25 +12,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Document, environment, graders};
-use crate::cases::case::ForeignFile;
+use super::{ENVIRONMENT, ForeignReader, graders};
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
+use crate::cases::case::foreign_reader::words;
 use crate::text::diagnostic::{Code, nearest};
 
 pub(super) const KEY: &str = "scenarios";
 
 /// The types of assertions. Their names are those of graders, with `_` in place of `-`.
-const TYPES: [&str; 9] = [
-    "file_exists",
-    "file_not_exists",
-    "file_contains",
-    "file_not_contains",
-    "output_contains",
-    "output_not_contains",
-    "output_matches",
-    "output_not_matches",
-    "exit_success",
-];
+const TYPES: &str = "file_exists file_not_exists file_contains file_not_contains output_contains output_not_contains output_matches \
+                     output_not_matches exit_success";
 
 /// The keys that a stimulus has in its constraints.
 const CONSTRAINTS: [&str; 4] = ["expect_tools", "reject_tools", "max_turns", "max_tokens"];
@@ -46,19 +37,19 @@ pub(super) fn list(root: &Node) -> Option<&[Node]> {
 }
 
 /// The stimulus that asks for the same as a scenario.
-pub(super) fn stimulus(document: &mut Document<'_>, file: &ForeignFile<'_>, scenario: &Node) -> Node {
+pub(super) fn stimulus(reader: &mut ForeignReader<'_>, scenario: &Node) -> Node {
     let (mut entries, mut constraints) = (Vec::new(), Vec::new());
     for entry in scenario.entries() {
         match entry.key.as_str() {
             // As if it were absent.
             _ if entry.value.value == NodeValue::Null => {}
             SETUP => {
-                let setup = document.map(scenario, SETUP).map(|setup| environment_of(document, file, setup));
-                entries.extend(setup.map(|setup| renamed(entry, environment::KEY, setup)));
+                let setup = reader.map(scenario, SETUP).map(|setup| environment_of(reader, setup));
+                entries.extend(setup.map(|setup| renamed(entry, ENVIRONMENT, setup)));
             }
             ASSERTIONS => {
-                let assertions = document.list(scenario, ASSERTIONS).unwrap_or_default();
-                let graders = assertions.iter().filter_map(|assertion| grader(document, assertion)).collect();
+                let assertions = reader.list(scenario, ASSERTIONS).unwrap_or_default();
+                let graders = assertions.iter().filter_map(|assertion| grader(reader, assertion)).collect();
                 entries.push(renamed(entry, graders::KEY, like(&entry.value, NodeValue::List(graders))));
             }
             key if CONSTRAINTS.contains(&key) => constraints.push(entry.clone()),
@@ -90,23 +81,23 @@ fn added(object: &Node, key: &str, value: NodeValue) -> NodeEntry {
     NodeEntry { key: key.to_owned(), key_range: start..start + 1, value: like(object, value) }
 }
 
-fn grader(document: &mut Document<'_>, assertion: &Node) -> Option<Node> {
+fn grader(reader: &mut ForeignReader<'_>, assertion: &Node) -> Option<Node> {
     if !assertion.is_map() {
-        document.wrong_type("an assertion", "an object with `type`", assertion);
+        reader.wrong_type("an assertion", "an object with `type`", assertion);
         return None;
     }
-    let kind = document.required_text(assertion, "type")?;
-    if !TYPES.contains(&kind) {
-        let Some(near) = nearest(kind, TYPES) else { return Some(assertion.clone()) };
+    let kind = reader.required_text(assertion, "type")?;
+    if !words(TYPES).contains(&kind) {
+        let Some(near) = nearest(kind, words(TYPES)) else { return Some(assertion.clone()) };
         let range = assertion.get("type").map_or(0..0, |written| written.range.clone());
         let message = format!("unknown assertion `{kind}`");
-        document.problem_with_help(Code::InvalidCheck, range, message, format!("did you mean `{near}`?"));
+        reader.problem_with_help(Code::InvalidCheck, range, message, format!("did you mean `{near}`?"));
         return None;
     }
     let (place, how) = kind.split_once('_').unwrap_or((kind, ""));
     let (is_contains, is_matches) = (how.ends_with("contains"), how.ends_with("matches"));
     if is_contains {
-        document.required_text(assertion, "value")?;
+        reader.required_text(assertion, "value")?;
     }
     let (mut entries, mut config) = (Vec::new(), Vec::new());
     for entry in assertion.entries() {
@@ -129,22 +120,22 @@ fn grader(document: &mut Document<'_>, assertion: &Node) -> Option<Node> {
     Some(like(assertion, NodeValue::Map(entries)))
 }
 
-fn environment_of(document: &mut Document<'_>, file: &ForeignFile<'_>, setup: &Node) -> Node {
+fn environment_of(reader: &mut ForeignReader<'_>, setup: &Node) -> Node {
     let (mut entries, mut files) = (Vec::new(), Vec::new());
     for entry in setup.entries() {
         match entry.key.as_str() {
             "copy_test_files" => {
-                if document.flag(setup, "copy_test_files") == Some(true) {
+                if reader.flag(setup, "copy_test_files") == Some(true) {
                     let here = |key| added(&entry.value, key, NodeValue::Text(".".to_owned()));
                     files.insert(0, like(&entry.value, NodeValue::Map(vec![here("src"), here("dest")])));
                 }
             }
             "files" => {
-                let written = document.list(setup, "files").unwrap_or_default();
-                files.extend(written.iter().filter_map(|written| input_file(document, file, written)));
+                let written = reader.list(setup, "files").unwrap_or_default();
+                files.extend(written.iter().filter_map(|written| input_file(reader, written)));
             }
             "commands" => {
-                let commands = document.texts(setup, "commands").into_iter().map(|command| {
+                let commands = reader.texts(setup, "commands").into_iter().map(|command| {
                     // A command may fail, as a build that is to be mended. A program that is missing is another matter.
                     like(&entry.value, NodeValue::Text(format!("({command}\n) || test $? -lt 126")))
                 });
@@ -161,19 +152,19 @@ fn environment_of(document: &mut Document<'_>, file: &ForeignFile<'_>, setup: &N
 }
 
 /// The source of a file is named from the directory of the skill, and `src` from that of the spec.
-fn input_file(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node) -> Option<Node> {
+fn input_file(reader: &mut ForeignReader<'_>, written: &Node) -> Option<Node> {
     if !written.is_map() {
-        document.wrong_type("an element of `files`", "an object with `path`", written);
+        reader.wrong_type("an element of `files`", "an object with `path`", written);
         return None;
     }
-    document.required_text(written, "path")?;
+    reader.required_text(written, "path")?;
     if written.get("content").is_none() {
-        document.required_text(written, "source")?;
+        reader.required_text(written, "source")?;
     }
     let entries = written.entries().iter().map(|entry| match (entry.key.as_str(), entry.value.text()) {
         ("path", _) => renamed(entry, "dest", entry.value.clone()),
         ("source", Some(source)) => {
-            let source = from_spec(file).join(source).to_string_lossy().into_owned();
+            let source = from_spec(reader).join(source).to_string_lossy().into_owned();
             renamed(entry, "src", like(&entry.value, NodeValue::Text(source)))
         }
         _ => entry.clone(),
@@ -182,7 +173,7 @@ fn input_file(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Nod
 }
 
 /// The directory of the skill, from that of the spec.
-fn from_spec(file: &ForeignFile<'_>) -> PathBuf {
-    let up = file.path.parent().unwrap_or(Path::new("")).iter().map(|_| "..");
+fn from_spec(reader: &ForeignReader<'_>) -> PathBuf {
+    let (up, file) = (reader.folder().iter().map(|_| ".."), reader.file);
     up.collect::<PathBuf>().join(file.skill.and_then(|skill| file.directory_of(skill)).unwrap_or(Path::new("")))
 }

@@ -12,81 +12,76 @@
 //!
 //! The assertions are those of promptfoo. A text among them is a statement for the judge.
 
-use crate::cases::case::document::{Document, Node};
-use crate::cases::case::promptfoo::{Dialect, parse, workspace};
-use crate::cases::case::{Case, CaseFormat, ForeignFile, ForeignFiles};
-use crate::profile::DEFAULT_MODE;
+use super::{Dialect, PROMPTS, RUN_NOTES, milliseconds, of_file, parse, working_directory};
+use crate::cases::case::document::Node;
+use crate::cases::case::foreign_reader::Meaning::{By, Known, Object, Only, Trials};
+use crate::cases::case::foreign_reader::{ForeignReader, KeyTable};
+use crate::cases::case::{CaseFormat, ForeignFiles};
 
 /// Inputs, and what is expected of the answers.
-pub static FORMAT: CaseFormat = CaseFormat {
-    name: "AgentV test",
-    default_mode: DEFAULT_MODE,
-    files: None,
-    foreign: Some(ForeignFiles {
+pub static FORMAT: CaseFormat = CaseFormat::foreign(
+    "AgentV test",
+    ForeignFiles {
         names: &[],
         possible_names: &["*eval.yaml", "*eval.yml", "*suite.yaml", "*suite.yml"],
         mark: "",
         keys: &["tests", "input", "assert"],
-        parse: |file, document, root| parse(&DIALECT, file, document, root),
-    }),
-};
-
-/// The key of the place where the agent works.
-const ENVIRONMENT: &str = "environment";
-
-/// The key of what runs around the tests.
-const EXTENSIONS: &str = "extensions";
-
-/// The extension that gives an agent the rules and skills of its place.
-const AGENT_RULES: &str = "agentv:agent-rules";
+        parse: |reader| parse(&DIALECT, reader),
+    },
+);
 
 static DIALECT: Dialect = Dialect {
-    format: &FORMAT,
+    file: KeyTable::of(&[
+        ("tests", Known),
+        (PROMPTS, Known),
+        ("default_test", Known),
+        ("assert", Known),
+        ("threshold", Known),
+        ("providers", By(of_file)),
+        ("targets", Known),
+        ("extensions", By(extensions)),
+        ("environment", By(environment)),
+        ("evaluate_options", Object(&RUNS)),
+    ])
+    .and_notes(
+        "$schema name description category version author tags license requires defaults derived_metrics output_path env \
+         nunjucks_filters",
+    ),
     default_test: "default_test",
-    run_options: "evaluate_options",
-    timeout_ms: "timeout_ms",
     cost: "budget",
-    notes: &[
-        "$schema",
-        "name",
-        "description",
-        "category",
-        "version",
-        "author",
-        "tags",
-        "license",
-        "requires",
-        "defaults",
-        "derived_metrics",
-        "output_path",
-        "env",
-        "nunjucks_filters",
-    ],
-    keys: &["assert", "threshold", ENVIRONMENT, EXTENSIONS],
     test_keys: &["input", "criteria"],
     implied_prompt: Some("{{ input }}"),
     has_criteria: true,
     trims: true,
     threshold: Some(0.8),
-    read_suite,
     message,
 };
 
-fn read_suite(document: &mut Document<'_>, file: &ForeignFile<'_>, root: &Node, case: &mut Case) {
-    let is_other = |extensions: &&Node| extensions.each().iter().any(|name| name.text() != Some(AGENT_RULES));
-    if let Some(extensions) = root.get(EXTENSIONS).filter(is_other) {
-        case.unsupported.push(document.unsupported("the key `extensions`", extensions));
+static RUNS: KeyTable = KeyTable::of(&[("repeat", Trials), ("timeout_ms", By(milliseconds))]).and_notes(RUN_NOTES);
+
+static ENVIRONMENT: KeyTable =
+    KeyTable::of(&[("type", Only("host", "an environment that is not `host`")), ("workdir", By(directory))]);
+
+/// What runs around the tests. The only known one gives an agent the rules and skills of its place.
+fn extensions(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    let is_other = |extensions: &&Node| extensions.each().iter().any(|name| name.text() != Some("agentv:agent-rules"));
+    if let Some(extensions) = root.get(key).filter(is_other) {
+        reader.not_done(extensions, "the key `extensions`");
     }
-    let Some(written) = root.get(ENVIRONMENT) else { return };
-    if !written.is_map() {
-        return case.unsupported.push(document.unsupported("the environment of another file", written));
+}
+
+/// The place where the agent works.
+fn environment(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    match root.get(key) {
+        Some(written) if written.is_map() => reader.read(written, &ENVIRONMENT),
+        Some(written) => reader.not_done(written, "the environment of another file"),
+        None => {}
     }
-    case.unsupported.extend(document.unsupported_keys(written, &["type", "workdir"], &[]));
-    if let Some(other) = written.get("type").filter(|kind| kind.text() != Some("host")) {
-        case.unsupported.push(document.unsupported("an environment that is not `host`", other));
-    }
-    if let Some(folder) = written.get("workdir") {
-        workspace::read(document, file, folder, case);
+}
+
+fn directory(reader: &mut ForeignReader<'_>, environment: &Node, key: &'static str) {
+    if let Some(folder) = environment.get(key) {
+        working_directory(reader, folder);
     }
 }
 

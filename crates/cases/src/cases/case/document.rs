@@ -1,19 +1,19 @@
 //! A JSON or YAML file as one tree of values with their places, and a reader that collects the problems of its keys.
 
-mod field;
-mod input_file;
-
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use crate::cases::case::Unsupported;
 use crate::cases::case_places::CasePlaces;
-use crate::settings::trials::{MOST_TRIALS, Trials};
+use crate::checks::pattern::{Pattern, Style};
+use crate::checks::{Check, FieldForm, FieldValue, InvalidCheck, InvalidField, Origin};
+use crate::settings::trials::{MOST_TRIALS, TRIALS, Trials};
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest, shorten, suggest};
 use crate::text::node::{Parsed, SyntaxProblem, json, yaml};
 use crate::text::problem_list::ProblemList;
 use crate::text::source_text::SourceText;
+use crate::trial::input_file::{InputContent, InputFile};
 
 pub use crate::text::node::{Node, NodeEntry, NodeValue};
 
@@ -164,6 +164,11 @@ impl<'a> Document<'a> {
         help: impl Into<String>,
     ) {
         self.problems.add(code, || Diagnostic::new(code, self.text.place(range), message).help(help));
+    }
+
+    /// Adds a problem of the value at a key of an object, which may be absent.
+    pub fn problem_at(&mut self, code: Code, object: &Node, key: &str, message: impl Into<String>) {
+        self.problem(code, object.get(key).unwrap_or(object).range.clone(), message);
     }
 
     /// Reports a path or a name that cannot be used, and why.
@@ -326,6 +331,11 @@ impl<'a> Document<'a> {
         texts
     }
 
+    /// The number within these bounds at a key that may be absent.
+    pub fn amount(&mut self, object: &Node, name: &str, bounds: RangeInclusive<f64>, expected: &str) -> Option<f64> {
+        self.typed(object, name, expected, |node| node.amount().filter(|amount| bounds.contains(amount)))
+    }
+
     fn typed<'n, T>(
         &mut self,
         object: &'n Node,
@@ -339,6 +349,116 @@ impl<'a> Document<'a> {
             self.wrong_type(&format!("`{name}`"), expected, node);
         }
         value
+    }
+
+    /// Reports a list that holds nothing.
+    pub fn not_empty(&mut self, name: &str, list: &Node) {
+        if list.elements().is_some_and(<[Node]>::is_empty) {
+            let message = format!("`{name}` is an empty list");
+            let help = "write what must hold, or leave the key out";
+            self.problem_with_help(Code::EmptyValue, list.range.clone(), message, help);
+        }
+    }
+
+    /// The regular expression in `node`, the value of `key`, if it is one that compiles.
+    pub fn pattern(&mut self, key: &str, node: &Node) -> Option<Pattern> {
+        let Some(text) = node.text() else {
+            self.wrong_type(&format!("`{key}`"), "a string", node);
+            return None;
+        };
+        let pattern = Pattern { text: text.to_owned(), style: Style::Exact };
+        let Err(error) = pattern.check() else { return Some(pattern) };
+        let (message, help) = pattern.problem(key, &error);
+        self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);
+        None
+    }
+
+    /// The check that is written in `node`, or the problem of values that make none.
+    pub fn check(&mut self, node: &Node, check: Result<Check, InvalidCheck>) -> Option<Check> {
+        check
+            .map_err(|InvalidCheck { message, help, .. }| {
+                self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);
+            })
+            .ok()
+    }
+
+    /// Says that these checks are written in `node`, at `key`.
+    pub fn locate(&self, key: &'static str, node: &Node, checks: &mut [Check]) {
+        let place = self.place(node.range.clone());
+        for check in checks {
+            check.origin = Origin { key: key.into(), line: place.line, elsewhere: Some(place.clone()) };
+        }
+    }
+
+    /// The values of the field `name`: one, or a list of them.
+    pub fn field_values(&mut self, name: &str, form: FieldForm, written: &Node) -> Vec<FieldValue> {
+        let list = written.elements().filter(|_| form.is_list()).unwrap_or(std::slice::from_ref(written));
+        // No check is made of it.
+        if matches!(form, FieldForm::Patterns | FieldForm::Paths | FieldForm::Sources) {
+            self.not_empty(name, written);
+        }
+        list.iter().filter_map(|element| self.field_value(name, form, element)).collect()
+    }
+
+    pub fn field_value(&mut self, name: &str, form: FieldForm, written: &Node) -> Option<FieldValue> {
+        if form == FieldForm::Files && written.is_map() {
+            return self.input_file(name, written).map(FieldValue::File);
+        }
+        let is_number = matches!(form, FieldForm::Number { .. } | FieldForm::Share | FieldForm::Amount);
+        let text = match &written.value {
+            _ if form == FieldForm::Json => return Some(FieldValue::Json(written.json())),
+            NodeValue::Flag(flag) if form == FieldForm::Flag => flag.to_string(),
+            NodeValue::Number(number) if is_number || form == FieldForm::Trials => number.clone(),
+            NodeValue::Text(text) if form != FieldForm::Flag && !is_number => text.clone(),
+            _ => {
+                let expected = match form {
+                    FieldForm::Flag => "true or false",
+                    FieldForm::Trials => TRIALS,
+                    FieldForm::Texts => "a list of strings",
+                    FieldForm::Files => "a path, or an object with `path`, and `content` or `source`",
+                    _ if is_number => "a number",
+                    _ if form.is_list() => "a string or a list of strings",
+                    _ => "a string",
+                };
+                self.wrong_type(&format!("`{name}`"), expected, written);
+                return None;
+            }
+        };
+        let value = form.read(name, &text, &shorten(&text));
+        let places = self.places.as_ref();
+        value
+            .and_then(|value| places.map_or(Ok(value.clone()), |places| places.found(name, form, &text, value)))
+            .map_err(|InvalidField { code, message, help }| {
+                self.problem_with_help(code, written.range.clone(), message, help);
+            })
+            .ok()
+    }
+
+    /// Reads an object in the list `files`: `{ "path": "orders.csv", "content": "…" }`, or with `source`, a file or directory of the
+    /// repository.
+    fn input_file(&mut self, name: &str, object: &Node) -> Option<InputFile> {
+        self.unknown_keys(object, &["path", "content", "source"]);
+        let mut value = |key: &str, form| {
+            let name = format!("{name}.{key}");
+            self.text(object, &name).and(object.get(key)).and_then(|node| self.field_value(&name, form, node))
+        };
+        let at = value("path", FieldForm::Path);
+        let copy = value("source", FieldForm::Files);
+        let content = self.text(object, &format!("{name}.content"));
+        let is_one = object.get("content").is_some() != object.get("source").is_some();
+        if !is_one {
+            let start = object.range.start;
+            self.problem(Code::MissingKey, start..start + 1, "a file has one of `content`, `source`");
+            return None;
+        }
+        if object.get("source").is_some() {
+            let Some(FieldValue::File(copy)) = copy else { return None };
+            let Some(FieldValue::Path(path)) = at else { return Some(copy) };
+            return Some(InputFile { path, ..copy });
+        }
+        self.required(object, &format!("{name}.path"));
+        let Some(FieldValue::Path(path)) = at else { return None };
+        Some(InputFile { path, content: InputContent::Text(content?.to_owned()) })
     }
 }
 

@@ -1,0 +1,388 @@
+//! The cases of another program while they are read, and what the keys of its files mean in a case.
+//!
+//! A format says in tables what its keys mean ([`KeyTable`]): most is one of the words of [`Meaning`], which are the same for all
+//! formats. Only what is different in kind has a function ([`Meaning::By`]). A key that no table has makes the case unsupported.
+//! A table that a user writes would be one without functions.
+
+use std::collections::HashSet;
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::cases::case::document::{Document, Node, NodeValue};
+use crate::cases::case::fields::{self, CaseDraft};
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase};
+use crate::checks::pattern::{Pattern, Style};
+use crate::checks::text_test::TextTest;
+use crate::checks::{self, Check, FileWant, TextPlace};
+use crate::settings::limits::LONGEST_TIMEOUT;
+use crate::text::diagnostic::{Diagnostic, SourceLocation};
+use crate::trial::outcome::Weight;
+
+/// The keys of an object of another program, in the order in which they are read.
+#[derive(Debug)]
+pub struct KeyTable {
+    pub keys: &'static [(&'static str, Meaning)],
+    /// Keys that ask for nothing of a trial, with blanks between them.
+    pub notes: &'static str,
+}
+
+impl KeyTable {
+    pub const fn of(keys: &'static [(&'static str, Meaning)]) -> Self {
+        Self { keys, notes: "" }
+    }
+
+    /// The same with keys that ask for nothing.
+    pub const fn and_notes(self, notes: &'static str) -> Self {
+        Self { notes, ..self }
+    }
+}
+
+/// A timeout in whole seconds.
+pub const SECONDS: Meaning =
+    Meaning::Number(1, LONGEST_TIMEOUT.as_secs(), "a number of seconds, up to a day", |case, seconds| {
+        case.timeout = Some(Duration::from_secs(seconds));
+    });
+
+/// What the value of a key means in a case.
+#[derive(Clone, Copy, Debug)]
+pub enum Meaning {
+    /// It is read with another key.
+    Known,
+    /// The same, and it must be there.
+    Must,
+    /// What the agent is asked. It must be there.
+    Prompt,
+    /// A text, and what it says.
+    Text(fn(&mut Case, &str)),
+    /// Texts, or one, of such a list.
+    Texts(fn(&mut Case) -> &mut Vec<String>),
+    /// A list of texts, in place of this one.
+    List(fn(&mut Case) -> &mut Vec<String>),
+    /// The number of trials.
+    Trials,
+    /// An object with these keys.
+    Object(&'static KeyTable),
+    /// A list of such objects.
+    Each(&'static KeyTable),
+    /// A list whose elements this reads.
+    EachBy(fn(&mut ForeignReader<'_>, &Node)),
+    /// Whether the skill under test should trigger.
+    Triggers,
+    /// Names of skills that are activated, or of which none is.
+    Skills(bool),
+    /// Names of tools that are called, or are not.
+    Tools(bool),
+    /// A number from the least to the most, which messages call so, and what it says.
+    Number(u64, u64, &'static str, fn(&mut Case, u64)),
+    /// Texts or patterns that a text of this place has, or that none has.
+    Said(TextPlace, Style, bool),
+    /// Paths of files that there are, or are not.
+    Files(bool),
+    /// Patterns that the content of the file at `path` has, or has not.
+    Content(bool),
+    /// A statement for the judge. It must be there.
+    Judged,
+    /// Anything but this text is not done, which is called so.
+    Only(&'static str, &'static str),
+    /// This reads the value of the key in the object.
+    By(fn(&mut ForeignReader<'_>, &Node, &'static str)),
+}
+
+/// A file of another program while its cases are read, one after another.
+pub struct ForeignReader<'a> {
+    pub format: &'static CaseFormat,
+    pub file: &'a ForeignFile<'a>,
+    /// The value of the file.
+    pub root: &'a Node,
+    /// The file, and the files that it names.
+    pub documents: Vec<Document<'a>>,
+    /// The position of the document that is read.
+    pub at: usize,
+    /// The case that is read; before the first, what the file asks of every case.
+    pub case: Case,
+    /// Whether the skill under test should trigger, if the case says so, and what that counts in the score.
+    pub should_trigger: Option<bool>,
+    pub weight_of_trigger: Option<Weight>,
+    /// Reads a regular expression at a key: their syntax differs between programs.
+    pub read_pattern: fn(&mut ForeignReader<'_>, &str, &Node) -> Option<Pattern>,
+    base: Case,
+    /// Where the values of fields are written.
+    places: Vec<(&'static str, SourceLocation)>,
+    ids: HashSet<String>,
+}
+
+impl<'a> Deref for ForeignReader<'a> {
+    type Target = Document<'a>;
+
+    fn deref(&self) -> &Document<'a> {
+        &self.documents[self.at]
+    }
+}
+
+impl<'a> DerefMut for ForeignReader<'a> {
+    fn deref_mut(&mut self) -> &mut Document<'a> {
+        &mut self.documents[self.at]
+    }
+}
+
+/// Files and their cases.
+impl<'a> ForeignReader<'a> {
+    pub fn new(format: &'static CaseFormat, file: &'a ForeignFile<'a>, document: Document<'a>, root: &'a Node) -> Self {
+        Self {
+            format,
+            file,
+            root,
+            documents: vec![document],
+            at: 0,
+            case: Case::default(),
+            should_trigger: None,
+            weight_of_trigger: None,
+            read_pattern: |reader, key, node| reader.pattern(key, node),
+            base: Case::default(),
+            places: Vec::new(),
+            ids: HashSet::new(),
+        }
+    }
+
+    /// The directory of the file.
+    pub fn folder(&self) -> &'a Path {
+        self.file.path.parent().unwrap_or(Path::new(""))
+    }
+
+    /// The file without cases, with its problems.
+    pub fn no_cases(&mut self) -> FileCases {
+        FileCases { problems: self.problems.take(), ..FileCases::default() }
+    }
+
+    /// The cases that this reads of each element of a list with its number, from 1. All begin with what the file asks of every case.
+    pub fn cases<T>(&mut self, list: &[T], mut read: impl FnMut(&mut Self, &T, usize) -> FoundCase) -> FileCases {
+        self.base = std::mem::take(&mut self.case);
+        let problems = self.documents.iter_mut().flat_map(|document| document.problems.take()).collect();
+        let cases = (1..).zip(list).map(|(number, element)| read(self, element, number)).collect();
+        FileCases { cases, problems, ..FileCases::default() }
+    }
+
+    /// The cases of a list of objects, each with an id and a prompt at these keys.
+    pub fn tasks(&mut self, tasks: &[Node], id: &'static str, prompt: &str, keys: &KeyTable) -> FileCases {
+        self.cases(tasks, |reader, task, number| {
+            let name = task.get(id).and_then(name).unwrap_or_else(|| number.to_string());
+            reader.start(reader.file.case_id(&name), task);
+            reader.locate_value("prompt", task.get(prompt));
+            if task.is_map() {
+                reader.duplicate_keys(task, &[]);
+                reader.required(task, id);
+                reader.read(task, keys);
+            } else {
+                reader.wrong_type("a task", "an object", task);
+            }
+            reader.finish()
+        })
+    }
+
+    /// Begins with the case of this id, which is written in `node`.
+    pub fn start(&mut self, id: String, node: &Node) {
+        let origin = self.place(node.range.start..node.range.start + 1);
+        self.places = vec![("id", origin.clone())];
+        self.case = Case { id, origin, ..self.base.clone() };
+        (self.should_trigger, self.weight_of_trigger) = (None, None);
+    }
+
+    /// Notes where the value of a field is written.
+    pub fn locate_value(&mut self, key: &'static str, value: Option<&Node>) {
+        let place = value.map(|value| (key, self.place(value.range.clone())));
+        self.places.extend(place);
+    }
+
+    /// The case, unless it has problems.
+    pub fn finish(&mut self) -> FoundCase {
+        let mut problems = self.documents[0].problems.take();
+        problems.append(&mut self.problems.take());
+        let mut draft = CaseDraft::of(std::mem::take(&mut self.case));
+        draft.should_trigger(self.should_trigger);
+        draft.weigh_trigger(self.weight_of_trigger);
+        let Case { id, skill, origin: SourceLocation { path, line, .. }, .. } = &draft.case;
+        let (id, skill, path, line) = (id.clone(), skill.clone(), path.clone(), *line);
+        let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
+        let places = std::mem::take(&mut self.places);
+        FoundCase::new(id, skill, path, line, ReadCase { format: self.format, case, places })
+    }
+
+    /// A case that cannot be read.
+    pub fn broken(&self, id: String, path: &Path, problems: Vec<Diagnostic>) -> FoundCase {
+        let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
+        FoundCase::new(id, self.base.skill.as_str(), path, line, ReadCase::new(self.format, Err(problems)))
+    }
+
+    /// An id that no other case of the file has: of `name`, or of the `longer` one.
+    pub fn free_id(&mut self, name: &str, longer: impl FnOnce() -> String) -> String {
+        let mut id = self.file.case_id(name);
+        if self.ids.contains(&id) {
+            id = self.file.case_id(&longer());
+        }
+        self.ids.insert(id.clone());
+        id
+    }
+}
+
+/// Keys and what they mean.
+impl ForeignReader<'_> {
+    /// Reads an object by a table.
+    pub fn read(&mut self, object: &Node, table: &KeyTable) {
+        self.check_keys(object, table);
+        self.read_keys(object, table);
+    }
+
+    /// Keys that the table does not have make the case unsupported.
+    pub fn check_keys(&mut self, object: &Node, table: &KeyTable) {
+        self.only_keys(object, &table.keys.iter().map(|(key, _)| *key).collect::<Vec<_>>(), table.notes);
+    }
+
+    pub fn read_keys(&mut self, object: &Node, table: &KeyTable) {
+        for (key, meaning) in table.keys {
+            self.read_key(object, key, *meaning);
+        }
+    }
+
+    fn read_key(&mut self, object: &Node, key: &'static str, meaning: Meaning) {
+        match meaning {
+            Meaning::Known => {}
+            Meaning::Must => _ = self.required(object, key),
+            Meaning::By(read) => read(self, object, key),
+            Meaning::Prompt => {
+                if let Some(prompt) = self.required_text(object, key) {
+                    prompt.clone_into(&mut self.case.prompt);
+                }
+            }
+            Meaning::Texts(list) => {
+                let texts = self.texts(object, key);
+                list(&mut self.case).extend(texts);
+            }
+            Meaning::Trials => self.case.repetition.trials = self.trials(object, key).or(self.case.repetition.trials),
+            Meaning::Text(say) => {
+                if let Some(text) = self.text(object, key) {
+                    say(&mut self.case, text);
+                }
+            }
+            Meaning::List(list) => {
+                if object.get(key).is_some() {
+                    *list(&mut self.case) = self.text_list(object, key);
+                }
+            }
+            Meaning::Number(least, most, expected, say) => {
+                if let Some(number) = self.count(object, key, least..=most, expected) {
+                    say(&mut self.case, number);
+                }
+            }
+            Meaning::Object(table) => {
+                if let Some(inner) = self.map(object, key) {
+                    self.read(inner, table);
+                }
+            }
+            Meaning::Triggers => self.should_trigger = self.flag(object, key).or(self.should_trigger),
+            Meaning::Skills(is_required) => {
+                let names = self.texts(object, key);
+                self.names_skills(names, is_required);
+            }
+            Meaning::Judged => {
+                if let (Some(text), Some(written)) = (self.required_text(object, key), object.get(key)) {
+                    self.judge(written, text);
+                }
+            }
+            Meaning::Only(text, what) => {
+                if let Some(other) = object.get(key).filter(|written| written.text() != Some(text)) {
+                    self.not_done(other, what);
+                }
+            }
+            Meaning::Each(_)
+            | Meaning::EachBy(_)
+            | Meaning::Tools(_)
+            | Meaning::Said(..)
+            | Meaning::Files(_)
+            | Meaning::Content(_) => self.read_list(object, key, meaning),
+        }
+    }
+
+    fn read_list(&mut self, object: &Node, key: &'static str, meaning: Meaning) {
+        let list = self.list(object, key).unwrap_or_default();
+        for element in list {
+            match meaning {
+                Meaning::Each(table) => self.read(element, table),
+                Meaning::EachBy(read) => read(self, element),
+                Meaning::Tools(is_required) => self.calls_tool(element, list, is_required),
+                Meaning::Said(place, style, negated) => {
+                    if let Some(pattern) = self.text_or_pattern(key, element, style) {
+                        self.case.checks.push(said(place, pattern, negated));
+                    }
+                }
+                Meaning::Files(exists) => self.file_check(element, FileWant::Exists(exists)),
+                Meaning::Content(negated) => {
+                    if let Some(path) = object.get("path")
+                        && let Some(pattern) = (self.read_pattern)(self, key, element)
+                    {
+                        self.file_check(path, FileWant::Content(TextTest { negated, ..pattern.into() }));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A regular expression, or a text of another style, in a list at `key`.
+    fn text_or_pattern(&mut self, key: &str, written: &Node, style: Style) -> Option<Pattern> {
+        if style == Style::Exact {
+            return (self.read_pattern)(self, key, written);
+        }
+        if written.text().is_none() {
+            self.wrong_type(&format!("an element of `{key}`"), "a string", written);
+        }
+        Some(Pattern { text: written.text()?.to_owned(), style })
+    }
+
+    /// Reads the field with this column, in the form that a task file has.
+    pub fn read_field(&mut self, object: &Node, key: &'static str, column: &str) {
+        let field = fields::all().find(|field| field.field().column == column);
+        if let (Some(field), Some(written)) = (field, object.get(key))
+            && let Some(value) = self.field_value(key, field.field().form, written)
+        {
+            let mut draft = CaseDraft::of(std::mem::take(&mut self.case));
+            draft.set(field, key, self.line_of(written.range.start), value);
+            self.case = draft.case;
+        }
+    }
+
+    /// Keys that are neither `known` nor `notes` make the case unsupported.
+    pub fn only_keys(&mut self, object: &Node, known: &[&str], notes: &str) {
+        let unknown = self.unsupported_keys(object, known, &words(notes));
+        self.case.unsupported.extend(unknown);
+    }
+
+    /// What is not done of the case.
+    pub fn not_done(&mut self, node: &Node, what: impl Into<String>) {
+        let unsupported = self.unsupported(what, node);
+        self.case.unsupported.push(unsupported);
+    }
+}
+
+/// The check that a text of this place has a pattern, or that none has.
+pub fn said(place: TextPlace, pattern: Pattern, negated: bool) -> Check {
+    checks::text(place, TextTest { negated, ..pattern.into() })
+}
+
+/// The text of a name, which may be a number.
+pub fn name(node: &Node) -> Option<String> {
+    match &node.value {
+        NodeValue::Text(name) | NodeValue::Number(name) => Some(name.clone()),
+        _ => None,
+    }
+}
+
+/// The words of a list with blanks between them.
+pub fn words(list: &str) -> Vec<&str> {
+    list.split_ascii_whitespace().collect()
+}
+
+/// A word for a shell.
+pub fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
