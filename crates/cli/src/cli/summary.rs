@@ -11,9 +11,9 @@ use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
 use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::report::export::Results;
-use crate::report::{markdown, table, triggering};
-use crate::results::not_run::NotRunReasons;
+use crate::report::{markdown, table};
 use crate::results::run_status;
+use crate::results::run_status::NotRunReasons;
 use crate::results::summary::Summary;
 use crate::results::table as results;
 use crate::run::change_locations::change_locations;
@@ -63,7 +63,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     if !args.exports.in_place() && args.exports.file_is_output().is_none() {
         let paint = paint(Stream::Output);
         let mut out = text_stdout();
-        write!(out, "{}{}", triggering::triggering(&summary), table::table(&summary, args.verbose, paint))?;
+        write!(out, "{}{}", table::triggering(&summary), table::table(&summary, args.verbose, paint))?;
         let time = table::agent_time(&summary.total);
         write!(out, "{}; agents ran {time}\n{}", table::closing(&summary, paint), table::shown(&summary))?;
     }

@@ -7,8 +7,6 @@ mod document;
 mod formats;
 mod harbor;
 mod junit;
-#[cfg(test)]
-mod noise;
 mod promptfoo;
 mod shape;
 mod sides;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{FORMATS, ResultFile, ResultSide, TABLE, formats, of_two_arms, of_two_files, read};
+use super::super::{FORMATS, ResultFile, ResultSide, TABLE, formats, of_two_arms, of_two_files, read};
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseCount, Rule, SideCounts, fixed};
 use crate::stats::proportion::Rate;
