@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::process::background;
 use crate::report::markdown;
-use crate::results::agent_versions::AgentVersions;
 use crate::results::ended;
-use crate::results::not_run::NotRunReasons;
+use crate::results::ended::AgentVersions;
+use crate::results::run_status::NotRunReasons;
 use crate::results::run_status::is_live;
 use crate::results::stored_comparison;
 use crate::results::summary::Summary;

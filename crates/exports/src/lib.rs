@@ -17,19 +17,29 @@ pub mod atif;
 pub mod csv;
 pub mod github;
 pub mod html;
-pub mod json;
 pub mod junit;
 pub mod otlp;
 pub mod promptfoo;
 pub mod skill_creator;
 
-use crate::report::export::Export;
+use crate::report::export::{Export, ExportKind};
+use crate::text::escape;
+
+/// A summary as one JSON document, the content of `summary.json`.
+static JSON: Export = Export {
+    name: "json",
+    about: "Print the results as one JSON document",
+    kind: ExportKind::Output(|results| {
+        let text = serde_json::to_string_pretty(results.summary).map_err(|error| error.to_string())?;
+        Ok(escape::json(&text).into_owned() + "\n")
+    }),
+};
 
 /// The formats in which the results of a run can be written.
 pub static EXPORTS: &[&Export] = &[
     &junit::EXPORT,
     &report::markdown::EXPORT,
-    &json::EXPORT,
+    &JSON,
     &github::EXPORT,
     &csv::EXPORT,
     &skill_creator::EXPORT,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::columns::{self, WORDS};
 use crate::paint::{Paint, Tone};
 use crate::results::calibration::{AgentCalibration, CalibrationRow, ReadState};
 use crate::settings::mode::Delivery;
@@ -93,8 +94,8 @@ fn line(row: &CalibrationRow, which: &str, paint: Paint) -> String {
     about.extend(notes.iter().cloned());
     let about =
         if about.is_empty() { which.trim_end_matches(": ").to_owned() } else { format!("{which}{}", about.join("; ")) };
-    let state = paint.on(tone, &format!("{:<14}", state.as_str()));
-    format!("  {:<10}  {state}  {}", reading.as_str(), escape::line(&about))
+    let row = [format!("  {}", reading.as_str()), paint.on(tone, state.as_str()), escape::line(&about)];
+    columns::lines([WORDS.fixed(12), WORDS.fixed(14), WORDS], &[row]).concat()
 }
 
 #[cfg(test)]

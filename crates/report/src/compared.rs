@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::columns::{self, WORDS};
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseChange, Comparison, MeanDifference, ResultBasis, SideSummary};
 use crate::diagnostics::counted;
@@ -321,12 +322,13 @@ pub fn the_same(count: usize) -> String {
 fn cases(text: &mut String, comparison: &Comparison) {
     let cases = moved_cases(comparison);
     let same = comparison.cases.len() - cases.len();
-    let width = cut::column(cases.iter().take(MOST_CASES).map(|case| case.case.chars().count()));
-    for case in cases.iter().take(MOST_CASES) {
+    let row = |case: &&CaseChange| {
         let changed = changed(case).map(|changed| format!("  {changed}")).unwrap_or_default();
         let (a, b) = (fraction(case.baseline.rate), fraction(case.candidate.rate));
-        let _ = writeln!(text, "  {:width$}  {a} → {b}{changed}", escape::line(&case.case));
-    }
+        [format!("  {}", escape::line(&case.case)), format!("{a} → {b}{changed}")]
+    };
+    let rows: Vec<_> = cases.iter().take(MOST_CASES).map(row).collect();
+    text.push_str(&columns::text([WORDS, WORDS], &rows));
     let _ = match (cases.len().saturating_sub(MOST_CASES), same) {
         (0, 0) => Ok(()),
         (0, same) => writeln!(text, "  {}", the_same(same)),

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::paint::{Paint, Tone};
+use crate::columns::{self, NUMBERS, WORDS};
+use crate::paint::Paint;
 use crate::settings::mode::{Mode, label};
 use crate::table::dollars;
-use crate::text::cut;
 use crate::trace::Mechanism;
 use crate::trial::outcome::{Metrics, Outcome};
 
@@ -27,29 +27,23 @@ pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String
     if !rows.windows(2).any(|pair| same_case(pair[0], pair[1]) && pair[0].id.mode != pair[1].id.mode) {
         return String::new();
     }
-    let mut lines = vec![TITLES.map(str::to_owned)];
-    lines.extend(rows.iter().map(|outcome| cells(outcome)));
-    let widths: Vec<usize> =
-        (0..TITLES.len()).map(|at| cut::column(lines.iter().map(|row| row[at].chars().count()))).collect();
-    let mut text = line(&lines[0], &widths, None, paint);
+    let mut cells = vec![TITLES.map(str::to_owned)];
+    cells.extend(rows.iter().map(|outcome| row(outcome, paint)));
+    let lines = columns::lines([WORDS, WORDS, WORDS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS], &cells);
+    let mut text = format!("{}\n", lines[0]);
     for (at, outcome) in rows.iter().enumerate() {
         if at == 0 || !same_case(rows[at - 1], outcome) {
             let _ = writeln!(text, "{}/{}", outcome.id.skill, outcome.id.case);
         }
-        text.push_str(&line(&lines[at + 1], &widths, Some(outcome.grade.verdict.into()), paint));
+        let _ = writeln!(text, "{}", lines[at + 1]);
     }
     text
 }
 
-const TITLES: [&str; 8] = ["mode", "verdict", "skill by", "first", "in", "out", "cost", "time"];
+/// Indented under their case.
+const TITLES: [&str; 8] = ["  mode", "verdict", "skill by", "first", "in", "out", "cost", "time"];
 
-/// The column that is colored.
-const VERDICT: usize = 1;
-
-/// How many of the columns, from the left, are words; the others are numbers.
-const WORDS: usize = 3;
-
-fn cells(outcome: &Outcome) -> [String; 8] {
+fn row(outcome: &Outcome, paint: Paint) -> [String; 8] {
     let id = &outcome.id;
     let metrics = &outcome.grade.metrics;
     let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), |number| number.to_string());
@@ -59,8 +53,8 @@ fn cells(outcome: &Outcome) -> [String; 8] {
     let tokens = |tokens: Option<u64>| tokens.map_or_else(|| NOTHING.to_owned(), |tokens| format!("{least}{tokens}"));
     let cost = usage.and_then(|usage| usage.cost_usd);
     [
-        if id.number > 1 { format!("{}/{}", label(&id.mode), id.number) } else { label(&id.mode) },
-        outcome.grade.verdict.to_string(),
+        if id.number > 1 { format!("  {}/{}", label(&id.mode), id.number) } else { format!("  {}", label(&id.mode)) },
+        paint.on(outcome.grade.verdict.into(), outcome.grade.verdict.as_str()),
         mechanism(metrics, &id.skill),
         number(metrics.first_input_tokens),
         tokens(usage.map(|usage| usage.input_tokens)),
@@ -75,16 +69,4 @@ fn mechanism(metrics: &Metrics, skill: &str) -> String {
     let of_skill = metrics.activations.iter().filter(|found| crate::skill::slug(&found.skill) == skill);
     let ways: Vec<&str> = of_skill.map(|found| found.how).map(Mechanism::as_str).collect();
     if ways.is_empty() { NOTHING.to_owned() } else { ways.join(", ") }
-}
-
-/// A line of the table, indented under its case; `tone` is that of its verdict.
-fn line(cells: &[String; 8], widths: &[usize], tone: Option<Tone>, paint: Paint) -> String {
-    let mut text = String::new();
-    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
-        let cell = if at < WORDS { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
-        let cell = tone.filter(|_| at == VERDICT).map_or_else(|| cell.clone(), |tone| paint.on(tone, &cell));
-        text.push_str("  ");
-        text.push_str(&cell);
-    }
-    format!("{}\n", text.trim_end())
 }

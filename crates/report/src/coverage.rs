@@ -10,9 +10,9 @@ use serde::Serialize;
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
+use crate::columns::{self, Column, NUMBERS, WORDS};
 use crate::lint;
 use crate::settings::Settings;
-use crate::text::cut;
 use crate::text::diagnostic::Code;
 use crate::text::escape;
 
@@ -88,16 +88,8 @@ pub fn render(files: &[FileCoverage]) -> String {
         file.unsupported.iter().for_each(|(what, count)| *total.unsupported.entry(what.clone()).or_default() += count);
     }
     rows.push(row("all", &total));
-    let width = |column: usize| cut::column(rows.iter().map(|row| row[column].chars().count()));
-    let [file, format] = [0, 1].map(width);
-    let mut text = String::new();
-    for [path, kind, numbers @ ..] in &rows {
-        let _ = write!(text, "{path:file$}  {kind:format$}");
-        for number in numbers {
-            let _ = write!(text, "  {number:>11}");
-        }
-        text.push('\n');
-    }
+    const NUMBER: Column = NUMBERS.fixed(11);
+    let mut text = columns::text([WORDS, WORDS, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER], &rows);
     for (kind, count) in &total.run {
         let _ = writeln!(text, "run: {kind} {count}");
     }

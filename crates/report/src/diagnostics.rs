@@ -1,4 +1,4 @@
-//! Diagnostics in the layout of rustc's errors.
+//! Diagnostics in the layout of rustc's errors, and what is wrong with checks.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -7,6 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use crate::lint;
 use crate::paint::Paint;
+use crate::results::verification::{FaultKind, Verification};
 use crate::text::diagnostic::{Diagnostic, Severity};
 use crate::text::escape;
 
@@ -96,4 +97,38 @@ fn draw(diagnostic: &Diagnostic, level: Level<'_>, paint: Paint) -> String {
     let [drawn_position, position] =
         [before.chars().count() + 1, place.column].map(|column| format!("{path}:{}:{column}", place.line));
     drawn.replacen(&drawn_position, &position, 1)
+}
+
+/// The result of checking checks.
+pub fn verification(verification: &Verification) -> String {
+    let Verification { cases, checks, solutions, unreadable, faults, not_enforced } = verification;
+    let mut text = String::new();
+    for fault in faults {
+        let [title, place, found] =
+            [&fault.to_string(), &fault.place.to_string(), &fault.found].map(|line| escape::line(line));
+        let _ = writeln!(text, "{title}\n  {place}\n  {found}\n  help: {}\n", escape::line(&fault.help));
+    }
+    for case in unreadable {
+        let _ = writeln!(text, "{} cannot be read: `skill-evals lint` says why", escape::line(case));
+    }
+    for open in not_enforced {
+        let _ = writeln!(text, "not enforced: {}", escape::line(open));
+    }
+    let count = |kind| faults.iter().filter(|fault| fault.kind == kind).count();
+    let unusable = match count(FaultKind::Unusable) {
+        0 => String::new(),
+        unusable => format!(", {unusable} unusable"),
+    };
+    let _ = writeln!(
+        text,
+        "{} of {} run, {}: {} proving nothing,\n{} wrong, {} without a result, {} never decided{unusable}",
+        counted(*checks, "check"),
+        counted(*cases, "case"),
+        counted(*solutions, "reference solution"),
+        count(FaultKind::ProvesNothing),
+        count(FaultKind::Wrong),
+        count(FaultKind::NoResult),
+        count(FaultKind::NeverDecided),
+    );
+    text
 }

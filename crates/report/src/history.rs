@@ -1,10 +1,8 @@
 //! The pass rate of each run, as a chart for the terminal.
 
-use std::fmt::Write;
-
+use crate::columns::{self, NUMBERS, WORDS};
 use crate::rate::{self, fraction};
 use crate::results::history::{HistoryPoint, trends};
-use crate::text::cut;
 use crate::text::escape;
 
 /// Columns of the chart. With the figures before it, a line fits into 80 columns.
@@ -13,25 +11,20 @@ const WIDTH: usize = 31;
 /// A line for each run, the oldest first, with its share and interval drawn on a scale from 0 to 100. A run is marked if
 /// its inputs differ from those of the run before it: the two show no trend.
 pub fn chart(points: &[HistoryPoint]) -> String {
-    let mut rows = Vec::new();
+    let half = WIDTH / 2;
+    let scale = format!("0{:>half$}{:>half$}", "50", "100");
+    let mut rows = vec![[String::new(), String::new(), String::new(), scale]];
     for (number, trend) in trends(points).enumerate() {
         for (at, point) in trend.iter().enumerate() {
             let mark = if number > 0 && at == 0 { '≠' } else { ' ' };
             // Counts stand only next to the share that is theirs.
             let is_theirs = point.rate.share().is_some_and(|share| rate::points(share) == rate::points(point.share));
             let count = if is_theirs { fraction(point.rate) } else { format!("{} trials", point.rate.trials) };
-            rows.push((mark, count, rate::share(point.share, point.interval), point));
+            let name = format!("{mark} {}", escape::line(&point.run));
+            rows.push([name, count, rate::share(point.share, point.interval), drawn(point)]);
         }
     }
-    let run = cut::column(points.iter().map(|point| point.run.chars().count()));
-    let count = cut::column(rows.iter().map(|(_, count, ..)| count.chars().count()));
-    let share = cut::column(rows.iter().map(|(_, _, share, _)| share.chars().count()));
-    let half = WIDTH / 2;
-    let mut text = format!("  {:run$}  {:>count$}  {:share$}  0{:>half$}{:>half$}\n", "", "", "", "50", "100");
-    for (mark, passed, percent, point) in &rows {
-        let (name, drawn) = (escape::line(&point.run), drawn(point));
-        let _ = writeln!(text, "{mark} {name:run$}  {passed:>count$}  {percent:share$}  {}", drawn.trim_end());
-    }
+    let mut text = columns::text([WORDS, NUMBERS, WORDS, WORDS], &rows);
     if text.contains("\n≠") {
         text.push_str("≠ other skills, cases, checks or settings than in the run above: not a trend\n");
     }

@@ -15,6 +15,7 @@ use skill_evals_results::{results, store};
 use skill_evals_stats::{decide, stats};
 
 pub mod calibration;
+pub mod columns;
 pub mod compared;
 pub mod comparison;
 pub mod coverage;
@@ -38,5 +39,3 @@ pub mod show;
 pub mod table;
 pub mod timeline;
 pub mod trial_text;
-pub mod triggering;
-pub mod verification;

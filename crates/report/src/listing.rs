@@ -1,7 +1,6 @@
 //! The planned trials of a repository, as lines and as JSON.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -10,9 +9,9 @@ use crate::cases::case::Case;
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
 use crate::cases::test_case::TestCase;
+use crate::columns::{self, WORDS};
 use crate::lint;
 use crate::settings::Settings;
-use crate::text::cut;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
 
@@ -89,16 +88,10 @@ fn sources_by_field(case: &Case) -> BTreeMap<&'static str, Vec<String>> {
 /// otherwise tabs separate them for programs.
 pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
     let rows: Vec<[String; 3]> = trials.iter().map(cells).collect();
-    let (mut first, mut second, mut gap) = (0, 0, "\t");
     if aligned {
-        [first, second] = [0, 1].map(|column| cut::column(rows.iter().map(|row| row[column].chars().count())));
-        gap = "  ";
+        return columns::text([WORDS, WORDS, WORDS], &rows);
     }
-    let mut text = String::new();
-    for [name, expected, rest] in rows {
-        let _ = writeln!(text, "{name:first$}{gap}{expected:second$}{gap}{rest}");
-    }
-    text
+    rows.iter().map(|row| format!("{}\n", row.join("\t"))).collect()
 }
 
 fn cells(trial: &ListedTrial) -> [String; 3] {

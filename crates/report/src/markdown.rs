@@ -10,7 +10,7 @@ use crate::text::escape;
 use crate::trial::id::CaseInMode;
 use crate::trial::not_run::NotRun;
 use crate::trial::outcome::Verdict;
-use crate::{compared, rate, table, trial_text, triggering};
+use crate::{compared, rate, table, trial_text};
 
 pub static EXPORT: Export = Export {
     name: "markdown",
@@ -48,7 +48,7 @@ pub fn summary(summary: &Summary) -> String {
         let details = escape::markdown(&table::why(counts));
         let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {share} | {details} |");
     }
-    let triggering = triggering::triggering(summary);
+    let triggering = table::triggering(summary);
     if !triggering.is_empty() {
         let _ = write!(text, "\n## Triggering\n\n{}", code(&triggering));
     }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use crate::columns::{self, NUMBERS, WORDS};
 use crate::diagnosis::spending;
 use crate::paint::{Paint, Tone};
 use crate::rate::{fraction, points, share, signed};
 use crate::results::models::{BestResult, ComparedModel, ModelComparison, ModelRank};
 use crate::table::dollars;
-use crate::text::cut;
 use crate::text::escape;
 use crate::trial_text::scripted;
 
@@ -42,16 +42,14 @@ fn result(model: &ComparedModel) -> Option<BestResult> {
 /// The sentence, the table, and what else there is to know.
 pub fn render(compared: &ModelComparison, paint: Paint) -> String {
     let mut text = format!("{}\n\n", sentence(compared, paint));
-    let names: Vec<String> = compared.models.iter().map(|model| short(&escape::line(&model.model))).collect();
-    let width = cut::column(names.iter().map(|name| name.chars().count())).max(5);
-    let _ = writeln!(text, "  {:width$}  {:>7}  {:14}  {:>9}  answer", "model", "passed", "rate", "a trial");
-    for (model, name) in compared.models.iter().zip(names) {
+    let mut rows = vec![["  model", "passed", "rate", "a trial", "answer"].map(str::to_owned)];
+    rows.extend(compared.models.iter().map(|model| {
         let (passed, rate) = model
             .passed
             .map_or_else(Default::default, |passed| (fraction(passed.rate), share(passed.share, passed.interval)));
-        let (cost, answer) = (cost(model), answer(model));
-        let _ = writeln!(text, "  {name:width$}  {passed:>7}  {rate:14}  {cost:>9}  {answer}");
-    }
+        [format!("  {}", short(&escape::line(&model.model))), passed, rate, cost(model), answer(model)]
+    }));
+    text.push_str(&columns::text([WORDS, NUMBERS.fixed(7), WORDS.fixed(14), NUMBERS.fixed(9), WORDS], &rows));
     text.push('\n');
     let alpha = points(compared.alpha);
     let _ = writeln!(text, "any false `no worse` comes in {alpha} % at most, and so does any false `worse`");

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::text::cut;
+use crate::columns::{self, NUMBERS, WORDS};
 use crate::text::escape;
 use crate::trace::trouble::TroubleKind;
 use crate::trial::event::RunEvent;
@@ -153,13 +153,12 @@ impl ProgressBoard {
     pub fn lines(&self, now: Duration) -> Vec<String> {
         let mut running: Vec<&ActiveTrial> = self.running.iter().collect();
         running.sort_by_key(|running| running.since);
-        let width = cut::column(running.iter().take(MAX_LINES).map(|running| running.id.to_string().len()));
-        let mut lines = Vec::new();
-        for running in running.iter().take(MAX_LINES) {
-            let last = running.last.as_deref().unwrap_or("starts");
-            let elapsed = duration(now.saturating_sub(running.since));
-            lines.push(format!("  {:width$}  {elapsed:>7}  {last}", running.id.to_string()));
-        }
+        let row = |running: &&ActiveTrial| {
+            let last = running.last.as_deref().unwrap_or("starts").to_owned();
+            [format!("  {}", running.id), duration(now.saturating_sub(running.since)), last]
+        };
+        let rows: Vec<_> = running.iter().take(MAX_LINES).map(row).collect();
+        let mut lines = columns::lines([WORDS, NUMBERS.fixed(7), WORDS], &rows);
         if running.len() > MAX_LINES {
             lines.push(format!("  and {} more", running.len() - MAX_LINES));
         }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::columns::{self, WORDS};
 use crate::decide::threshold::ThresholdSide;
 use crate::diagnostics::counted;
 use crate::paint::{Paint, Tone};
@@ -10,7 +11,6 @@ use crate::rate;
 use crate::results::ended::ProgressDifferences;
 use crate::results::run_status::{RunState, RunStatus, UndecidedCase};
 use crate::table::{clock, cost, decided, endings, tokens};
-use crate::text::cut;
 use crate::text::escape;
 use crate::trial::outcome::Verdict;
 
@@ -21,7 +21,7 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
         (RunState::Running, Some(pid)) => format!(" (process {pid})"),
         _ => String::new(),
     };
-    let _ = writeln!(text, "{}: {}{pid}", run.id, state(run, run.state.as_str(), paint));
+    let _ = writeln!(text, "{}: {}{pid}", run.id, state(run, paint));
     if let Some(why) = &run.why {
         let _ = writeln!(text, "  why      {}", escape::line(why));
     }
@@ -131,20 +131,19 @@ fn undecided(text: &mut String, run: &RunStatus) {
 }
 
 pub fn runs(runs: &[RunStatus], paint: Paint) -> String {
-    let width = cut::column(runs.iter().map(|run| run.id.len()));
-    let mut text = String::new();
-    for run in runs {
+    let row = |run: &RunStatus| {
         let RunStatus { id, planned, done, .. } = run;
         let planned = planned.map_or_else(|| "?".to_owned(), |planned| planned.to_string());
         let cost = done.spent.cost_usd.map_or_else(String::new, |_| format!(", {}", cost(&done.spent)));
-        let state = state(run, &format!("{:11}", run.state.as_str()), paint);
-        let _ = writeln!(text, "{id:width$}  {state}  {}/{planned} done, {}{cost}", done.ended(), endings(done, paint));
-    }
-    text
+        let done = format!("{}/{planned} done, {}{cost}", done.ended(), endings(done, paint));
+        [id.clone(), state(run, paint), done]
+    };
+    columns::text([WORDS, WORDS.fixed(11), WORDS], &runs.iter().map(row).collect::<Vec<_>>())
 }
 
 /// The state of a run in its color: runs that ended early stand out.
-fn state(run: &RunStatus, word: &str, paint: Paint) -> String {
+fn state(run: &RunStatus, paint: Paint) -> String {
+    let word = run.state.as_str();
     match run.state {
         RunState::Running => paint.on(Tone::Strong, word),
         RunState::Finished => word.to_owned(),

@@ -5,18 +5,19 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::columns::{self, NUMBERS, WORDS};
 use crate::decide::threshold::ThresholdSide;
 use crate::diagnostics::counted;
 use crate::paint::{Paint, Tone};
-use crate::rate;
+use crate::rate::{self, fraction};
 use crate::results::summary::{CaseCounts, CutDescription, RepeatFigures, Summary, TrialCounts};
+use crate::results::triggering::{ActivatedSkill, ExpectedSkill, SkillTriggering};
 use crate::settings::mode::label;
 use crate::settings::price_table::PRICES_OF;
 use crate::settings::{CostSource, Isolation};
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::stats::repeats;
-use crate::text::cut;
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
 use crate::trial::not_run::NotRun;
@@ -31,25 +32,13 @@ pub fn table(summary: &Summary, verbose: bool, paint: Paint) -> String {
     let mut rows = worst_first(summary);
     rows.sort_by_key(|(_, row)| Reverse(share(row)));
     rows.retain(|(_, row)| verbose || row.verdict() != Some(Verdict::Pass) || row.counts.passed < row.counts.ended());
-    let cells: Vec<[String; 3]> = rows
-        .iter()
-        .map(|(key, counts)| {
-            let share = rate::of_case(counts.case_share()).map(|share| format!("  {share}")).unwrap_or_default();
-            [format!("{}/{}/{}", key.skill, key.case, key.mode), passed(counts), share]
-        })
-        .collect();
-    let width = |column: usize| cut::column(cells.iter().map(|row| row[column].chars().count()));
-    let (name_width, passed_width, share_width) = (width(0), width(1), width(2));
-    let verdict_width = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
-    let mut text = String::new();
-    for ([name, passed, share], (_, counts)) in cells.iter().zip(&rows) {
-        let tone = counts.verdict().map_or(Tone::Faint, Tone::from);
-        let verdict = paint.on(tone, &format!("{:verdict_width$}", word(counts)));
-        let line =
-            format!("{name:name_width$}  {passed:>passed_width$}{share:share_width$}  {verdict}  {}", why(counts));
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
+    let cells = |(key, counts): &(&CaseInMode, &CaseCounts)| {
+        let share = rate::of_case(counts.case_share()).unwrap_or_default();
+        let verdict = paint.on(counts.verdict().map_or(Tone::Faint, Tone::from), word(counts));
+        [format!("{}/{}/{}", key.skill, key.case, key.mode), passed(counts), share, verdict, why(counts)]
+    };
+    let rows: Vec<_> = rows.iter().map(cells).collect();
+    columns::text([WORDS, NUMBERS, WORDS, WORDS.at_least(6), WORDS], &rows)
 }
 
 /// `4/5`: the trials that passed, of those that were measured; of those that were run, if none was measured.
@@ -58,7 +47,7 @@ pub fn passed(counts: &CaseCounts) -> String {
     match counts.counts.ended() {
         0 => "-".to_owned(),
         ended if measured.trials == 0 => format!("0/{ended}"),
-        _ => rate::fraction(measured),
+        _ => fraction(measured),
     }
 }
 
@@ -352,4 +341,50 @@ pub fn decided(counts: &CaseCounts) -> Option<String> {
         ThresholdSide::Undecided => format!("undecided after {trials}"),
         ThresholdSide::Above | ThresholdSide::Below => format!("decided after {trials}"),
     })
+}
+
+/// The most kinds of mistakes that are listed; others are counted.
+const MAX_MISTAKES: usize = 20;
+
+/// For each mode a line for each skill, and the mistakes. Leaves out a mode that has neither a mistake nor a case that
+/// expects its skill not to activate.
+pub fn triggering(summary: &Summary) -> String {
+    let mut text = String::new();
+    for (mode, confusion) in &summary.triggering {
+        let (skills, mistakes) = (confusion.skills(), confusion.mistakes());
+        let has_negatives = confusion.cells.keys().any(|(expected, _)| matches!(expected, ExpectedSkill::NotFor(_)));
+        if skills.is_empty() || (!has_negatives && mistakes.is_empty()) {
+            continue;
+        }
+        let _ = writeln!(text, "activation in mode {mode}:");
+        let row = |skill: &SkillTriggering| {
+            let (wanted, activated) = (skill.recall.rate, skill.precision.rate);
+            let not_wanted = Rate::new(activated.trials - activated.passed, confusion.trials_without(&skill.skill));
+            let parts = [("when wanted", wanted), ("when not wanted", not_wanted)];
+            let parts = parts.into_iter().filter(|(_, rate)| rate.trials > 0);
+            let parts: Vec<String> = parts.map(|(when, rate)| format!("{when} {}", fraction(rate))).collect();
+            [format!("  {}", escape::line(&skill.skill)), format!("activated {}", parts.join(", "))]
+        };
+        text.push_str(&columns::text([WORDS, WORDS], &skills.iter().map(row).collect::<Vec<_>>()));
+        for (expected, activated, count) in mistakes.iter().take(MAX_MISTAKES) {
+            let _ = writeln!(text, "  {}", escape::line(&mistake(expected, activated, *count)));
+        }
+        let more = mistakes.len().saturating_sub(MAX_MISTAKES);
+        if more > 0 {
+            let _ = writeln!(text, "  and {more} more kinds of mistake; --json has all");
+        }
+    }
+    text
+}
+
+fn mistake(expected: &ExpectedSkill, activated: &ActivatedSkill, count: u64) -> String {
+    let activated = match activated {
+        ActivatedSkill::Skill(skill) => format!("`{skill}` activated"),
+        ActivatedSkill::Several => "several skills activated".to_owned(),
+        ActivatedSkill::None => "no skill activated".to_owned(),
+    };
+    match expected {
+        ExpectedSkill::For(skill) => format!("{count}× {activated}, expected `{skill}`"),
+        ExpectedSkill::NotFor(skill) => format!("{count}× {activated}, expected `{skill}` not to activate"),
+    }
 }

@@ -12,6 +12,7 @@ use crate::cli::next_step::next;
 use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::process::interrupt;
 use crate::report::calibration::table;
+use crate::report::columns::{self, WORDS};
 use crate::report::diagnostics;
 use crate::report::paint::Tone;
 use crate::run::calibration::misplaced;
@@ -19,7 +20,6 @@ use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, load};
 use crate::setup::calibrate;
 use crate::setup::doctor::{self, DoctorReport, Health};
-use crate::text::cut;
 use crate::text::diagnostic::suggest;
 use crate::text::escape;
 
@@ -114,7 +114,7 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
 fn print(report: &DoctorReport) -> io::Result<()> {
     let paint = paint(Stream::Output);
     let mut out = text_stdout();
-    let width = cut::column(report.findings.iter().map(|finding| finding.id.len()));
+    let mut rows = Vec::new();
     for finding in &report.findings {
         let (state, tone) = match finding.state {
             Health::Ok => ("ok", Tone::Good),
@@ -122,13 +122,13 @@ fn print(report: &DoctorReport) -> io::Result<()> {
             Health::Unknown => ("unknown", Tone::Broken),
             Health::Optional => ("optional", Tone::Faint),
         };
-        let state = paint.on(tone, &format!("{state:<9}"));
-        let found = escape::block(&finding.found).replace('\n', &format!("\n{:1$}", "", width + 11));
-        writeln!(out, "{state}{:<width$}  {found}", finding.id)?;
-        if let Some(advice) = &finding.advice {
-            writeln!(out, "{:9}{:<width$}  → {}", "", "", escape::block(advice))?;
-        }
+        let found = escape::block(&finding.found);
+        let advice = finding.advice.as_ref().map(|advice| format!("→ {}", escape::block(advice)));
+        let mut first = format!("{}{}", paint.on(tone, &format!("{state:<9}")), finding.id);
+        rows.extend(found.split('\n').map(|line| [std::mem::take(&mut first), line.to_owned()]));
+        rows.extend(advice.map(|advice| [String::new(), advice]));
     }
+    write!(out, "{}", columns::text([WORDS, WORDS], &rows))?;
     if !report.not_installed.is_empty() {
         writeln!(out, "{:9}not installed, and not used here: {}", "", report.not_installed.join(", "))?;
     }

@@ -10,7 +10,7 @@ use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
 use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::report::export::Results;
-use crate::report::{markdown, table, triggering};
+use crate::report::{markdown, table};
 use crate::results::stored_summary::{of_run, of_runs};
 use crate::run::changed_skills::change_locations;
 use crate::settings::{Settings, load};
@@ -56,7 +56,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     if !args.exports.in_place() && args.exports.file_is_output().is_none() {
         let paint = paint(Stream::Output);
         let mut out = text_stdout();
-        write!(out, "{}{}", triggering::triggering(&summary), table::table(&summary, args.verbose, paint))?;
+        write!(out, "{}{}", table::triggering(&summary), table::table(&summary, args.verbose, paint))?;
         let time = table::agent_time(&summary.total);
         write!(out, "{}; agents ran {time}\n{}", table::closing(&summary, paint), table::shown(&summary))?;
     }

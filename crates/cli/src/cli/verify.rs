@@ -13,7 +13,7 @@ use crate::cli::output::{stderr, text_stdout};
 use crate::engine::Loaded;
 use crate::engine::choose::no_match;
 use crate::process::interrupt;
-use crate::report::verification;
+use crate::report::diagnostics;
 use crate::results::verification::{FaultKind, Verification};
 use crate::run::context::RunContext;
 use crate::run::{plan, verify};
@@ -68,7 +68,7 @@ pub fn verify(args: &VerifyArgs) -> CliResult {
     if args.json {
         print_document(FORMAT, &verification)?;
     } else {
-        text_stdout().write_all(verification::render(&verification).as_bytes())?;
+        text_stdout().write_all(diagnostics::verification(&verification).as_bytes())?;
     }
     Ok(match verification {
         Verification { faults, .. } if faults.iter().any(|fault| fault.kind != FaultKind::Unusable) => Exit::Problems,

@@ -247,7 +247,7 @@ fn only_an_agents_own_folder_and_the_registry_name_it() {
         let words = [
             ("chat", "cases/case/promptfoo"),
             ("claude", "cases/case/plugin_eval"),
-            ("claude", "results/result_files/plugin_eval.rs"),
+            ("claude", "results/result_files/formats.rs"),
         ];
         let is_word = |name: &str| words.iter().any(|(word, path)| name == *word && source.path.starts_with(path));
         let said = names.iter().filter(|name| code.contains(**name) && !is_word(name));

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{chart, escape, page};
+use super::{markup, page};
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseChange, Comparison};
 use crate::report::compared::{
@@ -18,11 +18,11 @@ pub fn page(compared: &ComparisonResults, lacks: Option<&str>) -> String {
     let comparison = &compared.comparison;
     let mut html = "<main id=\"all\">\n<header>\n".to_owned();
     if let Some(headline) = &compared.headline {
-        let _ = writeln!(html, "<p class=\"facts\"><span>{}</span></p>", escape::text(&headline.tool));
+        let _ = writeln!(html, "<p class=\"facts\"><span>{}</span></p>", markup::text(&headline.tool));
     }
     answer(&mut html, compared);
     if let Some(why) = lacks {
-        let _ = writeln!(html, "<p class=\"note\">{}</p>", escape::text(&capital(why)));
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(&capital(why)));
     }
     html.push_str("</header>\n<dl class=\"figures\">\n");
     figures(&mut html, compared);
@@ -37,13 +37,13 @@ pub fn page(compared: &ComparisonResults, lacks: Option<&str>) -> String {
     if !comparison.cases.is_empty() {
         begin_cases(&mut html, compared, "case");
         for case in moved.into_iter().chain(same) {
-            case_row(&mut html, comparison, case, &escape::text(&case.case));
+            case_row(&mut html, comparison, case, &markup::text(&case.case));
         }
         html.push_str("</tbody></table>\n");
     }
     html.push_str("<ul class=\"told\">\n");
     for line in told(compared).into_iter().chain(mean_of_broke(compared)) {
-        let _ = writeln!(html, "<li>{}</li>", escape::text(&line));
+        let _ = writeln!(html, "<li>{}</li>", markup::text(&line));
     }
     html.push_str("</ul>\n</section>\n</main>\n");
     page::without_trials(&headline(compared), &html)
@@ -66,12 +66,12 @@ fn answer_class(compared: &ComparisonResults) -> &'static str {
 pub(super) fn answer(html: &mut String, compared: &ComparisonResults) {
     answer_line(html, answer_class(compared), &headline(compared));
     for line in behind(compared) {
-        let _ = writeln!(html, "<p class=\"answer\">{}</p>", escape::text(&capital(&line)));
+        let _ = writeln!(html, "<p class=\"answer\">{}</p>", markup::text(&capital(&line)));
     }
 }
 
 pub(super) fn answer_line(html: &mut String, class: &str, answer: &str) {
-    let _ = writeln!(html, "<h1 class=\"{class}\">{}</h1>", escape::text(answer));
+    let _ = writeln!(html, "<h1 class=\"{class}\">{}</h1>", markup::text(answer));
 }
 
 /// The answer of a comparison in a sentence.
@@ -105,9 +105,9 @@ pub(super) fn sides(html: &mut String, compared: &ComparisonResults) {
         ("candidate", &compared.candidate, &comparison.candidate),
     ] {
         let mean = summary.share.zip(summary.interval).filter(|_| !comparison.results.contains(&CompareResult::Broke));
-        let drawn = mean.map(|(share, interval)| chart::interval(share, interval));
+        let drawn = mean.map(|(share, interval)| markup::interval(share, interval));
         let (name, line, drawn) =
-            (escape::text(side_name(label)), side_line(summary, comparison), drawn.unwrap_or_default());
+            (markup::text(side_name(label)), side_line(summary, comparison), drawn.unwrap_or_default());
         let _ = writeln!(
             html,
             "<tr><th scope=\"row\">{name} <small>{side}</small></th><td>{line}</td><td>{drawn}</td></tr>"
@@ -123,8 +123,8 @@ pub(super) fn begin_cases(html: &mut String, compared: &ComparisonResults, head:
         html,
         "<table class=\"moved\"><thead><tr><th scope=\"col\">{head}</th><th scope=\"col\">{} → {}</th>\
          <th scope=\"col\"></th></tr></thead><tbody>",
-        escape::text(&baseline),
-        escape::text(&candidate)
+        markup::text(&baseline),
+        markup::text(&candidate)
     );
 }
 

@@ -5,11 +5,10 @@
 //! the scripts only make text nodes of them, so they never become markup. The page's policy (`default-src 'none'`, scripts
 //! and styles by their hashes) is a second defense.
 
-pub mod chart;
 pub mod comparison;
 pub mod document;
-mod escape;
 pub mod index;
+pub mod markup;
 pub mod overview;
 pub mod packing;
 pub mod page;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::{chart, comparison, escape};
+use super::{comparison, markup};
 use crate::report::compared::{mean_of_broke, moved_cases, short_names, the_same, told};
 use crate::report::diagnostics::counted;
 use crate::report::rate::{self, points};
@@ -89,7 +89,7 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         facts.push(time.get(..16).unwrap_or(time).replace('T', " ") + " UTC");
     }
     facts.extend(overview.agents.iter().cloned());
-    let facts: Vec<String> = facts.iter().map(|fact| format!("<span>{}</span>", escape::text(fact))).collect();
+    let facts: Vec<String> = facts.iter().map(|fact| format!("<span>{}</span>", markup::text(fact))).collect();
     let _ = writeln!(
         html,
         "<a class=\"skip\" href=\"#trials\">Skip to the trials</a>\n<header>\n<p class=\"facts\">{}</p>",
@@ -100,11 +100,11 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         None => comparison::answer_line(html, "rate", &headline(overview.summary)),
     }
     for by in &overview.summary.scripted {
-        let note = escape::text(&comparison::capital(&scripted(by)));
+        let note = markup::text(&comparison::capital(&scripted(by)));
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
     for note in overview.notes.iter().chain(&in_part(overview.summary.partial)) {
-        let _ = writeln!(html, "<p class=\"note\">{}</p>", escape::text(note));
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(note));
     }
     html.push_str("</header>\n");
 }
@@ -138,7 +138,7 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
         comparison::figure(html, "", "tokens", &format!("<b>{least}{}</b>", grouped(tokens)));
     }
     if total.spent.cost_usd.is_some() {
-        comparison::figure(html, "", "cost", &format!("<b>{}</b>", escape::text(&table::cost(&total.spent))));
+        comparison::figure(html, "", "cost", &format!("<b>{}</b>", markup::text(&table::cost(&total.spent))));
     }
     html.push_str("</dl>\n");
 }
@@ -148,7 +148,7 @@ fn rates(html: &mut String, summary: &Summary) {
     let name = if summary.modes.len() > 1 { "cases passed, each mode by itself" } else { "cases passed" };
     comparison::figure(html, "", name, &format!("<b>{passed} of {all}</b>"));
     if let Some((share, interval)) = summary.share() {
-        let (percent, range, drawn) = (points(share), rate::range(interval), chart::interval(share, interval));
+        let (percent, range, drawn) = (points(share), rate::range(interval), markup::interval(share, interval));
         let value = format!("<b>{percent} %</b> <small>95 % interval {range}</small>{drawn}");
         comparison::figure(html, "", "pass rate (cases weighted equally)", &value);
     }
@@ -204,16 +204,16 @@ fn grid(html: &mut String, summary: &Summary) {
          <thead><tr><th scope=\"col\">skill</th>",
     );
     for mode in &modes {
-        let (link, name) = (escape::fragment(mode), escape::text(&label(mode)));
+        let (link, name) = (markup::fragment(mode), markup::text(&label(mode)));
         let _ = write!(html, "<th scope=\"col\"><a href=\"#mode={link}\">{name}</a></th>");
     }
     html.push_str("</tr></thead>\n<tbody>\n");
     for skill in &skills {
-        let link = escape::fragment(skill);
-        let _ = write!(html, "<tr><th scope=\"row\"><a href=\"#skill={link}\">{}</a></th>", escape::text(skill));
+        let link = markup::fragment(skill);
+        let _ = write!(html, "<tr><th scope=\"row\"><a href=\"#skill={link}\">{}</a></th>", markup::text(skill));
         for mode in &modes {
             match cells.get(&(*skill, *mode)) {
-                Some(found) => cell(html, found, &format!("skill={link}&amp;mode={}", escape::fragment(mode))),
+                Some(found) => cell(html, found, &format!("skill={link}&amp;mode={}", markup::fragment(mode))),
                 None => html.push_str("<td class=\"none\">–</td>"),
             }
         }
@@ -228,7 +228,7 @@ fn cell(html: &mut String, cell: &SkillCell, link: &str) {
         Some((share, interval)) => {
             let class = format!("s{:.0}", (share * 10.0).floor());
             let is_of_trials = Rate::new(passed, trials).share().is_some_and(|all| (all - share).abs() < 1e-9);
-            (class, format!("{} %", points(share)), chart::interval(share, interval), is_of_trials)
+            (class, format!("{} %", points(share)), markup::interval(share, interval), is_of_trials)
         }
         None => ("none".to_owned(), "–".to_owned(), String::new(), true),
     };
@@ -272,12 +272,12 @@ fn cases(html: &mut String, summary: &Summary) {
         counted(rows.len(), "case")
     );
     for mode in &modes {
-        let _ = write!(html, "<th scope=\"col\">{}</th>", escape::text(&label(mode)));
+        let _ = write!(html, "<th scope=\"col\">{}</th>", markup::text(&label(mode)));
     }
     html.push_str("</tr></thead>\n<tbody>\n");
     for ((skill, case), cells) in rows {
-        let link = format!("skill={}&amp;case={}", escape::fragment(skill), escape::fragment(case));
-        let name = escape::text(&format!("{skill}/{case}"));
+        let link = format!("skill={}&amp;case={}", markup::fragment(skill), markup::fragment(case));
+        let name = markup::text(&format!("{skill}/{case}"));
         let _ = write!(html, "<tr><th scope=\"row\"><a href=\"#{link}\">{name}</a></th>");
         for mode in &modes {
             let Some(counts) = cells.get(mode) else {
@@ -286,7 +286,7 @@ fn cases(html: &mut String, summary: &Summary) {
             };
             let word = counts.verdict().map_or("not run", Verdict::as_str);
             let class = if counts.verdict().is_some() { word } else { "none" };
-            let (mode, passed) = (escape::fragment(mode), table::passed(counts));
+            let (mode, passed) = (markup::fragment(mode), table::passed(counts));
             let _ = write!(
                 html,
                 "<td class=\"{class}\"><a href=\"#{link}&amp;mode={mode}\" title=\"{word}\">{passed}</a></td>"
@@ -309,7 +309,7 @@ fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
     if !moved.is_empty() {
         comparison::begin_cases(html, compared, "case that moved");
         for case in moved.iter().take(MOST_MOVED) {
-            let name = escape::text(&case.case);
+            let name = markup::text(&case.case);
             let name = case_address(summary, &case.case)
                 .map_or(name.clone(), |address| format!("<a href=\"#{address}\">{name}</a>"));
             comparison::case_row(html, comparison, case, &name);
@@ -328,7 +328,7 @@ fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
     let same = comparison.cases.len() - moved.len();
     let same = (same > 0).then(|| the_same(same));
     for line in same.into_iter().chain(told(compared)).chain(mean_of_broke(compared)) {
-        let _ = writeln!(html, "<li>{}</li>", escape::text(&line));
+        let _ = writeln!(html, "<li>{}</li>", markup::text(&line));
     }
     html.push_str("</ul></section>\n<section id=\"edits\" hidden></section></div>\n");
 }
@@ -337,10 +337,10 @@ fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
 fn case_address(summary: &Summary, name: &str) -> Option<String> {
     let of = |several| summary.cases.keys().find(|key| key.compared_as(several) == name);
     let (key, mode) = match (of(true), of(false)) {
-        (Some(key), _) => (key, format!("&amp;mode={}", escape::fragment(&key.mode))),
+        (Some(key), _) => (key, format!("&amp;mode={}", markup::fragment(&key.mode))),
         (None, key) => (key?, String::new()),
     };
-    Some(format!("skill={}&amp;case={}{mode}", escape::fragment(&key.skill), escape::fragment(&key.case)))
+    Some(format!("skill={}&amp;case={}{mode}", markup::fragment(&key.skill), markup::fragment(&key.case)))
 }
 
 /// Trials by the expected and the activated skill.
@@ -358,7 +358,7 @@ fn confusion(html: &mut String, mode: &str, confusion: &Confusion) {
         html,
         "<section class=\"confusion\"><h2>Activated skills <small>{}, number of trials</small></h2>\
          <div class=\"wide\"><table><thead><tr><th scope=\"col\">expected ↓, activated →</th>",
-        escape::text(mode)
+        markup::text(mode)
     );
     for activated in &columns {
         let name = match activated {
@@ -366,7 +366,7 @@ fn confusion(html: &mut String, mode: &str, confusion: &Confusion) {
             ActivatedSkill::Several => "several",
             ActivatedSkill::None => "none",
         };
-        let _ = write!(html, "<th scope=\"col\">{}</th>", escape::text(name));
+        let _ = write!(html, "<th scope=\"col\">{}</th>", markup::text(name));
     }
     html.push_str("</tr></thead><tbody>\n");
     for expected in rows {
@@ -374,7 +374,7 @@ fn confusion(html: &mut String, mode: &str, confusion: &Confusion) {
             ExpectedSkill::For(skill) => skill.clone(),
             ExpectedSkill::NotFor(skill) => format!("not {skill}"),
         };
-        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape::text(&name));
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", markup::text(&name));
         for activated in &columns {
             let count = confusion.cells.get(&(expected.clone(), (*activated).clone())).copied().unwrap_or(0);
             let class = match (count, expected, activated) {
@@ -405,7 +405,7 @@ fn history(html: &mut String, history: &[(String, Vec<HistoryPoint>)]) {
         let shares: Vec<_> = trend.iter().map(|point| (point.share, point.interval)).collect();
         let (drawn, rates) = match trend {
             [first, .., last] => {
-                (chart::sparkline(&shares), format!("{} → {}", points(first.share), points(last.share)))
+                (markup::sparkline(&shares), format!("{} → {}", points(first.share), points(last.share)))
             }
             [only] => (String::new(), points(only.share)),
             [] => continue,
@@ -416,7 +416,7 @@ fn history(html: &mut String, history: &[(String, Vec<HistoryPoint>)]) {
                 format!("; {} before: other skills, cases, checks or settings, not a trend", counted(others, "run"))
             }
         };
-        let (skill, runs) = (escape::text(skill), counted(trend.len(), "run"));
+        let (skill, runs) = (markup::text(skill), counted(trend.len(), "run"));
         let _ = writeln!(
             html,
             "<tr><th scope=\"row\">{skill}</th><td>{drawn}</td><td>{rates} % <small>{runs}{others}</small></td></tr>"

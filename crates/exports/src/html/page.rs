@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use super::escape;
 use super::index::Index;
+use super::markup;
 use crate::results::changed_texts::ChangedText;
 
 /// The scripts in the order of the page: each uses those before it.
@@ -58,7 +58,7 @@ fn head(title: &str, script: Option<&str>) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n",
         policy(script),
-        escape::text(title),
+        markup::text(title),
     )
 }
 
@@ -83,8 +83,8 @@ pub fn begin(
          <script type=\"application/json\" id=\"index\">{}</script>\n\
          <script type=\"application/json\" id=\"texts\">{}</script>\n<script>{script}</script>\n",
         head(title, Some(&script)),
-        escape::json(&index),
-        escape::json(&edits),
+        markup::json(&index),
+        markup::json(&edits),
     )
 }
 

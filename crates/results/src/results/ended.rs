@@ -1,6 +1,6 @@
-//! The trials of a run that ended, with the figures of their grades.
+//! The trials of a run that ended, with the figures of their grades, and the versions of their agents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -8,6 +8,7 @@ use crate::results::is_default;
 use crate::results::table;
 use crate::settings::Prices;
 use crate::store::{RunFolder, StoreError, UnconfirmedTrials};
+use crate::trial::evidence::AgentMeta;
 use crate::trial::id::TrialId;
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
@@ -100,4 +101,24 @@ pub(super) fn read_grades(
     let again = noted.records.into_values().map(|record| (record.id, record.spent));
     let refused = noted.refused.into_iter().chain(again).collect();
     Ok(RestOfProgress { refused, differences })
+}
+
+/// The versions of agents in trials that are read together.
+#[derive(Debug, Default)]
+pub struct AgentVersions(BTreeMap<&'static str, BTreeSet<String>>);
+
+impl AgentVersions {
+    /// Adds the agent of a trial, if it reported its version.
+    pub fn add(&mut self, agent: AgentMeta) {
+        if let Some(version) = agent.version {
+            self.0.entry(agent.kind.as_str()).or_default().insert(version);
+        }
+    }
+
+    /// The agents of several versions, with these: `codex 0.144.1, 0.145.0`.
+    pub fn mixed(&self) -> Vec<String> {
+        let mixed = self.0.iter().filter(|(_, versions)| versions.len() > 1);
+        let list = |versions: &BTreeSet<String>| versions.iter().cloned().collect::<Vec<_>>().join(", ");
+        mixed.map(|(agent, versions)| format!("{agent} {}", list(versions))).collect()
+    }
 }

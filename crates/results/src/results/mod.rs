@@ -1,7 +1,6 @@
 //! The results of runs as data: trials read from the store, and what is computed from them. `report` turns them into text.
 
 pub mod activation_shift;
-pub mod agent_versions;
 pub mod calibration;
 pub mod changed_texts;
 pub mod compared;
@@ -12,7 +11,6 @@ pub mod gate;
 pub mod history;
 pub mod judges;
 pub mod models;
-pub mod not_run;
 pub mod outcome_table;
 pub mod result_files;
 pub mod run_status;

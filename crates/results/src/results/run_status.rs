@@ -1,9 +1,9 @@
-//! The status of a run.
+//! The status of a run, and why planned trials of it have no result.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::decide::threshold::ThresholdSide;
 use crate::process::background;
@@ -13,7 +13,8 @@ use crate::results::summary::{CaseCounts, Summary, TrialCounts};
 use crate::stats::Interval;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::current::CurrentTrials;
-use crate::trial::id::CaseInMode;
+use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::not_run::NotRun;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{RunEndKind, RunRecord, TrialRecord};
 
@@ -231,4 +232,51 @@ pub fn planned(run: &RunFolder, in_plan: usize) -> Option<usize> {
 /// Whether a process runs this run: it has the lock, or it starts a process for each trial and none is running now.
 pub fn is_live(run: &RunFolder) -> bool {
     run.is_live() || run.runner().is_some_and(|runner| runner.shared && background::lives(runner))
+}
+
+/// The reasons of a run's trials without a result.
+#[derive(Debug)]
+pub struct NotRunReasons {
+    by_case: BTreeMap<CaseInMode, NotRun>,
+    /// The reason of trials whose case the run's summary does not explain.
+    pub otherwise: NotRun,
+}
+
+/// The part of a case in a stored summary that is needed here.
+#[derive(Deserialize)]
+struct StoredReason {
+    #[serde(flatten)]
+    key: CaseInMode,
+    #[serde(default)]
+    not_run: BTreeMap<String, usize>,
+}
+
+impl NotRunReasons {
+    /// Files that cannot be read give no reasons.
+    pub fn of(run: &RunFolder) -> Self {
+        let state = standing(run).map_or(RunState::Finished, |status| status.state);
+        let otherwise = match state {
+            RunState::Running => NotRun::Other("the run is still running".to_owned()),
+            RunState::Finished => NotRun::Other("it has no result in the run's directory".to_owned()),
+            RunState::Interrupted => NotRun::Interrupted,
+            RunState::Stopped => NotRun::Other("the run was stopped".to_owned()),
+            RunState::NotStored => NotRun::NotStored,
+            RunState::Killed => NotRun::Other("the run was killed".to_owned()),
+        };
+        let mut summary = run.summary().unwrap_or_default();
+        let cases: Vec<serde_json::Value> = serde_json::from_value(summary["cases"].take()).unwrap_or_default();
+        let mut by_case = BTreeMap::new();
+        for case in cases {
+            let Ok(case) = serde_json::from_value::<StoredReason>(case) else { continue };
+            if !case.not_run.is_empty() {
+                let why = case.not_run.into_keys().collect::<Vec<_>>().join(" or ");
+                by_case.insert(case.key, NotRun::of_text(why));
+            }
+        }
+        Self { by_case, otherwise }
+    }
+
+    pub fn why(&self, id: &TrialId) -> &NotRun {
+        self.by_case.get(&CaseInMode::of(id)).unwrap_or(&self.otherwise)
+    }
 }

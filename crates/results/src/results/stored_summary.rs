@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::results::not_run::NotRunReasons;
-use crate::results::run_status;
+use crate::results::run_status::{self, NotRunReasons};
 use crate::results::summary::Summary;
 use crate::results::table::row;
 use crate::settings::{Prices, Settings};

@@ -8,7 +8,6 @@ mod ledger;
 mod outputs;
 pub mod pkbllm;
 mod progress_line;
-mod recordings;
 mod run_files;
 mod running;
 mod seal;
@@ -39,8 +38,6 @@ use crate::text::problem::Problem;
 use crate::trial::id::TrialId;
 use crate::trial::shard::Shard;
 
-pub use recordings::{Recordings, damaged_recordings, is_recorded, recording_in};
-
 pub use calibrations::CalibrationCache;
 pub use confirmed::{UnconfirmedTrials, each_of_baseline};
 pub use kept::{KeptAs, KeptTrial, KeptTrials, TrialOrigin};
@@ -50,7 +47,7 @@ pub use run_files::{RunLock, latest, remove_left_over, runs};
 pub use running::{KeptPair, PairSide, RunningComparison};
 pub use seal::lines as with_digests;
 pub use staging::Staging;
-pub use trial_folder::TrialFolder;
+pub use trial_folder::{Recordings, TrialFolder, damaged_recordings, is_recorded, recording_in};
 pub use unfinished_tune::{Proposal, UnfinishedTune};
 
 /// The directories of runs, from the repository's root.

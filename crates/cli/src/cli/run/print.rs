@@ -10,7 +10,7 @@ use crate::cli::next_step::after_built_in;
 use crate::cli::output::{Stream, text_stdout};
 use crate::process::interrupt;
 use crate::report::trial_text::scripted;
-use crate::report::{comparison, table, triggering};
+use crate::report::{comparison, table};
 use crate::results::summary::Summary;
 use crate::run::context::RunContext;
 use crate::settings::mode::Mode;
@@ -40,7 +40,7 @@ pub(super) fn results(
         if !compared.is_empty() {
             write!(out, "\n{compared}")?;
         }
-        write!(out, "\n{}", triggering::triggering(summary))?;
+        write!(out, "\n{}", table::triggering(summary))?;
         if run.plan.len() > 1 {
             out.write_all(table::table(summary, args.verbose, paint).as_bytes())?;
         }

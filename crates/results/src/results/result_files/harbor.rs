@@ -1,85 +1,66 @@
-//! Harbor: `result.json` of a trial and of a job. `SkillsBench`: rows of trials with and without skills.
+//! Harbor: `result.json` of a trial and of a job.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
-use super::endings::{HARBOR, is_of_agent};
-use super::{ResultFormat, ResultRow, TrialResult, document, objects, stated};
+use super::TrialResult::{self, Error, Fail};
+use super::document::Part::{self, Count, Number, Text};
+use super::document::{Need, number, part, said};
+use super::{FORMAT, ResultFormat};
 
-pub const TRIAL: ResultFormat = ResultFormat {
+/// Harbor: `result.json` of a trial.
+pub const HARBOR: ResultFormat = ResultFormat {
     name: "Harbor",
     keys: &["task_name", "trial_name", "verifier_result"],
-    with: None,
-    mean_of_cases: false,
-    read: trial,
+    document: part!({
+        Must task_name Text, May agent_info { Must name Text, May model_info { Must name Text } },
+        May verifier_result { May rewards (May Number) }, May exception_info { Must exception_type Text }
+    }),
+    prepare: |trial| {
+        let [agent, model] = ["/agent_info/name", "/agent_info/model_info/name"].map(|name| said(trial, name));
+        let side = agent.into_iter().chain(model).collect::<Vec<_>>().join(" ");
+        let rewards = trial.pointer("/verifier_result/rewards").and_then(Value::as_object);
+        let reward = rewards.map(main_reward).transpose()?.flatten().cloned();
+        (trial["side"], trial["score"]) = (side.into(), reward.into());
+        trial["exception"] = trial.pointer("/exception_info/exception_type").cloned().into();
+        Ok(())
+    },
+    trials: &[("", "")],
+    case: &["/task_name"],
+    ..TRIAL
 };
 
-pub const JOB: ResultFormat = ResultFormat {
+/// Harbor: `result.json` of a job, with the names of trials, `TASK__ID`, by reward and by exception.
+pub const HARBOR_JOB: ResultFormat = ResultFormat {
     name: "Harbor job",
     keys: &["stats", "n_total_trials"],
-    with: None,
-    mean_of_cases: false,
-    read: job,
+    document: part!({ Must stats { May n_trials Count, Must evals (Must {
+        Must reward_stats (Must (Must [Text])), NotNull exception_stats (Must [Text])
+    }) } }),
+    prepare: harbor_job,
+    stated: Some(("trials", &["/stats/n_trials"], "/trials")),
+    trials: &[("", "/trials/*")],
+    ..TRIAL
 };
 
-pub const SKILLSBENCH: ResultFormat = ResultFormat {
-    name: "SkillsBench",
-    keys: &["task", "skills_enabled", "reward"],
-    with: Some("with skills"),
-    mean_of_cases: false,
-    read: skillsbench,
+/// A job scores trials without a reward, too. An agent's timeout is its own doing.
+const TRIAL: ResultFormat = ResultFormat {
+    scores_errors: true,
+    result: |trial| {
+        let exception = said(trial, "/exception");
+        Ok(Some(match number(trial, "/score") {
+            _ if exception.is_some_and(|name| !name.eq_ignore_ascii_case("AgentTimeoutError")) => Error,
+            Some(reward) => TrialResult::of(reward >= 1.0),
+            None if exception.is_some() => Fail,
+            None => Error,
+        }))
+    },
+    ..FORMAT
 };
-
-#[derive(Deserialize)]
-struct Trial {
-    task_name: String,
-    #[serde(default)]
-    agent_info: Option<Agent>,
-    verifier_result: Option<Verified>,
-    #[serde(default)]
-    exception_info: Option<Exception>,
-}
-
-#[derive(Deserialize)]
-struct Agent {
-    name: String,
-    #[serde(default)]
-    model_info: Option<Model>,
-}
-
-#[derive(Deserialize)]
-struct Model {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Verified {
-    #[serde(default)]
-    rewards: Option<BTreeMap<String, Option<f64>>>,
-}
-
-#[derive(Deserialize)]
-struct Exception {
-    exception_type: String,
-}
-
-fn trial(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
-    let trial: Trial = document(bytes)?;
-    let rewards = trial.verifier_result.and_then(|verified| verified.rewards).unwrap_or_default();
-    let reward = main_reward(&rewards)?.copied().flatten();
-    let side = trial.agent_info.map(|agent| {
-        let model = agent.model_info.map(|model| format!(" {}", model.name)).unwrap_or_default();
-        format!("{}{model}", agent.name)
-    });
-    let exception = trial.exception_info.map(|info| info.exception_type);
-    let result = result(reward, exception.as_deref());
-    // A job scores trials without a reward, too.
-    Ok(vec![ResultRow::trial(trial.task_name, &side.unwrap_or_default(), result, reward.or(Some(0.0)))])
-}
 
 /// The reward that decides: the one of this name, or the only one.
-fn main_reward<T>(rewards: &BTreeMap<String, T>) -> Result<Option<&T>, String> {
+fn main_reward(rewards: &Map<String, Value>) -> Result<Option<&Value>, String> {
     match rewards.get("reward") {
         None if rewards.len() > 1 => {
             let names: Vec<&str> = rewards.keys().map(String::as_str).collect();
@@ -89,81 +70,24 @@ fn main_reward<T>(rewards: &BTreeMap<String, T>) -> Result<Option<&T>, String> {
     }
 }
 
-fn result(reward: Option<f64>, exception: Option<&str>) -> TrialResult {
-    match (reward, exception) {
-        (_, Some(exception)) if !is_of_agent(exception, HARBOR) => TrialResult::Error,
-        (None, Some(_)) => TrialResult::Fail,
-        (Some(reward), _) => TrialResult::of(reward >= 1.0),
-        (None, None) => TrialResult::Error,
+/// Makes a list of the trials.
+fn harbor_job(job: &mut Value) -> Result<(), String> {
+    let mut all = Vec::new();
+    for (side, stats) in job["stats"]["evals"].as_object().into_iter().flatten() {
+        let mut trials: BTreeMap<&str, Value> = BTreeMap::new();
+        let rewards = stats["reward_stats"].as_object().map(main_reward).transpose()?.flatten();
+        for (key, by) in [("score", rewards), ("exception", stats.get("exception_stats"))] {
+            for (said, names) in by.and_then(Value::as_object).into_iter().flatten() {
+                let said = if key == "score" { json!(said.parse().unwrap_or(f64::NAN)) } else { json!(said) };
+                for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                    let task = name.rsplit_once("__").map_or(name, |(task, _)| task);
+                    let trial = trials.entry(name).or_insert_with(|| json!({ "case": task, "side": side }));
+                    trial[key] = said.clone();
+                }
+            }
+        }
+        all.extend(trials.into_values());
     }
-}
-
-#[derive(Deserialize)]
-struct Job {
-    stats: Stats,
-}
-
-#[derive(Deserialize)]
-struct Stats {
-    #[serde(default)]
-    n_trials: Option<u64>,
-    evals: BTreeMap<String, EvalStats>,
-}
-
-/// The names of trials, `TASK__ID`, by reward and by exception.
-#[derive(Deserialize)]
-struct EvalStats {
-    reward_stats: BTreeMap<String, BTreeMap<String, Vec<String>>>,
-    #[serde(default)]
-    exception_stats: BTreeMap<String, Vec<String>>,
-}
-
-fn job(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
-    let job: Job = document(bytes)?;
-    let mut rows = Vec::new();
-    for (side, stats) in &job.stats.evals {
-        rows.extend(of_eval(side, stats)?);
-    }
-    stated("trials", job.stats.n_trials, rows.len())?;
-    Ok(rows)
-}
-
-fn of_eval(side: &str, stats: &EvalStats) -> Result<Vec<ResultRow>, String> {
-    let mut rewards: BTreeMap<&str, f64> = BTreeMap::new();
-    let of_rewards = main_reward(&stats.reward_stats)?;
-    for (reward, trials) in of_rewards.into_iter().flatten() {
-        let reward = reward.parse().unwrap_or(f64::NAN);
-        rewards.extend(trials.iter().map(|trial| (trial.as_str(), reward)));
-    }
-    let mut exceptions: BTreeMap<&str, &str> = BTreeMap::new();
-    for (exception, trials) in &stats.exception_stats {
-        exceptions.extend(trials.iter().map(|trial| (trial.as_str(), exception.as_str())));
-    }
-    let trials: BTreeSet<&str> = rewards.keys().chain(exceptions.keys()).copied().collect();
-    let row = |trial: &str| {
-        let reward = rewards.get(trial).copied().filter(|reward| reward.is_finite());
-        let task = trial.rsplit_once("__").map_or(trial, |(task, _)| task);
-        ResultRow::trial(task.to_owned(), side, result(reward, exceptions.get(trial).copied()), reward.or(Some(0.0)))
-    };
-    Ok(trials.into_iter().map(row).collect())
-}
-
-#[derive(Deserialize)]
-struct SkillsBenchRow {
-    task: String,
-    #[serde(default)]
-    model: Option<String>,
-    skills_enabled: bool,
-    reward: Option<f64>,
-}
-
-fn skillsbench(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
-    let mut trials: Vec<SkillsBenchRow> = objects(bytes)?;
-    trials.sort_by_key(|trial| trial.skills_enabled);
-    let row = |trial: SkillsBenchRow| {
-        let case = trial.model.map_or(trial.task.clone(), |model| format!("{}/{model}", trial.task));
-        let side = if trial.skills_enabled { "with skills" } else { "without skills" };
-        ResultRow::trial(case, side, result(trial.reward, None), trial.reward)
-    };
-    Ok(trials.into_iter().map(row).collect())
+    job["trials"] = all.into();
+    Ok(())
 }

@@ -1,15 +1,14 @@
 //! JUnit XML. A test that occurs several times, and is counted as often, has as many trials.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::{ResultFormat, ResultRow, TrialResult, not_as_stated};
+use super::{FORMAT, ResultFormat, ResultRow, TrialResult, not_as_stated};
 
-pub const FORMAT: ResultFormat =
-    ResultFormat { name: "JUnit", keys: &["testsuites|testsuite"], with: None, mean_of_cases: false, read };
+pub const JUNIT: ResultFormat =
+    ResultFormat { name: "JUnit", keys: &["testsuites|testsuite"], own: Some(read), ..FORMAT };
 
 const TEST: &[u8] = b"testcase";
 const SUITES: [&[u8]; 2] = [b"testsuites", b"testsuite"];
@@ -68,14 +67,15 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
             Event::End(_) => depth.saturating_sub(1),
             _ => depth,
         };
+        let is_empty = matches!(event, Event::Empty(_));
         match event {
-            Event::Start(tag) | Event::Empty(tag) if tag.local_name().as_ref() == TEST && open.is_some() => {
-                return Err(format!("a `testcase` in another one: {}", test(&tag, &suites)?.name));
-            }
-            Event::Start(tag) if tag.local_name().as_ref() == TEST => open = Some(test(&tag, &suites)?),
-            Event::Empty(tag) if tag.local_name().as_ref() == TEST => {
+            Event::Start(tag) | Event::Empty(tag) if tag.local_name().as_ref() == TEST => {
                 let test = test(&tag, &suites)?;
-                in_suite(&mut suites, test);
+                match open {
+                    Some(_) => return Err(format!("a `testcase` in another one: {}", test.name)),
+                    None if is_empty => in_suite(&mut suites, test),
+                    None => open = Some(test),
+                }
             }
             Event::Start(tag) if SUITES.contains(&tag.local_name().as_ref()) => {
                 let suite = suite(&tag, &suites)?;
@@ -233,7 +233,7 @@ impl Test {
 impl Suite {
     /// The tests, of which the suite says that it has so many. If these are fewer than its elements, the last element of a name is its
     /// result and the others are tries before it, of which pytest does not write how they ended.
-    fn trials(self, stated: u64) -> Result<Vec<Test>, String> {
+    fn trials(&self, stated: u64) -> Result<Vec<Test>, String> {
         let with = |tests: &[Test], result| tests.iter().filter(|test| test.result == result).count() as u64;
         let is_it = |all: u64| [all, all + self.nested].contains(&stated);
         // pytest counts an error after a test once more.
@@ -243,39 +243,38 @@ impl Suite {
         };
         // Some programs count no skipped tests.
         let counts_run = |tests: &[Test]| is_it(tests.len() as u64 - with(tests, None));
-        if counts(&self.tests) {
-            self.has_stated_bad(&self.tests)?;
-            return Ok(self.tests);
-        }
+        // pytest counts skipped tests, so that the tries of a test are no trials even where there are as many as skipped tests.
+        let last = self.last_of_each();
+        let is_last = last.len() < self.tests.len() && counts(&last);
+        let chosen = if !counts(&self.tests) && (is_last || (counts_run(&last) && !counts_run(&self.tests))) {
+            last
+        } else if counts(&self.tests) || counts_run(&self.tests) {
+            self.tests.clone()
+        } else {
+            return Err(not_as_stated(&self.of_it("tests"), stated, last.len() as u64 + self.nested));
+        };
+        self.has_stated_bad(&chosen)?;
+        Ok(chosen)
+    }
+
+    /// `what` in a suite that has a name.
+    fn of_it(&self, what: &str) -> String {
+        if self.name.is_empty() { what.to_owned() } else { format!("{what} in `{}`", self.name) }
+    }
+
+    /// The last element of each name; but of a failure, and then an error while it is cleaned up, the first.
+    fn last_of_each(&self) -> Vec<Test> {
         let mut last: Vec<Test> = Vec::new();
-        let mut places: HashMap<[String; 3], usize> = HashMap::new();
-        for test in self.tests.clone() {
-            match places.entry([&test.suite, &test.name, &test.file].map(Clone::clone)) {
-                Entry::Vacant(new) => {
-                    new.insert(last.len());
-                    last.push(test);
-                }
-                Entry::Occupied(known) => {
-                    let known = &mut last[*known.get()];
-                    // A failure, and then an error while it is cleaned up.
-                    if (known.result, test.result) != (Some(TrialResult::Fail), Some(TrialResult::Error)) {
-                        *known = test;
-                    }
-                }
+        let mut places: HashMap<[&str; 3], usize> = HashMap::new();
+        for test in &self.tests {
+            let place = *places.entry([&test.suite, &test.name, &test.file]).or_insert(last.len());
+            if place == last.len() {
+                last.push(test.clone());
+            } else if (last[place].result, test.result) != (Some(TrialResult::Fail), Some(TrialResult::Error)) {
+                last[place] = test.clone();
             }
         }
-        // pytest counts skipped tests, so that the tries of a test are no trials even where there are as many as skipped tests.
-        let is_last = last.len() < self.tests.len() && counts(&last);
-        if is_last || (counts_run(&last) && !counts_run(&self.tests)) {
-            self.has_stated_bad(&last)?;
-            return Ok(last);
-        }
-        if counts_run(&self.tests) {
-            self.has_stated_bad(&self.tests)?;
-            return Ok(self.tests);
-        }
-        let what = if self.name.is_empty() { "tests".to_owned() } else { format!("tests in `{}`", self.name) };
-        Err(not_as_stated(&what, stated, last.len() as u64 + self.nested))
+        last
     }
 
     /// Checks the failures and errors of these tests against what the suite says, which may count the suites in it, and each failure
@@ -295,7 +294,6 @@ impl Suite {
         if found.iter().any(|found| [*found, found + self.nested_bad].contains(&stated)) {
             return Ok(());
         }
-        let what = if self.name.is_empty() { String::new() } else { format!(" in `{}`", self.name) };
-        Err(not_as_stated(&format!("failures and errors{what}"), stated, bad(tests) + self.nested_bad))
+        Err(not_as_stated(&self.of_it("failures and errors"), stated, bad(tests) + self.nested_bad))
     }
 }

@@ -1,35 +1,26 @@
 //! Files in which other tools leave their results, as the two sides of a comparison. Nothing in them is changed.
 //!
-//! A format is one file of this directory and one line in [`FORMATS`]. It is known by its keys, and its reader makes a
-//! [`ResultRow`] of each trial.
+//! A format is a table: one constant, and one line in [`FORMATS`]. It is known by its keys. What is read of its files, where the trials
+//! are and what says of each its case, its side and its score are data; functions are only for what a tool does in its own way.
 
-mod agentv;
-mod coder_eval;
-mod endings;
+mod document;
+mod formats;
 mod harbor;
-mod inspect;
 mod junit;
-#[cfg(test)]
-mod noise;
-mod plugin_eval;
 mod promptfoo;
 mod shape;
 mod sides;
-mod skill_creator;
-mod skill_evaluator;
-mod table;
 #[cfg(test)]
 mod tests;
-mod vally;
-mod waza;
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::decide::CaseCount;
+use crate::results::outcome_table::OutcomeTable;
 use crate::stats::proportion::Rate;
 use crate::stats::special::real;
 use crate::text::cut;
+use document::{Part, number, text};
 use shape::Shape;
 pub use sides::{ResultSide, of_two_arms, of_two_files};
 
@@ -45,36 +36,126 @@ pub struct ResultFormat {
     pub with: Option<&'static str>,
     /// Whether the tool's headline is the mean of its cases, and not of all trials.
     mean_of_cases: bool,
-    /// The trials, those of the baseline first.
-    read: fn(&[u8]) -> Result<Vec<ResultRow>, String>,
+    /// How a file that is no JSON, or is ours, is read: the trials, those of the baseline first.
+    own: Option<fn(&[u8]) -> Result<Vec<ResultRow>, String>>,
+    /// What is read of a JSON document. Places in it are JSON pointers, in which `*` is each item.
+    document: Part,
+    /// What has to be known of the whole document before its trials are: an error, or more keys.
+    prepare: fn(&mut Value) -> Result<(), String>,
+    /// What the document says how many it has of, where it says so, in parts, and where these are.
+    stated: Option<(&'static str, &'static [&'static str], &'static str)>,
+    /// The sides, and where their trials are: those of the baseline first. A side without a name has it in `side`.
+    trials: &'static [(&'static str, &'static str)],
+    /// The case, the suite and the side of a trial: in it, or in an object around it.
+    case: &'static [&'static str],
+    suite: &'static [&'static str],
+    side: &'static [&'static str],
+    /// The sides that come last, if trials are in another order.
+    last: &'static [&'static str],
+    score: &'static str,
+    /// Whether an error without a score counts as 0 in the tool's headline.
+    scores_errors: bool,
+    /// What came of a trial; nothing, if it was none. A problem begins with the name of the case.
+    result: fn(&Value) -> Result<Option<TrialResult>, String>,
 }
+
+/// A format that has only what is said of it.
+const FORMAT: ResultFormat = ResultFormat {
+    name: "",
+    keys: &[],
+    with: None,
+    mean_of_cases: false,
+    own: None,
+    document: Part::Any,
+    prepare: |_| Ok(()),
+    stated: None,
+    trials: &[("", "/*")],
+    case: &["/case"],
+    suite: &["/suite"],
+    side: &["/side"],
+    last: &[],
+    score: "/score",
+    scores_errors: false,
+    result: |trial| Ok(Some(number(trial, "/score").map_or(TrialResult::Error, |score| TrialResult::of(score >= 1.0)))),
+};
 
 impl ResultFormat {
     /// Whether a file has one trial, so that a directory of them is a side.
     pub fn is_one_trial(&self) -> bool {
-        self.name == harbor::TRIAL.name
+        self.name == harbor::HARBOR.name
+    }
+
+    /// The trials in a file, those of the baseline first.
+    fn read(&'static self, bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
+        if let Some(own) = self.own {
+            return own(bytes);
+        }
+        let mut document = self.document.read(bytes)?;
+        (self.prepare)(&mut document)?;
+        if let Some((what, stated, list)) = self.stated {
+            let stated: Vec<u64> = stated.iter().filter_map(|place| document.pointer(place)?.as_u64()).collect();
+            let found = document.pointer(list).and_then(Value::as_array).map_or(0, Vec::len) as u64;
+            let total = stated.iter().fold(0_u64, |sum, part| sum.saturating_add(*part));
+            if !stated.is_empty() && total != found {
+                return Err(not_as_stated(what, total, found));
+            }
+        }
+        let mut rows = Vec::new();
+        for (side, place) in self.trials {
+            for around in document::each(&document, place) {
+                let (trial, case) = (around[around.len() - 1], text(&around, self.case));
+                let result = (self.result)(trial).map_err(|problem| format!("{case} {problem}"))?;
+                let Some(result) = result else { continue };
+                let side = if side.is_empty() { text(&around, self.side) } else { (*side).to_owned() };
+                let lost = (result == TrialResult::Error && self.scores_errors).then_some(0.0);
+                let score = number(trial, self.score).or(lost);
+                rows.push(ResultRow {
+                    suite: text(&around, self.suite),
+                    ..ResultRow::trial(case, &side, result, score)
+                });
+            }
+        }
+        rows.sort_by_key(|row| self.last.contains(&row.side.as_str()));
+        Ok(rows)
     }
 }
 
-/// The name of the format whose files are tables.
-pub const TABLE: &str = table::FORMAT.name;
+/// The name of the format whose files are tables, ours.
+pub const TABLE: &str = "a table";
+
+const OF_TABLE: ResultFormat = ResultFormat {
+    name: TABLE,
+    keys: &["case|task", "side|condition", "passed|passCount"],
+    own: Some(|bytes| {
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+        let table = OutcomeTable::read(text)?;
+        let rows = [table.baseline, table.candidate].into_iter().flat_map(|(side, counts)| {
+            counts.into_iter().map(move |(case, counts)| {
+                let score = real(counts.rate.passed);
+                ResultRow { case, suite: String::new(), side: side.clone(), counts, scored: counts.rate.trials, score }
+            })
+        });
+        Ok(rows.collect())
+    }),
+    ..FORMAT
+};
 
 /// The formats, by the number of their users.
 pub const FORMATS: [&ResultFormat; 14] = [
-    &plugin_eval::FORMAT,
-    &promptfoo::FORMAT,
-    &skill_creator::FORMAT,
-    &vally::FORMAT,
-    &waza::FORMAT,
-    &inspect::FORMAT,
-    &harbor::TRIAL,
-    &harbor::JOB,
-    &harbor::SKILLSBENCH,
-    &agentv::FORMAT,
-    &coder_eval::FORMAT,
-    &skill_evaluator::FORMAT,
-    &junit::FORMAT,
-    &table::FORMAT,
+    &formats::PLUGIN_EVAL,
+    &promptfoo::PROMPTFOO,
+    &formats::SKILL_CREATOR,
+    &formats::VALLY,
+    &formats::WAZA,
+    &formats::INSPECT,
+    &harbor::HARBOR,
+    &harbor::HARBOR_JOB,
+    &formats::SKILLSBENCH,
+    &formats::AGENTV,
+    &formats::CODER_EVAL,
+    &formats::SKILL_EVALUATOR,
+    &junit::JUNIT,
+    &OF_TABLE,
 ];
 
 /// The most characters of a name: some tools name a case by its whole prompt.
@@ -123,9 +204,7 @@ impl ResultRow {
         let (suite, side) = (String::new(), side.to_owned());
         Self { case, suite, side, counts, scored: u64::from(score.is_some()), score: score.unwrap_or(0.0) }
     }
-}
 
-impl ResultRow {
     fn within(self, suite: &str) -> Self {
         Self { suite: suite.to_owned(), ..self }
     }
@@ -148,7 +227,7 @@ pub fn read(bytes: &[u8]) -> Result<ResultFile, String> {
     let bytes = without_mark(bytes);
     let shape = shape::of(bytes)?;
     let format = format_of(&shape).ok_or_else(|| unknown(&shape))?;
-    let mut rows = (format.read)(bytes).map_err(|problem| format!("{}: {problem}", format.name))?;
+    let mut rows = format.read(bytes).map_err(|problem| format!("{}: {problem}", format.name))?;
     for ResultRow { case, suite, side, .. } in &mut rows {
         for name in [case, suite, side] {
             *name = cut::name(name, LONGEST_NAME);
@@ -162,14 +241,6 @@ pub fn read(bytes: &[u8]) -> Result<ResultFile, String> {
         return Err(format!("{}: {case} has the score {score}; expected 0 to 1, of which 1 passes", format.name));
     }
     Ok(ResultFile { format, rows })
-}
-
-/// Checks how many there are of `what` against what the file itself says.
-fn stated(what: &str, stated: Option<u64>, found: usize) -> Result<(), String> {
-    match stated {
-        Some(stated) if stated != found as u64 => Err(not_as_stated(what, stated, found as u64)),
-        _ => Ok(()),
-    }
 }
 
 fn not_as_stated(what: &str, stated: u64, found: u64) -> String {
@@ -200,23 +271,4 @@ fn unknown(shape: &Shape) -> String {
     let missing = format.keys.iter().find(|key| !shape.has(key)).unwrap_or(&"");
     let missing = missing.replace('|', "` or `");
     format!("not a known result file; nearest is {}, but `{missing}` is missing in {}", format.name, shape.what())
-}
-
-/// A JSON document.
-fn document<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).map_err(|error| error.to_string())
-}
-
-/// A list of objects, or an object in each line.
-fn objects<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, String> {
-    if bytes.trim_ascii_start().starts_with(b"[") {
-        return document(bytes);
-    }
-    let lines = serde_json::Deserializer::from_slice(bytes).into_iter();
-    lines.collect::<Result<_, _>>().map_err(|error: serde_json::Error| error.to_string())
-}
-
-/// A name or a number as text.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -2,153 +2,88 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::endings::{PROMPTFOO, is_of_agent};
-use super::{ResultFormat, ResultRow, TrialResult, document, stated};
+use super::TrialResult::{self, Error};
+use super::document::Part::{self, Any, Count, Flag, Name, Text};
+use super::document::{Need, flag, part, said, text};
+use super::{FORMAT, ResultFormat};
 
-pub const FORMAT: ResultFormat =
-    ResultFormat { name: "promptfoo", keys: &["evalId", "results"], with: None, mean_of_cases: false, read };
+pub const PROMPTFOO: ResultFormat = ResultFormat {
+    name: "promptfoo",
+    keys: &["evalId", "results"],
+    document: part!({ Must results {
+        Must results [{
+            Must success Flag, May failureReason Count, May error Text, May gradingResult { May pass Flag },
+            Must provider { Must id Text, May label Name }, NotNull promptIdx Count, May vars (Must Any),
+            NotNull testCase { May description Text, May vars (Must Any) }
+        }],
+        May stats { Must successes Count, Must failures Count, NotNull errors Count }
+    } }),
+    prepare: promptfoo,
+    stated: Some((
+        "results",
+        &["/results/stats/successes", "/results/stats/failures", "/results/stats/errors"],
+        "/results/results",
+    )),
+    trials: &[("", "/results/results/*")],
+    // The headline of promptfoo is the share that passed, of errors too.
+    scores_errors: true,
+    result: |test| Ok(Some(promptfoo_result(test))),
+    ..FORMAT
+};
 
-/// The longest name of a case that is shown whole, in characters.
-const LONGEST: usize = 60;
-
-/// The `failureReason` of a test that did not fail, of one whose assertion failed, and of a provider or an assertion that threw.
-const NONE: u64 = 0;
-const FAILED: u64 = 1;
-const THREW: u64 = 2;
-
-#[derive(Deserialize)]
-struct Output {
-    results: Results,
-}
-
-#[derive(Deserialize)]
-struct Results {
-    results: Vec<TestResult>,
-    #[serde(default)]
-    stats: Option<Stats>,
-}
-
-#[derive(Deserialize)]
-struct Stats {
-    successes: u64,
-    failures: u64,
-    #[serde(default)]
-    errors: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TestResult {
-    success: bool,
-    #[serde(default)]
-    failure_reason: Option<u64>,
-    #[serde(default)]
-    error: Option<String>,
-    #[serde(default)]
-    grading_result: Option<GradingResult>,
-    provider: Provider,
-    #[serde(default)]
-    prompt_idx: u64,
-    #[serde(default)]
-    vars: Vars,
-    #[serde(default)]
-    test_case: TestCase,
-}
-
-#[derive(Deserialize)]
-struct GradingResult {
-    #[serde(default)]
-    pass: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct Provider {
-    id: String,
-    #[serde(default)]
-    label: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct TestCase {
-    #[serde(default)]
-    description: Option<String>,
-    #[serde(default)]
-    vars: Vars,
-}
-
-/// Sorted: the order of keys makes no other test.
-type Vars = Option<BTreeMap<String, Value>>;
-
-impl TestResult {
-    fn provider(&self) -> &str {
-        self.provider.label.as_deref().filter(|label| !label.is_empty()).unwrap_or(&self.provider.id)
-    }
-
-    fn vars(&self) -> String {
-        let vars = self.test_case.vars.as_ref().or(self.vars.as_ref()).filter(|vars| !vars.is_empty());
-        vars.map(|vars| serde_json::json!(vars).to_string()).unwrap_or_default()
-    }
-
-    fn description(&self) -> &str {
-        self.test_case.description.as_deref().unwrap_or_default()
-    }
-
-    fn result(&self, case: &str) -> Result<TrialResult, String> {
-        let is_own = self.error.as_deref().is_some_and(|error| is_of_agent(error, PROMPTFOO));
-        let is_graded = self.grading_result.as_ref().is_some_and(|graded| graded.pass == Some(false));
-        match (self.success, self.failure_reason) {
-            (success, Some(THREW)) => Ok(if is_own { TrialResult::of(success) } else { TrialResult::Error }),
-            (true, None | Some(NONE | FAILED)) => Ok(TrialResult::Pass),
-            (false, Some(FAILED)) => Ok(TrialResult::Fail),
-            // Older versions say no reason. Without a grade, nothing shows that the test came to one.
-            (false, None | Some(NONE)) => Ok(if is_graded || is_own { TrialResult::Fail } else { TrialResult::Error }),
-            (_, Some(reason)) => {
-                Err(format!("{case} has the `failureReason` {reason}, which is not known; known: 0, 1, 2"))
-            }
-        }
+/// The `failureReason` of a test that did not fail, of one whose assertion failed, and of a provider or an assertion that threw. Older
+/// versions say none: without a grade, nothing shows that the test came to one. A provider's own timeout is another error.
+fn promptfoo_result(test: &Value) -> TrialResult {
+    let (success, graded) = (flag(test, "/success") == Some(true), flag(test, "/gradingResult/pass"));
+    let is_own = said(test, "/error").is_some_and(|error| error.starts_with("Evaluation timed out after "));
+    match test["failureReason"].as_u64() {
+        Some(2) if !is_own => Error,
+        None | Some(0) if !success && !is_own && graded != Some(false) => Error,
+        _ => TrialResult::of(success),
     }
 }
 
-fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
-    let Results { results: mut tests, stats } = document::<Output>(bytes)?.results;
-    stated("results", stats.map(|stats| stats.successes + stats.failures + stats.errors), tests.len())?;
-    // The results are in the order in which they came.
-    tests.sort_by_key(|test| test.prompt_idx);
-    // A repeated test has the same description and variables. A description may stand for several tests.
-    let mut vars: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    let mut prompts: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
-    for test in &tests {
-        vars.entry(test.description()).or_default().insert(test.vars());
-        prompts.entry(test.provider()).or_default().insert(test.prompt_idx);
-    }
-    let row = |test: &TestResult| {
-        let described = test.description();
-        let case = match (described.is_empty(), vars[described].len()) {
-            (true, _) => test.vars(),
-            (false, 1) => described.to_owned(),
-            (false, _) => format!("{described} {}", test.vars()),
-        };
-        let provider = test.provider();
-        let side = match prompts[provider].len() {
-            1 => provider.to_owned(),
-            _ => format!("{provider} prompt {}", test.prompt_idx),
-        };
-        let result = test.result(&case)?;
-        // The headline of promptfoo is the share that passed, of errors too.
-        let score = (result == TrialResult::Error).then_some(0.0);
-        Ok(ResultRow::trial(short(case), &side, result, score))
+/// Names the test and the side of each result. A repeated test has the same description and variables; a description may stand for
+/// several tests.
+fn promptfoo(document: &mut Value) -> Result<(), String> {
+    let prompt_of = |test: &Value| test["promptIdx"].as_u64().unwrap_or_default();
+    let names = |test: &Value| {
+        let of_test = test.pointer("/testCase/vars").filter(|vars| vars.is_object()).unwrap_or(&test["vars"]);
+        let vars = of_test.as_object().filter(|vars| !vars.is_empty()).map(|_| of_test.to_string()).unwrap_or_default();
+        let described = text(&[test], &["/testCase/description"]);
+        [described, vars, text(&[test], &["/provider/label", "/provider/id"]), prompt_of(test).to_string()]
     };
-    tests.iter().map(row).collect()
+    let Some(tests) = document.pointer_mut("/results/results").and_then(Value::as_array_mut) else { return Ok(()) };
+    // They are in the order in which they came.
+    tests.sort_by_key(prompt_of);
+    let (mut vars_of, mut prompts_of) = (BTreeMap::<_, BTreeSet<_>>::new(), BTreeMap::<_, BTreeSet<_>>::new());
+    for [described, vars, provider, prompt] in tests.iter().map(names) {
+        vars_of.entry(described).or_default().insert(vars);
+        prompts_of.entry(provider).or_default().insert(prompt);
+    }
+    for test in tests {
+        let [described, vars, provider, prompt] = names(test);
+        let case = match vars_of[&described].len() {
+            _ if described.is_empty() => vars,
+            1 => described,
+            _ => format!("{described} {vars}"),
+        };
+        if let Some(reason) = test["failureReason"].as_u64().filter(|reason| *reason > 2) {
+            return Err(format!("{case} has the `failureReason` {reason}, which is not known; known: 0, 1, 2"));
+        }
+        let side = if prompts_of[&provider].len() == 1 { provider } else { format!("{provider} prompt {prompt}") };
+        (test["case"], test["side"]) = (short(case).into(), side.into());
+    }
+    Ok(())
 }
 
-/// A name that fits a line and is no other's.
+/// A name of at most 60 characters that is no other's.
 fn short(name: String) -> String {
-    if name.chars().count() <= LONGEST {
+    if name.chars().count() <= 60 {
         return name;
     }
-    let start: String = name.chars().take(LONGEST - 10).collect();
+    let start: String = name.chars().take(50).collect();
     format!("{start}… {}", &blake3::hash(name.as_bytes()).to_hex()[..8])
 }

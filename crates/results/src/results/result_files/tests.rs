@@ -1,6 +1,8 @@
 //! A file of each tool, as short as it can be. Those made by the tool itself are cut to what is read and one more key; the others
 //! follow the published schema, as their comments say.
 
+mod noise;
+
 use super::*;
 use crate::decide::result::CompareResult;
 use crate::decide::{Rule, fixed};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{FORMATS, ResultFile, ResultSide, TABLE, of_two_arms, of_two_files, plugin_eval, read};
+use super::super::{FORMATS, ResultFile, ResultSide, TABLE, formats, of_two_arms, of_two_files, read};
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseCount, Rule, SideCounts, fixed};
 use crate::stats::proportion::Rate;
@@ -61,7 +61,7 @@ enum Files {
 
 fn write(format: &str, sides: &[Side; 2]) -> Files {
     match format {
-        name if name == plugin_eval::FORMAT.name => Files::One(of_plugin_eval(sides)),
+        name if name == formats::PLUGIN_EVAL.name => Files::One(of_plugin_eval(sides)),
         "promptfoo" => Files::One(promptfoo(sides)),
         "skill-creator" => Files::One(skill_creator(sides)),
         "Vally" => Files::One(vally(sides)),
