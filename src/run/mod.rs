@@ -15,7 +15,7 @@
 //! and [`merge`] makes one run of shards. [`verify`] runs checks against trials that no agent ran.
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
-pub mod agent_run;
+mod agent_run;
 pub mod budget;
 pub mod calibration;
 pub mod changed_skills;

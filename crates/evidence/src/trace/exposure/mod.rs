@@ -15,21 +15,18 @@
 //! 6. A file without shingles is loaded if a successful call names it and its whole text is in the answer. A file without
 //!    text is loaded by a call for it.
 
-mod changes;
 mod index;
-mod paths;
-mod shingles;
-mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::settings::ToolNames;
-use crate::skill::slug;
-use crate::trace::change::ChangeMeta;
 use index::IndexedFile;
+
+use crate::profile::{self, Profile};
+use crate::settings::ToolNames;
+use crate::skill::{SKILL_FILE, slug};
+use crate::trace::change::ChangeMeta;
+pub use index::SkillTexts;
 pub use index::{TextIndex, TextIndexBuilder};
-pub use paths::Paths;
-pub use texts::SkillTexts;
 
 /// Maximum length of a searched answer, in bytes. Agents cut answers to much less.
 pub const MAX_ANSWER: usize = 1 << 20;
@@ -300,7 +297,7 @@ impl<'a> Exposure<'a> {
         if parts.is_empty() {
             return hits;
         }
-        let letters = shingles::letters(within(text, MAX_ANSWER));
+        let letters = index::letters(within(text, MAX_ANSWER));
         for (part, texts) in parts {
             texts.each_known(&letters, |hash, first| {
                 hits.push(Hit { hash, part, first });
@@ -383,5 +380,175 @@ impl BitSet {
         let is_new = *word & (1 << (at % 64)) == 0;
         *word |= 1 << (at % 64);
         is_new
+    }
+}
+
+// Which changes to skills during a session entered a model's context: their new shingles were seen after the change.
+
+impl Coverage {
+    /// The empty coverage of the collection with this number.
+    fn new(all: &SkillTexts, number: usize) -> Self {
+        let texts = &all.0[number];
+        let bits = || BitSet::of(texts.hashes.len());
+        let mut files = vec![ShingleCounts::default(); texts.files.len()];
+        let mut new = BitSet::default();
+        if texts.change.is_some() {
+            new = bits();
+            let is_new = |hash: u64| all.0[..number].iter().all(|earlier| earlier.find(hash).is_none());
+            for (at, hash) in texts.hashes.iter().enumerate().filter(|(_, hash)| is_new(**hash)) {
+                debug_assert!(texts.find(*hash).is_some());
+                new.set(at);
+                files[texts.owners[at] as usize].new += 1;
+            }
+        }
+        Self { seen: bits(), named: bits(), own: bits(), new, files }
+    }
+}
+
+impl Exposure<'_> {
+    /// Sets the changes that are not made yet. Their texts are not counted.
+    pub fn still_to_come(&mut self, changes: BTreeSet<usize>) {
+        self.to_come = changes;
+    }
+
+    /// Whether a change is made.
+    pub fn is_made(&self, change: usize) -> bool {
+        !self.to_come.contains(&change)
+    }
+
+    /// The changes with enough new shingles seen that a file of them would count as loaded.
+    pub fn changes(&self) -> BTreeSet<usize> {
+        self.changes_with(|counts, sample| is_enough(counts.new_named, counts.new_seen, counts.new, sample))
+    }
+
+    /// Whether a change has new shingles, so that it can be seen.
+    pub fn is_distinct(&self, change: usize) -> bool {
+        self.changes_with(|counts, _| counts.new > 0).contains(&change)
+    }
+
+    fn changes_with(&self, has: impl Fn(&ShingleCounts, u32) -> bool) -> BTreeSet<usize> {
+        let mut changes = BTreeSet::new();
+        for (texts, part) in self.texts.0.iter().zip(&self.parts) {
+            if texts.files.iter().zip(&part.files).any(|(file, counts)| has(counts, file.sample)) {
+                changes.extend(texts.change);
+            }
+        }
+        changes
+    }
+}
+
+// The paths in a call, by their components.
+
+/// The name of every directory of skills.
+const SKILLS: &str = "skills";
+
+/// The paths in a call, each as a list of components.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paths(Vec<Vec<String>>);
+
+impl Paths {
+    /// The paths in a command, or in the input of another call. They must be relative to a trial's own directories, whose
+    /// names mean nothing.
+    pub fn of(call: &str) -> Self {
+        let ends = |c: char| c.is_whitespace() || "'\"`;|&()<>,=:\\".contains(c);
+        let mut paths = Vec::new();
+        let mut rest = call;
+        while !rest.is_empty() {
+            let end = rest.find(ends).unwrap_or(rest.len());
+            let word = &rest[..end];
+            let parts = components(word);
+            if word.contains('/') || ends_in_skills(&parts) {
+                paths.push(parts);
+            }
+            rest = match rest[end..].strip_prefix('\\') {
+                // `\n` in JSON
+                Some(escaped) => escaped.strip_prefix(['n', 't', 'r']).unwrap_or(escaped),
+                None => rest[end..].strip_prefix(ends).unwrap_or_default(),
+            };
+        }
+        Self(paths)
+    }
+
+    /// For each directory `skills`: the skill's directory in it and the path in that, which may be empty.
+    pub fn below_skills(&self) -> impl Iterator<Item = (&str, String)> {
+        self.tails(|parts| match parts {
+            // codex has its own skills one level deeper.
+            [skills, system, skill, rest @ ..] if skills == SKILLS && system == ".system" => Some((skill, rest)),
+            [skills, skill, rest @ ..] if skills == SKILLS => Some((skill, rest)),
+            _ => None,
+        })
+        .filter(|(skill, _)| !skill.contains(['*', '?', '[', '{', '$']) && *skill != SKILL_FILE)
+    }
+
+    /// Each component, which may be a skill's directory, with the path in it.
+    pub fn below_any(&self) -> impl Iterator<Item = (&str, String)> {
+        self.tails(|parts| parts.split_first()).filter(|(_, path)| !path.is_empty())
+    }
+
+    /// Whether a path leads to skills, even if it names none.
+    pub fn are_about_skills(&self) -> bool {
+        self.0.iter().any(|parts| ends_in_skills(parts) || parts.iter().any(|part| part == SKILLS))
+    }
+
+    fn tails<'p>(
+        &'p self,
+        split: impl Fn(&'p [String]) -> Option<(&'p String, &'p [String])> + Copy + 'p,
+    ) -> impl Iterator<Item = (&'p str, String)> {
+        let tails = self.0.iter().flat_map(|parts| (0..parts.len()).map(|from| &parts[from..]));
+        tails.filter_map(split).map(|(skill, rest)| (skill.as_str(), rest.join("/")))
+    }
+}
+
+/// Whether the last component is a SKILL.md or an agent's own directory, which has skills.
+fn ends_in_skills(parts: &[String]) -> bool {
+    parts.last().is_some_and(|last| last == SKILL_FILE || profile::of_all(Profile::folders).any(|name| name == last))
+}
+
+fn components(path: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => _ = parts.pop(),
+            part => parts.push(part.to_owned()),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Paths;
+
+    fn below(call: &str) -> Vec<(String, String)> {
+        Paths::of(call).below_skills().map(|(skill, path)| (skill.to_owned(), path)).collect()
+    }
+
+    #[test]
+    fn a_skill_is_named_by_components_and_by_nothing_else() {
+        for (call, skill, path) in [
+            ("cat .agents/skills/a/SKILL.md", "a", "SKILL.md"),
+            ("S=.agents/skills/a; cat $S/x", "a", ""),
+            ("cd '.agents/skills/a' && cat x/*", "a", ""),
+            ("git show HEAD:skills/a/b/c.md", "a", "b/c.md"),
+            ("{\"cmd\":\"x\\ncat /w/skills/./b/../a//b.md\\n\"}", "a", "b.md"),
+            ("cat ~/.codex/skills/.system/a/SKILL.md", "a", "SKILL.md"),
+        ] {
+            assert_eq!(below(call), [(skill.to_owned(), path.to_owned())], "{call}");
+        }
+        for call in ["cat skills.md", "ls my-skills/a", "cat skills/*/SKILL.md", "cat skills/a/../*/SKILL.md", "", "\\"]
+        {
+            assert_eq!(below(call), [], "{call}");
+        }
+    }
+
+    #[test]
+    fn a_call_may_be_about_skills_and_name_none() {
+        for call in ["ls .agents", "find . -name SKILL.md", "cat .agents/skills/*/SKILL.md", "ls x/skills/"] {
+            assert!(Paths::of(call).are_about_skills(), "{call}");
+        }
+        for call in ["ls", "cat docs/skills.md", "echo skills", "ls /tmp/skill-evals/a"] {
+            assert!(!Paths::of(call).are_about_skills(), "{call}");
+        }
     }
 }

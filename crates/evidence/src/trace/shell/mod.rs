@@ -18,13 +18,12 @@
 //! command. A SKILL.md belongs to an offered skill if its directory has the skill's name and is in a directory `skills`.
 
 mod effective;
-mod readers;
 mod script;
-mod words;
-mod wrappers;
 
-pub use effective::{is_effective, only_reads, prints_skills};
 use script::{ShellWord, SimpleCommand, UNKNOWN};
+
+use crate::profile::SHELLS;
+pub use effective::{is_effective, only_reads, prints_skills};
 
 /// Programs that run a script whose path is an argument.
 const INTERPRETERS: [&str; 11] =
@@ -56,7 +55,7 @@ pub fn scripts(command: &str) -> Vec<String> {
     let mut scripts = Vec::new();
     let mut directory: Option<String> = None;
     for SimpleCommand { words, .. } in simple_commands(command, 0) {
-        let words = wrappers::strip(&words).unwrap_or(&words);
+        let words = strip(&words).unwrap_or(&words);
         let Some((program, arguments)) = words.split_first() else { continue };
         if program.text == "cd" {
             directory = arguments.first().map(|target| join(directory.as_deref(), &target.text));
@@ -75,7 +74,7 @@ fn script_of<'w>(program: &'w ShellWord, arguments: &'w [ShellWord]) -> Option<&
         return program.text.contains('/').then_some(program);
     }
     // With these options no script file runs. `-e` is something else for a shell, and `-n` for the others.
-    let no_script = if wrappers::is_shell(name) { "cn" } else { "ecp" };
+    let no_script = if is_shell(name) { "cn" } else { "ecp" };
     let count = arguments.iter().take_while(|word| word.text.starts_with('-')).count();
     for option in &arguments[..count] {
         let runs_no_script = match option.text.strip_prefix("--") {
@@ -93,11 +92,11 @@ fn script_of<'w>(program: &'w ShellWord, arguments: &'w [ShellWord]) -> Option<&
 pub fn printed_whole(command: &str) -> Vec<String> {
     let (commands, true) = parsed_commands(command, 0) else { return Vec::new() };
     let [SimpleCommand { words, redirected: false, .. }] = &commands[..] else { return Vec::new() };
-    let words = wrappers::strip(words).unwrap_or(words);
-    if words.first().and_then(wrappers::program) != Some("cat") {
+    let words = strip(words).unwrap_or(words);
+    if words.first().and_then(program) != Some("cat") {
         return Vec::new();
     }
-    let files = readers::operands("cat", &words[1..]).unwrap_or_default();
+    let files = effective::operands("cat", &words[1..]).unwrap_or_default();
     files.into_iter().filter(|word| !word.glob && !word.text.contains(UNKNOWN)).map(|word| word.text.clone()).collect()
 }
 
@@ -146,11 +145,11 @@ pub fn run_commands(script: &str) -> RunCommands {
     let (simple, mut all) = parsed_commands(script, 0);
     let (mut commands, mut perhaps) = (Vec::new(), Vec::new());
     for SimpleCommand { words, .. } in &simple {
-        let words = wrappers::strip(words).unwrap_or(words);
+        let words = strip(words).unwrap_or(words);
         let text = |words: &[ShellWord]| words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
         let command = text(words);
         all &= !command.contains(UNKNOWN);
-        let launches = words.first().and_then(wrappers::program).is_some_and(|program| LAUNCHERS.contains(&program));
+        let launches = words.first().and_then(program).is_some_and(|program| LAUNCHERS.contains(&program));
         if launches && !looks_up(&command) {
             perhaps.extend((1..words.len()).map(|first| text(&words[first..]).replace(UNKNOWN, "?")));
         }
@@ -183,7 +182,7 @@ pub fn naming(script: &str, is_it: &dyn Fn(&str) -> bool) -> u64 {
 pub fn passed_script(command: &str) -> String {
     let parsed = script::parse(command);
     let inner = parsed.as_ref().and_then(|script| match &script.commands[..] {
-        [only] => wrappers::shell_script(&only.words),
+        [only] => shell_script(&only.words),
         _ => None,
     });
     inner.unwrap_or(command).to_owned()
@@ -199,7 +198,7 @@ fn parsed_commands(text: &str, depth: usize) -> (Vec<SimpleCommand>, bool) {
     let Some(script::Script { commands, plain }) = script::parse(text) else { return (Vec::new(), false) };
     let (mut simple_commands, mut all) = (Vec::new(), plain);
     for simple in commands {
-        match wrappers::shell_script(&simple.words) {
+        match shell_script(&simple.words) {
             Some(script) if depth < MAX_SHELL_DEPTH => {
                 let (mut inner, is_plain) = parsed_commands(script, depth + 1);
                 for command in &mut inner {
@@ -213,4 +212,107 @@ fn parsed_commands(text: &str, depth: usize) -> (Vec<SimpleCommand>, bool) {
         }
     }
     (simple_commands, all)
+}
+
+// Programs that run the command in their arguments: `env`, `timeout`, `bash -c`.
+
+/// Variables that only change how a program prints.
+const HARMLESS_VARIABLES: [&str; 8] = ["LANG", "LANGUAGE", "TERM", "NO_COLOR", "COLUMNS", "LINES", "TZ", "CLICOLOR"];
+
+/// The directories of the system's programs. A program in another directory can be anything.
+const BIN_DIRECTORIES: [&str; 5] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/", "/usr/sbin/"];
+
+/// Whether a variable only changes how a program prints.
+fn is_harmless(variable: &str) -> bool {
+    variable.starts_with("LC_") || HARMLESS_VARIABLES.contains(&variable)
+}
+
+/// Whether a program of this name runs shell scripts.
+fn is_shell(program: &str) -> bool {
+    SHELLS.contains(&program)
+}
+
+/// The script that a command passes to a shell, also through `env` and the like.
+fn shell_script(words: &[ShellWord]) -> Option<&str> {
+    let (first, arguments) = strip(words)?.split_first()?;
+    script_argument(arguments).filter(|_| program(first).is_some_and(is_shell))
+}
+
+/// The name of the program that a word names. `None` if it is not one of the system's programs.
+fn program(word: &ShellWord) -> Option<&str> {
+    let text = word.text.as_str();
+    if word.glob || text.contains(UNKNOWN) {
+        return None;
+    }
+    let name = BIN_DIRECTORIES.iter().find_map(|directory| text.strip_prefix(directory)).unwrap_or(text);
+    (!name.contains('/')).then_some(name)
+}
+
+/// The command without `env`, `timeout 10` and the like. `None` if one of them may do more than run it.
+fn strip(words: &[ShellWord]) -> Option<&[ShellWord]> {
+    let mut words = words;
+    loop {
+        let (first, arguments) = words.split_first()?;
+        words = match program(first)? {
+            "command" | "builtin" | "exec" => skip_options(arguments, &[], &[])?,
+            "time" => skip_options(arguments, &[], &["-p"])?,
+            "nice" => skip_options(arguments, &["-n", "--adjustment"], &[])?,
+            "stdbuf" => skip_options(arguments, &["-i", "-o", "-e"], &[])?,
+            "timeout" => {
+                let valued = ["-k", "-s", "--kill-after", "--signal"];
+                skip_options(arguments, &valued, &["--foreground", "--preserve-status", "-v"])?.get(1..)?
+            }
+            "env" => {
+                let mut rest = skip_options(arguments, &["-u", "--unset"], &["-i", "-", "--ignore-environment"])?;
+                while let Some((name, _)) = rest.first().and_then(|word| word.text.split_once('=')) {
+                    if !is_harmless(name) {
+                        return None;
+                    }
+                    rest = &rest[1..];
+                }
+                rest
+            }
+            _ => return Some(words),
+        };
+    }
+}
+
+/// Skips options with a value and plain ones. `None` if there is another option.
+fn skip_options<'w>(words: &'w [ShellWord], valued: &[&str], plain: &[&str]) -> Option<&'w [ShellWord]> {
+    let mut words = words;
+    while let Some((word, rest)) = words.split_first().filter(|(word, _)| word.text.starts_with('-')) {
+        let text = word.text.as_str();
+        words = match text {
+            "--" => return Some(rest),
+            _ if plain.contains(&text) => rest,
+            _ if valued.contains(&text) => rest.get(1..)?,
+            // `-n5`, `--signal=KILL`
+            _ if valued.iter().any(|name| text.starts_with(name)) => rest,
+            _ => return None,
+        };
+    }
+    Some(words)
+}
+
+/// The script of `bash -lc '…'`, from the shell's arguments.
+fn script_argument(arguments: &[ShellWord]) -> Option<&str> {
+    let mut has_script = false;
+    let mut words = arguments.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next() {
+        match word {
+            "--login" | "--noprofile" | "--norc" | "--posix" => {}
+            _ if word.len() > 1
+                && word.starts_with(['-', '+'])
+                && word[1..].bytes().all(|b| b"lceuxvfimo".contains(&b)) =>
+            {
+                has_script |= word.starts_with('-') && word.contains('c');
+                if word.contains('o') {
+                    // `-euo pipefail`
+                    words.next()?;
+                }
+            }
+            script => return Some(script).filter(|script| has_script && !script.contains(UNKNOWN)),
+        }
+    }
+    None
 }
