@@ -141,7 +141,7 @@ impl<'a> Tuning<'a> {
         let sides = compare::sides(compare::working_tree(), side, &rule, ComparePlan::Standard);
         let modes = self.mode.iter().cloned().collect();
         Ok(ComparisonRequest {
-            chosen: RunChoices { cases, modes, ..RunChoices::default() },
+            chosen: RunChoices { modes, ..RunChoices::of_cases(cases) },
             max_trials: Some(most),
             ended: self.budget.paid.runs().to_vec(),
             max_cost_usd: self.budget.usd,

@@ -28,6 +28,7 @@ use crate::run::open_run::Redactors;
 use crate::run::review::{self, TrialReview};
 use crate::run::trial;
 use crate::run::trial::StoredTrial;
+use crate::settings::TestSelection;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::skill::slug;
 use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
@@ -135,7 +136,11 @@ impl Importer<'_> {
             shared_by: None,
             planned,
             grows: false,
-            chosen: RunChoices { suite, modes: vec![MODE.to_owned()], ..RunChoices::default() },
+            chosen: RunChoices {
+                selection: TestSelection { suite, ..TestSelection::default() },
+                modes: vec![MODE.to_owned()],
+                ..RunChoices::default()
+            },
             sides: None,
             contents: None,
             all_cases: None,
