@@ -7,6 +7,7 @@ const GAP: &str = "  ";
 
 /// How a column is laid out: as wide as its widest cell, within limits. A cell that is wider moves what comes after it.
 #[derive(Clone, Copy)]
+#[must_use]
 pub struct Column {
     is_number: bool,
     least: usize,

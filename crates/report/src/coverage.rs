@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
-use crate::columns::{self, Column, NUMBERS, WORDS};
+use crate::columns::{self, NUMBERS, WORDS};
 use crate::lint;
 use crate::settings::Settings;
 use crate::text::diagnostic::Code;
@@ -88,8 +88,8 @@ pub fn render(files: &[FileCoverage]) -> String {
         file.unsupported.iter().for_each(|(what, count)| *total.unsupported.entry(what.clone()).or_default() += count);
     }
     rows.push(row("all", &total));
-    const NUMBER: Column = NUMBERS.fixed(11);
-    let mut text = columns::text([WORDS, WORDS, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER], &rows);
+    let number = NUMBERS.fixed(11);
+    let mut text = columns::text([WORDS, WORDS, number, number, number, number, number], &rows);
     for (kind, count) in &total.run {
         let _ = writeln!(text, "run: {kind} {count}");
     }

@@ -91,7 +91,7 @@ pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
     if aligned {
         return columns::text([WORDS, WORDS, WORDS], &rows);
     }
-    rows.iter().map(|row| format!("{}\n", row.join("\t"))).collect()
+    rows.iter().flat_map(|row| [row.join("\t"), "\n".to_owned()]).collect()
 }
 
 fn cells(trial: &ListedTrial) -> [String; 3] {

@@ -5,7 +5,9 @@
 //! time, turns, tokens or money, or that breaks a rule of its case, has done so itself, and its trial is judged by what there is.
 //! Everything else is the machinery's, and such a trial is not measured, whatever the tool has made of it.
 
-use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
 
 use super::TrialResult::{self, Error, Fail, Pass};
 use super::document::Part::{self, Any, Count, Flag, Label, Name, Number, Presence, Text};
@@ -57,6 +59,86 @@ fn plugin_eval(run: &Value) -> TrialResult {
         || said(run, "/aborted/reason").is_some_and(|reason| reason.starts_with("mock agent responder failed"))
         || flag(run, "/skippedPaidGraders") == Some(true);
     if is_lost { Error } else { TrialResult::of(flag(run, "/passed") == Some(true)) }
+}
+
+/// promptfoo: the JSON of `promptfoo eval --output`. Each provider is a side; with several prompts, each provider with a prompt.
+pub const PROMPTFOO: ResultFormat = ResultFormat {
+    name: "promptfoo",
+    keys: &["evalId", "results"],
+    document: part!({ Must results {
+        Must results [{
+            Must success Flag, May failureReason Count, May error Text, May gradingResult { May pass Flag },
+            Must provider { Must id Text, May label Name }, NotNull promptIdx Count, May vars (Must Any),
+            NotNull testCase { May description Text, May vars (Must Any) }
+        }],
+        May stats { Must successes Count, Must failures Count, NotNull errors Count }
+    } }),
+    prepare: promptfoo,
+    stated: Some((
+        "results",
+        &["/results/stats/successes", "/results/stats/failures", "/results/stats/errors"],
+        "/results/results",
+    )),
+    trials: &[("", "/results/results/*")],
+    // The headline of promptfoo is the share that passed, of errors too.
+    scores_errors: true,
+    result: |test| Ok(Some(promptfoo_result(test))),
+    ..FORMAT
+};
+
+/// The `failureReason` of a test that did not fail, of one whose assertion failed, and of a provider or an assertion that threw. Older
+/// versions say none: without a grade, nothing shows that the test came to one. A provider's own timeout is another error.
+fn promptfoo_result(test: &Value) -> TrialResult {
+    let (success, graded) = (flag(test, "/success") == Some(true), flag(test, "/gradingResult/pass"));
+    let is_own = said(test, "/error").is_some_and(|error| error.starts_with("Evaluation timed out after "));
+    match test["failureReason"].as_u64() {
+        Some(2) if !is_own => Error,
+        None | Some(0) if !success && !is_own && graded != Some(false) => Error,
+        _ => TrialResult::of(success),
+    }
+}
+
+/// Names the test and the side of each result. A repeated test has the same description and variables; a description may stand for
+/// several tests.
+fn promptfoo(document: &mut Value) -> Result<(), String> {
+    let index_of = |test: &Value| test["promptIdx"].as_u64().unwrap_or_default();
+    let names = |test: &Value| {
+        let of_test = test.pointer("/testCase/vars").filter(|vars| vars.is_object()).unwrap_or(&test["vars"]);
+        let vars = of_test.as_object().filter(|vars| !vars.is_empty()).map(|_| of_test.to_string()).unwrap_or_default();
+        let described = text(&[test], &["/testCase/description"]);
+        [described, vars, text(&[test], &["/provider/label", "/provider/id"]), index_of(test).to_string()]
+    };
+    let Some(tests) = document.pointer_mut("/results/results").and_then(Value::as_array_mut) else { return Ok(()) };
+    // They are in the order in which they came.
+    tests.sort_by_key(index_of);
+    let (mut vars_of, mut prompts_of) = (BTreeMap::<_, BTreeSet<_>>::new(), BTreeMap::<_, BTreeSet<_>>::new());
+    for [described, vars, provider, prompt] in tests.iter().map(names) {
+        vars_of.entry(described).or_default().insert(vars);
+        prompts_of.entry(provider).or_default().insert(prompt);
+    }
+    for test in tests {
+        let [described, vars, provider, prompt] = names(test);
+        let case = match vars_of[&described].len() {
+            _ if described.is_empty() => vars,
+            1 => described,
+            _ => format!("{described} {vars}"),
+        };
+        if let Some(reason) = test["failureReason"].as_u64().filter(|reason| *reason > 2) {
+            return Err(format!("{case} has the `failureReason` {reason}, which is not known; known: 0, 1, 2"));
+        }
+        let side = if prompts_of[&provider].len() == 1 { provider } else { format!("{provider} prompt {prompt}") };
+        (test["case"], test["side"]) = (short(case).into(), side.into());
+    }
+    Ok(())
+}
+
+/// A name of at most 60 characters that is no other's.
+fn short(name: String) -> String {
+    if name.chars().count() <= 60 {
+        return name;
+    }
+    let start: String = name.chars().take(50).collect();
+    format!("{start}… {}", &blake3::hash(name.as_bytes()).to_hex()[..8])
 }
 
 /// `benchmark.json` of skill-creator, by its `references/schemas.md`: runs in configurations, the new one first.
@@ -195,6 +277,89 @@ fn inspect_score(value: &Value) -> Option<f64> {
         Some(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
         None => value.as_bool().map(|passed| if passed { 1.0 } else { 0.0 }).or(value.as_f64()),
     }
+}
+
+/// Harbor: `result.json` of a trial.
+pub const HARBOR: ResultFormat = ResultFormat {
+    name: "Harbor",
+    keys: &["task_name", "trial_name", "verifier_result"],
+    document: part!({
+        Must task_name Text, May agent_info { Must name Text, May model_info { Must name Text } },
+        May verifier_result { May rewards (May Number) }, May exception_info { Must exception_type Text }
+    }),
+    prepare: |trial| {
+        let [agent, model] = ["/agent_info/name", "/agent_info/model_info/name"].map(|name| said(trial, name));
+        let side = agent.into_iter().chain(model).collect::<Vec<_>>().join(" ");
+        let rewards = trial.pointer("/verifier_result/rewards").and_then(Value::as_object);
+        let reward = rewards.map(main_reward).transpose()?.flatten().cloned();
+        (trial["side"], trial["score"]) = (side.into(), reward.into());
+        trial["exception"] = trial.pointer("/exception_info/exception_type").cloned().into();
+        Ok(())
+    },
+    trials: &[("", "")],
+    case: &["/task_name"],
+    ..OF_HARBOR
+};
+
+/// Harbor: `result.json` of a job, with the names of trials, `TASK__ID`, by reward and by exception.
+pub const HARBOR_JOB: ResultFormat = ResultFormat {
+    name: "Harbor job",
+    keys: &["stats", "n_total_trials"],
+    document: part!({ Must stats { May n_trials Count, Must evals (Must {
+        Must reward_stats (Must (Must [Text])), NotNull exception_stats (Must [Text])
+    }) } }),
+    prepare: harbor_job,
+    stated: Some(("trials", &["/stats/n_trials"], "/trials")),
+    trials: &[("", "/trials/*")],
+    ..OF_HARBOR
+};
+
+/// A job scores trials without a reward, too. An agent's timeout is its own doing.
+const OF_HARBOR: ResultFormat = ResultFormat {
+    scores_errors: true,
+    result: |trial| {
+        let exception = said(trial, "/exception");
+        Ok(Some(match number(trial, "/score") {
+            _ if exception.is_some_and(|name| !name.eq_ignore_ascii_case("AgentTimeoutError")) => Error,
+            Some(reward) => TrialResult::of(reward >= 1.0),
+            None if exception.is_some() => Fail,
+            None => Error,
+        }))
+    },
+    ..FORMAT
+};
+
+/// The reward that decides: the one of this name, or the only one.
+fn main_reward(rewards: &Map<String, Value>) -> Result<Option<&Value>, String> {
+    match rewards.get("reward") {
+        None if rewards.len() > 1 => {
+            let names: Vec<&str> = rewards.keys().map(String::as_str).collect();
+            Err(format!("it has several rewards, and none is `reward`: {}", names.join(", ")))
+        }
+        reward => Ok(reward.or_else(|| rewards.values().next())),
+    }
+}
+
+/// Makes a list of the trials.
+fn harbor_job(job: &mut Value) -> Result<(), String> {
+    let mut all = Vec::new();
+    for (side, stats) in job["stats"]["evals"].as_object().into_iter().flatten() {
+        let mut trials: BTreeMap<&str, Value> = BTreeMap::new();
+        let rewards = stats["reward_stats"].as_object().map(main_reward).transpose()?.flatten();
+        for (key, by) in [("score", rewards), ("exception", stats.get("exception_stats"))] {
+            for (said, names) in by.and_then(Value::as_object).into_iter().flatten() {
+                let said = if key == "score" { json!(said.parse().unwrap_or(f64::NAN)) } else { json!(said) };
+                for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                    let task = name.rsplit_once("__").map_or(name, |(task, _)| task);
+                    let trial = trials.entry(name).or_insert_with(|| json!({ "case": task, "side": side }));
+                    trial[key] = said.clone();
+                }
+            }
+        }
+        all.extend(trials.into_values());
+    }
+    job["trials"] = all.into();
+    Ok(())
 }
 
 /// `SkillsBench`: rows of trials with and without skills.

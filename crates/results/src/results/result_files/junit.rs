@@ -33,10 +33,8 @@ struct Test {
     result: Option<TrialResult>,
     /// How many failures and errors are written.
     bad: u64,
-    /// Earlier trials of it, which failed.
-    earlier: u64,
-    /// Earlier trials of it that were not measured.
-    lost: u64,
+    /// Earlier trials of it.
+    earlier: Vec<TrialResult>,
 }
 
 /// A suite that is open, or all suites.
@@ -125,14 +123,12 @@ fn suite_ends(suites: &mut Vec<Suite>, tests: &mut Vec<Test>) -> Result<(), Stri
 
 /// Tells tests of one name by their files, if they are in several.
 fn told_apart(tests: &mut [Test]) {
-    let mut files: HashMap<(String, String), BTreeSet<String>> = HashMap::new();
+    let mut files: HashMap<_, BTreeSet<_>> = HashMap::new();
     for test in &*tests {
         files.entry((test.suite.clone(), test.name.clone())).or_default().insert(test.file.clone());
     }
-    for test in tests {
-        if files.get(&(test.suite.clone(), test.name.clone())).is_some_and(|files| files.len() > 1) {
-            test.name = format!("{}/{}", test.file, test.name);
-        }
+    for test in tests.iter_mut().filter(|test| files[&(test.suite.clone(), test.name.clone())].len() > 1) {
+        test.name = format!("{}/{}", test.file, test.name);
     }
 }
 
@@ -177,7 +173,7 @@ fn test(tag: &BytesStart<'_>, suites: &[Suite]) -> Result<Test, String> {
     let name = class.as_ref().map_or(name.clone(), |class| format!("{class}/{name}"));
     let file = attribute(tag, "file")?.unwrap_or_default();
     let result = Some(TrialResult::Pass);
-    let mut test = Test { name, suite, file, result, bad: 0, earlier: 0, lost: 0 };
+    let mut test = Test { name, suite, file, result, bad: 0, earlier: Vec::new() };
     for key in ["status", "result"] {
         let Some(word) = attribute(tag, key)? else { continue };
         let known = WORDS.iter().find(|(words, _)| words.iter().any(|known| known.eq_ignore_ascii_case(word.trim())));
@@ -196,8 +192,8 @@ impl Test {
             b"error" => self.went_wrong(TrialResult::Error),
             b"skipped" | b"disabled" => self.came_to(None),
             // Surefire and nextest: it failed before it passed, or failed again.
-            b"flakyFailure" | b"rerunFailure" => self.earlier += 1,
-            b"flakyError" | b"rerunError" => self.lost += 1,
+            b"flakyFailure" | b"rerunFailure" => self.earlier.push(TrialResult::Fail),
+            b"flakyError" | b"rerunError" => self.earlier.push(TrialResult::Error),
             _ => {}
         }
     }
@@ -209,24 +205,16 @@ impl Test {
 
     /// Notes what is said of its end: a failure stays one, whatever came of what follows.
     fn came_to(&mut self, result: Option<TrialResult>) {
-        let rank = |result| match result {
-            Some(TrialResult::Pass) => 0,
-            None => 1,
-            Some(TrialResult::Error) => 2,
-            Some(TrialResult::Fail) => 3,
-        };
-        if rank(result) > rank(self.result) {
-            self.result = result;
-        }
+        let worse = [Some(TrialResult::Pass), None, Some(TrialResult::Error), Some(TrialResult::Fail)];
+        let rank = |result| worse.iter().position(|of| *of == result);
+        self.result = if rank(result) > rank(self.result) { result } else { self.result };
     }
 
     fn rows(&self) -> impl Iterator<Item = ResultRow> {
         let row = |result| ResultRow::trial(self.name.clone(), "", result, None).within(&self.suite);
         // The tool's own figures have only the last one.
-        let earlier = ResultRow { scored: 0, score: 0.0, ..row(TrialResult::Fail) };
-        let failed = (0..self.earlier).map(move |_| earlier.clone());
-        let lost = row(TrialResult::Error);
-        failed.chain((0..self.lost).map(move |_| lost.clone())).chain(self.result.map(row))
+        let earlier = self.earlier.iter().map(move |result| ResultRow { scored: 0, score: 0.0, ..row(*result) });
+        earlier.chain(self.result.map(row))
     }
 }
 

@@ -5,9 +5,7 @@
 
 mod document;
 mod formats;
-mod harbor;
 mod junit;
-mod promptfoo;
 mod shape;
 mod sides;
 #[cfg(test)]
@@ -36,8 +34,8 @@ pub struct ResultFormat {
     pub with: Option<&'static str>,
     /// Whether the tool's headline is the mean of its cases, and not of all trials.
     mean_of_cases: bool,
-    /// How a file that is no JSON, or is ours, is read: the trials, those of the baseline first.
-    own: Option<fn(&[u8]) -> Result<Vec<ResultRow>, String>>,
+    /// How a file is read that is not JSON, or is our own: the trials, those of the baseline first.
+    own: Option<OwnReader>,
     /// What is read of a JSON document. Places in it are JSON pointers, in which `*` is each item.
     document: Part,
     /// What has to be known of the whole document before its trials are: an error, or more keys.
@@ -82,7 +80,7 @@ const FORMAT: ResultFormat = ResultFormat {
 impl ResultFormat {
     /// Whether a file has one trial, so that a directory of them is a side.
     pub fn is_one_trial(&self) -> bool {
-        self.name == harbor::HARBOR.name
+        self.name == formats::HARBOR.name
     }
 
     /// The trials in a file, those of the baseline first.
@@ -143,13 +141,13 @@ const OF_TABLE: ResultFormat = ResultFormat {
 /// The formats, by the number of their users.
 pub const FORMATS: [&ResultFormat; 14] = [
     &formats::PLUGIN_EVAL,
-    &promptfoo::PROMPTFOO,
+    &formats::PROMPTFOO,
     &formats::SKILL_CREATOR,
     &formats::VALLY,
     &formats::WAZA,
     &formats::INSPECT,
-    &harbor::HARBOR,
-    &harbor::HARBOR_JOB,
+    &formats::HARBOR,
+    &formats::HARBOR_JOB,
     &formats::SKILLSBENCH,
     &formats::AGENTV,
     &formats::CODER_EVAL,
@@ -157,6 +155,8 @@ pub const FORMATS: [&ResultFormat; 14] = [
     &junit::JUNIT,
     &OF_TABLE,
 ];
+
+type OwnReader = fn(&[u8]) -> Result<Vec<ResultRow>, String>;
 
 /// The most characters of a name: some tools name a case by its whole prompt.
 const LONGEST_NAME: usize = 200;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ResultFile, ResultRow};
+use super::ResultFile;
 use crate::decide::SideCounts;
 use crate::stats::permutation::{self, CaseScores, ScoreDifference};
 
@@ -52,9 +52,12 @@ impl ResultSide {
         self.measured.values().flatten().any(|score| *score != 0.0 && (*score - 1.0).abs() > f64::EPSILON)
     }
 
-    fn add(&mut self, file: &ResultFile, is_of: impl Fn(&str) -> bool, naming: CaseNaming) {
+    /// Adds the trials of these sides. A case may be told from others by its suite, and by its side.
+    fn add(&mut self, file: &ResultFile, is_of: impl Fn(&str) -> bool, with_suite: bool, with_side: bool) {
         for row in file.rows.iter().filter(|row| is_of(&row.side)) {
-            let case = naming.name(row);
+            let suite = Some(&row.suite).filter(|suite| with_suite && !suite.is_empty());
+            let side = Some(&row.side).filter(|_| with_side);
+            let case = suite.into_iter().chain([&row.case]).chain(side).cloned().collect::<Vec<_>>().join("/");
             let scores = self.scores.entry(case.clone()).or_default();
             *scores = (scores.0 + row.scored, scores.1 + row.score);
             if (row.scored, row.counts.rate.trials) == (1, 1) {
@@ -70,21 +73,6 @@ impl ResultSide {
     }
 }
 
-/// What besides its name tells a case from others.
-#[derive(Clone, Copy, Debug, Default)]
-struct CaseNaming {
-    with_suite: bool,
-    with_side: bool,
-}
-
-impl CaseNaming {
-    fn name(self, row: &ResultRow) -> String {
-        let suite = Some(&row.suite).filter(|suite| self.with_suite && !suite.is_empty());
-        let side = Some(&row.side).filter(|_| self.with_side);
-        suite.into_iter().chain([&row.case]).chain(side).cloned().collect::<Vec<_>>().join("/")
-    }
-}
-
 /// Two sides of files. If those of a side have several sides of their own, the one with the skills stands for them; without such a
 /// side, a case on another side is another case. Cases of several suites are told apart by these.
 pub fn of_two_files(labels: [&str; 2], files: [&[ResultFile]; 2]) -> [ResultSide; 2] {
@@ -97,8 +85,7 @@ fn of_files(label: &str, files: &[ResultFile], with_suite: bool) -> ResultSide {
     let names = names(files);
     for file in files {
         let with = file.format.with.filter(|with| names.contains(with));
-        let naming = CaseNaming { with_suite, with_side: with.is_none() && names.len() > 1 };
-        side.add(file, |name| with.is_none_or(|with| with == name), naming);
+        side.add(file, |name| with.is_none_or(|with| with == name), with_suite, with.is_none() && names.len() > 1);
     }
     side
 }
@@ -128,7 +115,7 @@ pub fn of_two_arms(files: &[ResultFile], chosen: &[String]) -> Result<[ResultSid
     Ok(sides.map(|name| {
         let mut side = ResultSide { label: name.to_owned(), ..ResultSide::default() };
         for file in files {
-            side.add(file, |of| of == name, CaseNaming { with_suite: has_suites(files), with_side: false });
+            side.add(file, |of| of == name, has_suites(files), false);
         }
         side
     }))
