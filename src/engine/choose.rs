@@ -8,8 +8,8 @@ use crate::report::trial_text::RerunCommand;
 use crate::run::context::RunContext;
 use crate::run::plan;
 use crate::run::preflight::stand_ins;
+use crate::settings::Settings;
 use crate::settings::trials::Repetition;
-use crate::settings::{Settings, Suite, TestSelection};
 use crate::store::{self, RunFolder};
 use crate::text::name::Filters;
 use crate::text::problem::Problem;
@@ -31,15 +31,7 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String>
     settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
     settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
     if chosen.selects() {
-        settings.selection = TestSelection {
-            suite: chosen.suite.as_deref().and_then(Suite::named).unwrap_or_default(),
-            skills: chosen.skills.clone(),
-            tasks: chosen.tasks.clone(),
-            cases: chosen.cases.clone(),
-            tags: chosen.tags.clone(),
-            max_skills: chosen.max_skills,
-            max_cases: chosen.max_cases,
-        };
+        settings.selection.clone_from(&chosen.selection);
     }
     Ok(())
 }

@@ -125,7 +125,7 @@ impl Gate {
         let base = compare::at_commit(self.version.commit.clone(), format!("the skills of {}", self.results.base));
         let sides = compare::sides(base, compare::working_tree(), &rule, self.asked.plan);
         ComparisonRequest {
-            chosen: RunChoices { cases: self.cases.clone(), shard: self.shard, ..RunChoices::default() },
+            chosen: RunChoices { shard: self.shard, ..RunChoices::of_cases(self.cases.clone()) },
             fails: self.asked.fail_on.clone(),
             is_gate: true,
             max_trials: self.asked.max_trials,

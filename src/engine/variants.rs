@@ -70,7 +70,7 @@ impl Engine<'_> {
             settings.model = None;
         }
         self.choose_default_modes(&mut settings, &catalog, &mut chosen);
-        let asked = chosen.cases.join(", ");
+        let asked = chosen.selection.cases.join(", ");
         let run = planned(Loaded { repository, settings, catalog }, chosen)?;
         let VariantPlan { plan, record } = match question {
             VariantRequest::Diagnosis(skill) if run.plan.is_empty() && !asked.is_empty() => {

@@ -28,6 +28,7 @@ use crate::run::live_trial::case_meta;
 use crate::run::regrade;
 use crate::run::review::{self, TrialReview};
 use crate::run::stored_trial::StoredTrial;
+use crate::settings::TestSelection;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::skill::slug;
 use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
@@ -134,7 +135,11 @@ impl Importer<'_> {
             shared_by: None,
             planned,
             grows: false,
-            chosen: RunChoices { suite, modes: vec![MODE.to_owned()], ..RunChoices::default() },
+            chosen: RunChoices {
+                selection: TestSelection { suite, ..TestSelection::default() },
+                modes: vec![MODE.to_owned()],
+                ..RunChoices::default()
+            },
             sides: None,
             contents: None,
             all_cases: None,

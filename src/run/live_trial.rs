@@ -277,7 +277,7 @@ impl LiveTrial<'_> {
             run_id: live.folder.id().to_owned(),
             mode: mode.name.clone(),
             trial: id.number,
-            suite: Some(settings.selection.suite.as_str().to_owned()),
+            suite: Some(settings.selection.suite().to_string()),
             offer: mode.offer.clone(),
             commit: mode.commit.clone(),
             scripted: settings.scripted.clone(),

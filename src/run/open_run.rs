@@ -204,15 +204,9 @@ pub(super) fn record(run: &RunContext, id: &str) -> RunRecord {
 /// The settings in force, wherever they were set: a resumed run uses them again.
 fn choices(run: &RunContext) -> RunChoices {
     let (chosen, settings) = (&run.chosen, &run.settings);
-    let TestSelection { suite, skills, tasks, cases, tags, max_skills, max_cases } = settings.selection.clone();
+    let suite = Some(settings.selection.suite().to_string());
     RunChoices {
-        suite: Some(suite.as_str().to_owned()),
-        skills,
-        tasks,
-        cases,
-        tags,
-        max_skills,
-        max_cases,
+        selection: TestSelection { suite, ..settings.selection.clone() },
         modes: settings.selected_modes.clone().unwrap_or_default(),
         default_modes: settings.default_modes.clone(),
         model: settings.model.clone().or_else(|| chosen.model.clone()),

@@ -45,7 +45,7 @@ fn wants_skill(selection: &TestSelection, skill: &str) -> bool {
 
 /// The cases of one skill that are in the suite.
 fn of_suite<'a>(selection: &TestSelection, cases: &'a [Arc<FoundCase>]) -> Vec<&'a Arc<FoundCase>> {
-    match selection.suite {
+    match selection.suite() {
         Suite::Smoke => cases.iter().collect(),
         Suite::Explicit => {
             let is_explicit = |id: &str| id.starts_with("explicit") || id.ends_with("explicit");

@@ -95,12 +95,9 @@ pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
 
 impl DiagnoseArgs {
     fn chosen(&self) -> RunChoices {
-        let mut chosen = RunChoices::default();
-        chosen.cases.clone_from(&self.case);
-        chosen.skills = self.what.iter().cloned().collect();
-        chosen.modes = self.mode.iter().cloned().collect();
-        chosen.model.clone_from(&self.model);
-        chosen
+        let mut chosen = RunChoices::of_cases(self.case.clone());
+        chosen.selection.skills = self.what.iter().cloned().collect();
+        RunChoices { modes: self.mode.iter().cloned().collect(), model: self.model.clone(), ..chosen }
     }
 
     /// Shows the diagnosis of a stored run.

@@ -138,14 +138,10 @@ impl LimitArgs {
 
 impl NameArgs {
     pub fn selection(&self) -> TestSelection {
-        let Self { skill, task, .. } = self;
-        let (skills, tasks, tags) = (skill.clone(), task.clone(), self.tags.tag.clone());
-        TestSelection { skills, tasks, cases: self.cases(), tags, ..TestSelection::default() }
-    }
-
-    /// The values of `--case` without modes.
-    fn cases(&self) -> Vec<String> {
-        self.case.iter().map(|name| split_mode(name).0.to_owned()).collect()
+        let (skills, tasks, tags) = (self.skill.clone(), self.task.clone(), self.tags.tag.clone());
+        // The values of `--case` without modes.
+        let cases = self.case.iter().map(|name| split_mode(name).0.to_owned()).collect();
+        TestSelection { skills, tasks, cases, tags, ..TestSelection::default() }
     }
 
     /// `modes`, then the modes in values of `--case`.
@@ -171,20 +167,16 @@ fn split_mode(name: &str) -> (&str, Option<&str>) {
 
 impl SelectArgs {
     pub fn chosen(&self) -> RunChoices {
-        let mut chosen = RunChoices::default();
-        chosen.suite.clone_from(&self.suite);
-        chosen.skills.clone_from(&self.names.skill);
-        chosen.tasks.clone_from(&self.names.task);
-        chosen.cases = self.names.cases();
-        chosen.tags.clone_from(&self.names.tags.tag);
-        chosen.max_skills = self.max_skills;
-        chosen.max_cases = self.max_cases;
-        chosen.model.clone_from(&self.model);
-        chosen.timeout_s = self.timeout_s;
-        chosen.stop = self.trial_end;
-        chosen.judge = (self.judge || self.no_judge).then_some(self.judge);
-        chosen.judge_votes = self.judge_votes;
-        chosen
+        let (suite, max_skills, max_cases) = (self.suite.clone(), self.max_skills, self.max_cases);
+        RunChoices {
+            selection: TestSelection { suite, max_skills, max_cases, ..self.names.selection() },
+            model: self.model.clone(),
+            timeout_s: self.timeout_s,
+            stop: self.trial_end,
+            judge: (self.judge || self.no_judge).then_some(self.judge),
+            judge_votes: self.judge_votes,
+            ..RunChoices::default()
+        }
     }
 }
 

@@ -334,7 +334,7 @@ impl Tuning<'_> {
         let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
         let sides = compare::sides(compare::working_tree(), side, &rule, ComparePlan::Standard);
         let modes = self.args.mode.iter().cloned().collect();
-        let chosen = RunChoices { cases, modes, ..RunChoices::default() };
+        let chosen = RunChoices { modes, ..RunChoices::of_cases(cases) };
         let request = ComparisonRequest {
             chosen,
             max_trials: Some(most),

@@ -11,8 +11,9 @@ use crate::profile::custom::{
     AgentDescription, Condition, CustomAgent, EventField, EventMeaning, EventRule, Protocol, ToolNamesByUse,
 };
 use crate::settings::Settings;
+use crate::settings::keys::keys;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
-use crate::settings::problems::{Problems, filled};
+use crate::settings::problems::{Number, Problems, filled};
 use crate::settings::variables::{A_URL, is_url};
 use crate::text::diagnostic::{SourceLocation, suggest};
 use crate::text::name::check_id;
@@ -71,40 +72,60 @@ impl CustomStart {
     }
 }
 
-/// `[agents.NAME]` as written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AgentTable {
-    #[serde(default, deserialize_with = "filled")]
-    command: Option<String>,
-    #[serde(default)]
-    args: Vec<Spanned<WrittenArguments>>,
-    endpoint: Option<Spanned<String>>,
-    protocol: Option<Spanned<String>>,
-    env: Option<BTreeMap<String, Spanned<String>>>,
-    authenticate: Option<String>,
-    home_files: Option<Vec<Spanned<String>>>,
-    skills: Option<Spanned<String>>,
-    shows_calls: Option<bool>,
-    errors: Option<Vec<Spanned<String>>>,
-    tools: Option<ToolNamesByUse>,
-    events: Option<Vec<Spanned<EventTable>>>,
+keys! {
+    AgentKeys of "[agents.<agent>]" {
+        #[serde(default, deserialize_with = "filled")]
+        command: String, "the agent's own, on the PATH",
+            "the program: a name, or a path from the repository. A program named here may bring its own credentials, so they are not checked first";
+        args: Spanned<Vec<Number>>, "none", "arguments to add after the built-in ones";
+        endpoint: Spanned<String>, "none",
+            "the server that the agent asks, in place of its provider's: see [endpoints](../modes.md#a-model-behind-an-endpoint)";
+        protocol: Spanned<String>, "none",
+            "`\"acp\"`, `\"jsonl\"` or `\"rust\"`: describes [an agent of your own](../custom-agents.md), which needs a `command` and may have the keys below";
+        env: BTreeMap<String, Spanned<String>>, "none", "table of variables to set for this agent";
+        authenticate: String, "none", "with ACP, the method to authenticate by";
+        home_files: Vec<Spanned<String>>, "none", "files in your home that its trials get";
+        skills: Spanned<String>, "`\".agents/skills\"`", "where it looks for skills in its working directory";
+        shows_calls: bool, "`false`", "with `acp` and `rust`, whether it shows every call with what it returned";
+        errors: Vec<Spanned<String>>, "none", "how messages begin that the agent itself writes if its provider refuses";
+        tools: ToolNamesByUse, "none", "names of its tools: `shells`, `skills`, `reads`, `finds` and `edits`";
+        events: Vec<Spanned<EventTable>>, "required with `jsonl`", "what its lines say";
+    }
 }
 
-/// An argument, or several that are only given together.
-#[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "an argument is a text, or a list of texts")]
-enum WrittenArguments {
-    One(String),
-    Together(Vec<String>),
+/// The arguments in groups, each with its place.
+fn groups(written: Option<Spanned<Vec<Number>>>, problems: &mut Problems<'_>) -> Vec<(Vec<String>, Range<usize>)> {
+    let Some(written) = written else { return Vec::new() };
+    let place = written.span();
+    let group = |one: Number| {
+        let place = one.span();
+        Some((texts(one.into_inner(), argument)?, place))
+    };
+    written.into_inner().into_iter().map(group).collect::<Option<_>>().unwrap_or_else(|| {
+        problems.add(place, "an argument is a text, or a list of texts".to_owned());
+        Vec::new()
+    })
 }
 
-impl WrittenArguments {
-    fn all(self) -> Vec<String> {
-        match self {
-            Self::One(text) => vec![text],
-            Self::Together(texts) => texts,
-        }
+/// An argument or a list of them, or a value or a list of them; `None` if one is none that `text` reads.
+fn texts(written: toml::Value, text: fn(toml::Value) -> Option<String>) -> Option<Vec<String>> {
+    match written {
+        toml::Value::Array(list) => list.into_iter().map(text).collect(),
+        one => text(one).map(|text| vec![text]),
+    }
+}
+
+/// The text of an argument.
+fn argument(written: toml::Value) -> Option<String> {
+    if let toml::Value::String(text) = written { Some(text) } else { None }
+}
+
+/// The text of a value that a line has to have.
+fn condition(written: toml::Value) -> Option<String> {
+    match written {
+        toml::Value::String(text) => Some(text),
+        toml::Value::Integer(_) | toml::Value::Boolean(_) => Some(written.to_string()),
+        _ => None,
     }
 }
 
@@ -113,9 +134,9 @@ impl WrittenArguments {
 struct EventTable {
     says: Spanned<String>,
     #[serde(default)]
-    when: BTreeMap<Spanned<String>, WrittenValues>,
+    when: BTreeMap<Spanned<String>, Number>,
     #[serde(default)]
-    failed: BTreeMap<Spanned<String>, WrittenValues>,
+    failed: BTreeMap<Spanned<String>, Number>,
     text: Option<Spanned<String>>,
     id: Option<Spanned<String>>,
     name: Option<Spanned<String>>,
@@ -130,36 +151,7 @@ struct EventTable {
     piece: bool,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "a value is a text, a number, true or false, or a list of them")]
-enum WrittenValues {
-    One(WrittenValue),
-    Several(Vec<WrittenValue>),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum WrittenValue {
-    Text(String),
-    Number(i64),
-    Flag(bool),
-}
-
-impl WrittenValues {
-    fn texts(self) -> Vec<String> {
-        let text = |value| match value {
-            WrittenValue::Text(text) => text,
-            WrittenValue::Number(number) => number.to_string(),
-            WrittenValue::Flag(flag) => flag.to_string(),
-        };
-        match self {
-            Self::One(value) => vec![text(value)],
-            Self::Several(values) => values.into_iter().map(text).collect(),
-        }
-    }
-}
-
-impl AgentTable {
+impl AgentKeys {
     /// The settings of the agent with this name, and its modes if the user describes it.
     pub(super) fn settings(
         self,
@@ -174,7 +166,7 @@ impl AgentTable {
         match &self.protocol {
             None => {
                 self.check_registered(name, is_known, range, problems);
-                let args = self.args.into_iter().flat_map(|args| args.into_inner().all()).collect();
+                let args = groups(self.args, problems).into_iter().flat_map(|(group, _)| group).collect();
                 let endpoint = self.endpoint.map(Spanned::into_inner);
                 (AgentSettings { command: self.command, args, endpoint, custom: None }, Vec::new())
             }
@@ -203,17 +195,7 @@ impl AgentTable {
             let help = "to describe an agent of your own, add `protocol`: see docs/custom-agents.md";
             return problems.add(range, format!("unknown agent `{name}`; known: {known}\n{help}"));
         }
-        let own = [
-            ("env", self.env.is_some()),
-            ("authenticate", self.authenticate.is_some()),
-            ("home_files", self.home_files.is_some()),
-            ("skills", self.skills.is_some()),
-            ("shows_calls", self.shows_calls.is_some()),
-            ("errors", self.errors.is_some()),
-            ("tools", self.tools.is_some()),
-            ("events", self.events.is_some()),
-        ];
-        for (key, _) in own.into_iter().filter(|(_, is_set)| *is_set) {
+        for key in self.written().filter(|key| !["command", "args", "endpoint"].contains(key)) {
             problems.add(range.clone(), format!("`{key}` is for agents that have a `protocol`, and `{name}` has none"));
         }
     }
@@ -238,9 +220,7 @@ impl AgentTable {
             problems.add(range.clone(), format!("`{key}` is for the protocol {of}; remove it"));
         }
         let mut args = Vec::new();
-        for group in self.args {
-            let place = group.span();
-            let group = group.into_inner().all();
+        for (group, place) in groups(self.args, problems) {
             for text in &group {
                 check_placeholders(text, is_acp, &place, problems);
             }
@@ -284,7 +264,7 @@ impl AgentTable {
 
 impl Settings {
     /// Sets how agents are started, and adds the modes of those that the file describes.
-    pub(super) fn apply_agents(&mut self, agents: BTreeMap<Spanned<String>, AgentTable>, problems: &mut Problems<'_>) {
+    pub(super) fn apply_agents(&mut self, agents: BTreeMap<Spanned<String>, AgentKeys>, problems: &mut Problems<'_>) {
         for (name, table) in agents {
             let range = name.span();
             let (mut agent, modes) = table.settings(name.get_ref(), range.clone(), problems);
@@ -384,6 +364,7 @@ fn events(tables: Vec<Spanned<EventTable>>, range: Range<usize>, problems: &mut 
 
 impl EventTable {
     fn rule(self, problems: &mut Problems<'_>) -> Option<EventRule> {
+        let (when, failed) = (conditions(&self.when, problems)?, conditions(&self.failed, problems)?);
         let place = self.says.span();
         let Some(says) = EventMeaning::named(self.says.get_ref()) else {
             let message = format!("unknown meaning; {}", suggest(self.says.get_ref(), &EventMeaning::WORDS));
@@ -420,14 +401,24 @@ impl EventTable {
         if !self.failed.is_empty() && says != EventMeaning::Result {
             problems.add(place, format!("a rule that says \"{says}\" has no `failed`; remove it"));
         }
-        let conditions = self.when.keys().chain(self.failed.keys());
-        check_paths(conditions.chain(written.iter().map(|(_, path)| path)), problems);
-        let all = |conditions: BTreeMap<Spanned<String>, WrittenValues>| {
-            conditions.into_iter().map(|(path, is)| Condition { path: path.into_inner(), is: is.texts() }).collect()
-        };
+        let paths = self.when.keys().chain(self.failed.keys());
+        check_paths(paths.chain(written.iter().map(|(_, path)| path)), problems);
         let fields = written.into_iter().map(|(field, path)| (field, path.into_inner())).collect();
-        Some(EventRule { says, when: all(self.when), failed: all(self.failed), fields, is_piece: self.piece })
+        Some(EventRule { says, when, failed, fields, is_piece: self.piece })
     }
+}
+
+/// What lines have to have; `None` if a value is none, which is reported.
+fn conditions(written: &BTreeMap<Spanned<String>, Number>, problems: &mut Problems<'_>) -> Option<Vec<Condition>> {
+    let mut all = Vec::new();
+    for (path, value) in written {
+        let Some(is) = texts(value.get_ref().clone(), condition) else {
+            problems.add(value.span(), "a value is a text, a number, true or false, or a list of them".to_owned());
+            return None;
+        };
+        all.push(Condition { path: path.get_ref().clone(), is });
+    }
+    Some(all)
 }
 
 /// Reports paths of a rule that are none, or that have `*` for the elements of different lists.

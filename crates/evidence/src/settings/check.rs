@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::settings::Problems;
+use crate::settings::keys::defaults;
+use crate::settings::problems::{Number, Problems};
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
-
-/// The time that a script gets.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A script that the settings file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,18 +17,14 @@ pub struct NamedScript {
     pub place: SourceLocation,
 }
 
-/// The scripts that check every trial, or every trial of a skill.
-#[derive(Clone, Debug)]
-pub struct CheckSettings {
-    all: Vec<NamedScript>,
-    of_skills: BTreeMap<String, Vec<NamedScript>>,
-    /// Maximum duration of a program that answers a check.
-    pub timeout: Duration,
-}
-
-impl Default for CheckSettings {
-    fn default() -> Self {
-        Self { all: Vec::new(), of_skills: BTreeMap::new(), timeout: DEFAULT_TIMEOUT }
+defaults! {
+    /// The scripts that check every trial, or every trial of a skill.
+    #[derive(Clone, Debug)]
+    pub struct CheckSettings {
+        all: Vec<NamedScript> = Vec::new(),
+        of_skills: BTreeMap<String, Vec<NamedScript>> = BTreeMap::new(),
+        /// Maximum duration of a program that answers a check.
+        pub timeout: Duration = Duration::from_secs(60),
     }
 }
 
@@ -41,12 +35,7 @@ impl CheckSettings {
     }
 
     /// Adds the scripts of every trial, or those of a skill: a path or a list of paths.
-    pub(super) fn add(
-        &mut self,
-        skill: Option<String>,
-        written: &toml::Spanned<toml::Value>,
-        problems: &mut Problems<'_>,
-    ) {
+    pub(super) fn add(&mut self, skill: Option<String>, written: &Number, problems: &mut Problems<'_>) {
         let paths = match written.get_ref() {
             toml::Value::Array(paths) => paths.as_slice(),
             path => std::slice::from_ref(path),

@@ -2,35 +2,17 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use toml::Spanned;
 
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
-use crate::settings::{Problems, Settings};
+use crate::settings::Settings;
+use crate::settings::keys::{defaults, keys};
 use crate::text::word_enum::word_enum;
-
-/// How old a trial of an earlier gate may be that stands for one of the base.
-const MAX_AGE_DAYS: i64 = 7;
-
-/// How many similar skills run if a description changed.
-const NEIGHBORS: usize = 2;
 
 /// How many gates a year has if the settings do not say.
 const GATES_A_YEAR: u32 = 500;
-
-word_enum! {
-    /// For which gates together a false alarm has the chance of 5 % at most.
-    #[derive(Default)]
-    pub enum GatePromise {
-        /// For each gate by itself.
-        #[default]
-        Gate = "gate",
-        /// For all gates of a year.
-        Year = "year",
-    }
-}
 
 word_enum! {
     /// What becomes of a gate that could have compared something, and did not.
@@ -43,42 +25,90 @@ word_enum! {
     }
 }
 
-/// What a gate does if its command line does not say.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GateSettings {
-    /// The git reference to compare with; `None` for the last commit in common with the default branch.
-    pub base: Option<String>,
-    /// The results that fail it; none for `broke` and `worse`.
-    pub fail_on: Vec<CompareResult>,
-    /// When its comparison stops.
-    pub plan: ComparePlan,
-    /// Maximum number of trials; `None` for that of the plan.
-    pub max_trials: Option<u64>,
-    /// How old a trial of an earlier gate may be that stands for one of the base.
-    pub max_age: Duration,
-    /// Number of similar skills whose positive cases run too if a description changed.
-    pub neighbors: usize,
-    /// For how many gates together a false alarm has the chance of 5 % at most.
-    pub promised_for: u32,
-    pub nothing_compared: NothingCompared,
-    max_cost_usd: Option<f64>,
-    require_recordings: Option<bool>,
+defaults! {
+    /// What a gate does if its command line does not say.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GateSettings {
+        /// The git reference to compare with; `None` for the last commit in common with the default branch.
+        pub base: Option<String> = None,
+        /// The results that fail it; none for `broke` and `worse`.
+        pub fail_on: Vec<CompareResult> = Vec::new(),
+        /// When its comparison stops.
+        pub plan: ComparePlan = ComparePlan::Quick,
+        /// Maximum number of trials; `None` for that of the plan.
+        pub max_trials: Option<u64> = None,
+        /// How old a trial of an earlier gate may be that stands for one of the base.
+        pub max_age: Duration = days(7),
+        /// Number of similar skills whose positive cases run too if a description changed.
+        pub neighbors: usize = 2,
+        /// For how many gates together a false alarm has the chance of 5 % at most.
+        pub promised_for: u32 = 1,
+        pub nothing_compared: NothingCompared = NothingCompared::default(),
+        max_cost_usd: Option<f64> = None,
+        require_recordings: Option<bool> = None,
+    }
 }
 
-impl Default for GateSettings {
-    fn default() -> Self {
-        Self {
-            base: None,
-            fail_on: Vec::new(),
-            plan: ComparePlan::Quick,
-            max_trials: None,
-            max_age: days(MAX_AGE_DAYS),
-            neighbors: NEIGHBORS,
-            promised_for: 1,
-            nothing_compared: NothingCompared::default(),
-            max_cost_usd: None,
-            require_recordings: None,
-        }
+keys! {
+    GateKeys of "[gate]" {
+        base: String, "the last commit in common with the default branch",
+            "git reference that a [gate](../gate.md) compares with", |to, base, _| to.gate.base = Some(base);
+        fail_on: Spanned<Vec<Spanned<String>>>, "`broke` and `worse`", "results of the comparison that fail the gate",
+            |to, names, problems| {
+                if names.get_ref().is_empty() {
+                    let write = "write `fail_on = [\"broke\", \"worse\"]`, or leave it out for the same";
+                    problems.add(names.span(), format!("`fail_on` is empty, so nothing would fail the gate; {write}"));
+                }
+                for name in names.get_ref() {
+                    let known = || CompareResult::GATED.map(|known| known.as_str().replace(' ', "-"));
+                    let result = problems.word("result", name, |name| name.parse::<CompareResult>().ok(), known);
+                    to.gate.fail_on.extend(result);
+                }
+            };
+        plan: Spanned<String>, "`\"quick\"`", "when its comparison stops: `quick`, `standard` or `until-decided`",
+            |to, plan, problems| {
+                let known = problems.word("plan", &plan, ComparePlan::named, || ComparePlan::WORDS);
+                to.gate.plan = known.unwrap_or(to.gate.plan);
+            };
+        max_trials: Spanned<i64>, "by the plan and the number of cases", "maximum number of trials of both sides",
+            |to, most, problems| to.gate.max_trials = problems.number("max_trials", &most, 2..=1_000_000);
+        max_cost_usd: Spanned<f64>, "`max_cost_usd` at the top of the file; 5 if nothing limits the gate", "the same for a gate",
+            |to, cost, problems| {
+                to.gate.max_cost_usd = Some(*cost.get_ref()).filter(|cost| *cost > 0.0 && cost.is_finite());
+                if to.gate.max_cost_usd.is_none() {
+                    problems.add(cost.span(), format!("`max_cost_usd` is {}; expected above 0", cost.get_ref()));
+                }
+            };
+        max_age_days: Spanned<i64>, "`7`", "days for which trials of earlier gates are used; `0` measures all",
+            |to, most, problems| if let Some(most) = problems.number("max_age_days", &most, 0..=365) {
+                to.gate.max_age = days(most);
+            };
+        require_recordings: bool, "`require_recordings` at the top of the file", "the same for a gate",
+            |to, flag, _| to.gate.require_recordings = Some(flag);
+        neighbors: Spanned<i64>, "`2`", "number of similar skills whose positive cases run too if a description changed",
+            |to, number, problems| {
+                to.gate.neighbors = problems.number("neighbors", &number, 0..=1000).unwrap_or(to.gate.neighbors);
+            };
+        promise: Spanned<String>, "`\"gate\"`",
+            "for which gates together a false alarm has a chance of 5 % at most: each gate by itself, or all gates of a `\"year\"`",
+            |to, promise, problems| {
+                let gates = |word: &str| [("gate", 1), ("year", GATES_A_YEAR)].into_iter().find(|known| known.0 == word);
+                let known = problems.word("promise", &promise, gates, || ["gate", "year"]);
+                to.gate.promised_for = known.map_or(1, |(_, gates)| gates);
+            };
+        gates_a_year: Spanned<i64>, "`500`", "how many gates a year has, with `promise = \"year\"`",
+            |to, gates, problems| {
+                if to.gate.promised_for == 1 {
+                    problems.add(gates.span(), "`gates_a_year` is only read with `promise = \"year\"`".to_owned());
+                }
+                to.gate.promised_for = problems.number("gates_a_year", &gates, 1..=100_000).unwrap_or(GATES_A_YEAR);
+            };
+        nothing_compared: Spanned<String>, "`\"fail\"`",
+            "what becomes of a gate that measured no case although the change touches a skill that has some: exit code 5, or `\"pass\"`",
+            |to, written, problems| {
+                let known = problems.word("nothing_compared", &written, NothingCompared::named, || NothingCompared::WORDS);
+                to.gate.nothing_compared = known.unwrap_or_default();
+            };
     }
 }
 
@@ -111,75 +141,6 @@ impl GateSettings {
     }
 }
 
-/// `[gate]` as written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct GateTable {
-    base: Option<String>,
-    fail_on: Option<Spanned<Vec<Spanned<String>>>>,
-    plan: Option<Spanned<String>>,
-    max_trials: Option<Spanned<i64>>,
-    max_cost_usd: Option<Spanned<f64>>,
-    max_age_days: Option<Spanned<i64>>,
-    require_recordings: Option<bool>,
-    neighbors: Option<Spanned<i64>>,
-    promise: Option<Spanned<String>>,
-    gates_a_year: Option<Spanned<i64>>,
-    nothing_compared: Option<Spanned<String>>,
-}
-
-impl GateTable {
-    pub(super) fn settings(self, problems: &mut Problems<'_>) -> GateSettings {
-        let mut settings = GateSettings { base: self.base, ..GateSettings::default() };
-        settings.require_recordings = self.require_recordings;
-        if let Some(empty) = self.fail_on.as_ref().filter(|names| names.get_ref().is_empty()) {
-            let write = "write `fail_on = [\"broke\", \"worse\"]`, or leave it out for the same";
-            problems.add(empty.span(), format!("`fail_on` is empty, so nothing would fail the gate; {write}"));
-        }
-        for name in self.fail_on.iter().flat_map(Spanned::get_ref) {
-            if let Ok(result) = name.get_ref().parse() {
-                settings.fail_on.push(result);
-            } else {
-                let known = CompareResult::GATED.map(|known| known.as_str().replace(' ', "-")).join(", ");
-                problems.add(name.span(), format!("unknown result `{}`; known: {known}", name.get_ref()));
-            }
-        }
-        let plan = word(problems, "plan", self.plan.as_ref(), ComparePlan::named, &ComparePlan::WORDS);
-        settings.plan = plan.unwrap_or(settings.plan);
-        let promise = word(problems, "promise", self.promise.as_ref(), GatePromise::named, &GatePromise::WORDS);
-        let written = self.nothing_compared.as_ref();
-        let known = word(problems, "nothing_compared", written, NothingCompared::named, &NothingCompared::WORDS);
-        settings.nothing_compared = known.unwrap_or_default();
-        if let Some(gates) = self.gates_a_year.as_ref().filter(|_| promise != Some(GatePromise::Year)) {
-            problems.add(gates.span(), "`gates_a_year` is only read with `promise = \"year\"`".to_owned());
-        }
-        let mut number = |key: &str, written: Option<Spanned<i64>>, least: i64, most: i64| {
-            let written = written?;
-            let found = Some(*written.get_ref()).filter(|number| (least..=most).contains(number));
-            if found.is_none() {
-                problems.add(written.span(), format!("`{key}` is {}; expected {least} to {most}", written.get_ref()));
-            }
-            found
-        };
-        settings.max_trials = number("max_trials", self.max_trials, 2, 1_000_000).and_then(|n| u64::try_from(n).ok());
-        settings.max_age = number("max_age_days", self.max_age_days, 0, 365).map_or(settings.max_age, days);
-        if let Some(neighbors) = number("neighbors", self.neighbors, 0, 1000) {
-            settings.neighbors = usize::try_from(neighbors).unwrap_or_default();
-        }
-        let gates = number("gates_a_year", self.gates_a_year, 1, 100_000).and_then(|n| u32::try_from(n).ok());
-        if promise == Some(GatePromise::Year) {
-            settings.promised_for = gates.unwrap_or(GATES_A_YEAR);
-        }
-        if let Some(cost) = self.max_cost_usd {
-            settings.max_cost_usd = Some(*cost.get_ref()).filter(|cost| *cost > 0.0 && cost.is_finite());
-            if settings.max_cost_usd.is_none() {
-                problems.add(cost.span(), format!("`max_cost_usd` is {}; expected above 0", cost.get_ref()));
-            }
-        }
-        settings
-    }
-}
-
 impl Settings {
     /// The settings of the file for a gate: its table overrides the rest.
     #[must_use]
@@ -190,22 +151,6 @@ impl Settings {
     }
 }
 
-/// The value of a key that has one of these words.
-fn word<T>(
-    problems: &mut Problems<'_>,
-    key: &str,
-    written: Option<&Spanned<String>>,
-    named: fn(&str) -> Option<T>,
-    words: &[&str],
-) -> Option<T> {
-    let written = written?;
-    let known = named(written.get_ref());
-    if known.is_none() {
-        problems.add(written.span(), format!("unknown {key} `{}`; known: {}", written.get_ref(), words.join(", ")));
-    }
-    known
-}
-
-fn days(days: i64) -> Duration {
-    Duration::from_secs(u64::try_from(days).unwrap_or_default() * 24 * 3600)
+fn days(days: u64) -> Duration {
+    Duration::from_secs(days * 24 * 3600)
 }

@@ -70,19 +70,14 @@ impl IsolationSettings {
         self.image.as_deref().unwrap_or(Self::IMAGE)
     }
 
-    pub(super) fn apply(
-        &mut self,
-        kind: Option<Isolation>,
-        required: Option<bool>,
-        (paths, trusted): (Vec<toml::Spanned<String>>, Vec<toml::Spanned<String>>),
-        problems: &mut Problems<'_>,
-    ) {
-        if kind.is_some() || required.is_some() || !paths.is_empty() {
-            let readable: Vec<&str> = paths.iter().map(|path| path.get_ref().as_str()).collect();
-            let (kind, required) = (kind.unwrap_or_default(), required.unwrap_or_default());
-            let image = self.image.iter().fold(String::new(), |_, image| format!("\0\0{image}"));
-            self.declared = Some(format!("{kind} {required} {}{image}", readable.join("\0")));
-        }
+    /// Keeps what the settings file says.
+    pub(super) fn declare(&mut self, readable: &[String]) {
+        let image = self.image.iter().fold(String::new(), |_, image| format!("\0\0{image}"));
+        self.declared = Some(format!("{} {} {}{image}", self.kind, self.required, readable.join("\0")));
+    }
+
+    /// Adds paths that agents may read.
+    pub(super) fn read(&mut self, paths: Vec<toml::Spanned<String>>, problems: &mut Problems<'_>) {
         for written in paths {
             let text = written.get_ref();
             let path = match text.strip_prefix("~/") {
@@ -96,8 +91,5 @@ impl IsolationSettings {
                 problems.add(written.span(), message);
             }
         }
-        self.trusted.extend(problems.directories(trusted, "the plugin"));
-        self.kind = kind.unwrap_or(self.kind);
-        self.required = required.unwrap_or(self.required);
     }
 }

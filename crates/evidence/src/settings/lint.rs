@@ -2,25 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
-use crate::settings::Problems;
+use crate::settings::keys::keys;
+use crate::settings::problems::{Number, Problems};
 use crate::text::diagnostic::{Code, Diagnostic, Level, Severity, nearest_few};
 
 /// The severities that differ from those of the rules, by rule, with the reason.
 #[derive(Clone, Debug, Default)]
 pub struct LintSettings(BTreeMap<Code, (Severity, Option<String>)>);
 
-/// `[lint]`: each key is a severity, and lists the rules that have it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table: `[lint]` with `allow`, `warning` or `error`")]
-pub(super) struct LintTable {
-    #[serde(default)]
-    allow: Vec<toml::Spanned<toml::Value>>,
-    #[serde(default)]
-    warning: Vec<toml::Spanned<toml::Value>>,
-    #[serde(default)]
-    error: Vec<toml::Spanned<toml::Value>>,
+keys! {
+    #[serde(expecting = "a table: `[lint]` with `allow`, `warning` or `error`")]
+    LintKeys of "[lint]" {
+        allow: Vec<Number>, "none", "rules to ignore, each with a reason: see [lint](lint.md)",
+            |to, rules, problems| to.lint.set_all(Severity::Allowed, &rules, problems);
+        warning: Vec<Number>, "none", "rules whose problems are warnings",
+            |to, rules, problems| to.lint.set_all(Severity::Warning, &rules, problems);
+        error: Vec<Number>, "none", "rules whose problems are errors",
+            |to, rules, problems| to.lint.set_all(Severity::Error, &rules, problems);
+    }
 }
 
 /// The form of a rule in `allow`.
@@ -37,49 +36,34 @@ impl LintSettings {
         problems
     }
 
-    pub(super) fn apply(&mut self, table: LintTable, problems: &mut Problems<'_>) {
-        let LintTable { allow, warning, error } = table;
-        for (severity, rules) in [(Severity::Allowed, allow), (Severity::Warning, warning), (Severity::Error, error)] {
-            for rule in rules {
-                match self.set(severity, rule.get_ref()) {
-                    Ok(()) => {}
-                    Err(RuleProblem::Unknown(name)) => problems.add_with(rule.span(), || unknown_rule(name)),
-                    Err(RuleProblem::Other(why)) => problems.add(rule.span(), why),
+    fn set_all(&mut self, severity: Severity, rules: &[Number], problems: &mut Problems<'_>) {
+        for rule in rules {
+            let (name, reason) = match name_and_reason(rule.get_ref()) {
+                Ok(rule) => rule,
+                Err(why) => {
+                    problems.add(rule.span(), why);
+                    continue;
                 }
-            }
+            };
+            let code = Code::ALL.iter().copied().find(|code| code.as_str() == name);
+            let problem = match code {
+                None => {
+                    problems.add_with(rule.span(), || unknown_rule(name));
+                    continue;
+                }
+                Some(code) if code.level() == Level::Fixed => format!(
+                    "the rule `{code}` is always an error: what breaks it cannot be read, or cannot be given to an agent"
+                ),
+                Some(_) if severity == Severity::Allowed && reason.is_none() => {
+                    format!("what is allowed needs a reason: {ALLOWED}")
+                }
+                Some(code) if self.0.insert(code, (severity, reason)).is_some() => {
+                    format!("the rule `{code}` is named twice")
+                }
+                Some(_) => continue,
+            };
+            problems.add(rule.span(), problem);
         }
-    }
-
-    fn set<'a>(&mut self, severity: Severity, written: &'a toml::Value) -> Result<(), RuleProblem<'a>> {
-        let (name, reason) = name_and_reason(written)?;
-        let Some(code) = Code::ALL.iter().copied().find(|code| code.as_str() == name) else {
-            return Err(RuleProblem::Unknown(name));
-        };
-        if code.level() == Level::Fixed {
-            return Err(RuleProblem::Other(format!(
-                "the rule `{code}` is always an error: what breaks it cannot be read, or cannot be given to an agent"
-            )));
-        }
-        if severity == Severity::Allowed && reason.is_none() {
-            return Err(RuleProblem::Other(format!("what is allowed needs a reason: {ALLOWED}")));
-        }
-        match self.0.insert(code, (severity, reason)) {
-            Some(_) => Err(RuleProblem::Other(format!("the rule `{code}` is named twice"))),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Why a rule cannot have a severity.
-enum RuleProblem<'a> {
-    /// No rule has this name.
-    Unknown(&'a str),
-    Other(String),
-}
-
-impl From<String> for RuleProblem<'_> {
-    fn from(why: String) -> Self {
-        Self::Other(why)
     }
 }
 

@@ -18,8 +18,10 @@ use regex::{Regex, RegexBuilder};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use toml::Spanned;
 
 use crate::profile::{PROFILES, Profile, SHELLS};
+use crate::settings::keys::keys;
 use crate::settings::problems::Problems;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
@@ -60,27 +62,33 @@ pub enum AnswerText {
     File(RelativePath),
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table with `command`")]
-pub(super) struct MocksTable {
-    #[serde(default)]
-    command: BTreeMap<toml::Spanned<String>, Answers>,
+keys! {
+    #[serde(expecting = "a table with `command`")]
+    MocksKeys of "[mocks]" {
+        command: BTreeMap<Spanned<String>, Answers>, "", "", |to, commands, problems| for (command, Answers(answers)) in commands {
+            if let Some(why) = name_problem(command.get_ref()) {
+                problems.add(command.span(), format!("{:?} {why}", command.get_ref()));
+            } else {
+                to.mocks.extend(answers.into_iter().map(|answer| answer.of(&command, problems)));
+            }
+        };
+    }
+}
+
+keys! {
+    AnswerKeys of "[mocks.command.<name>]" {
+        args: Spanned<String>, "every call",
+            "a regular expression for the arguments of a command that is [answered from files](../mocks.md)";
+        stdout: String, "none", "what it prints";
+        stdout_file: Spanned<String>, "none", "a file with that, from the repository's root";
+        stderr: String, "none", "what it prints to standard error";
+        exit_code: Spanned<i64>, "0", "its exit code";
+    }
 }
 
 /// The answers of a command: a table, or a list of tables.
 #[derive(Debug)]
-struct Answers(Vec<AnswerTable>);
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AnswerTable {
-    args: Option<toml::Spanned<String>>,
-    stdout: Option<String>,
-    stdout_file: Option<toml::Spanned<String>>,
-    #[serde(default)]
-    stderr: String,
-    exit_code: Option<toml::Spanned<i64>>,
-}
+struct Answers(Vec<AnswerKeys>);
 
 impl<'de> Deserialize<'de> for Answers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -94,7 +102,7 @@ impl<'de> Deserialize<'de> for Answers {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Answers, A::Error> {
-                AnswerTable::deserialize(MapAccessDeserializer::new(map)).map(|one| Answers(vec![one]))
+                AnswerKeys::deserialize(MapAccessDeserializer::new(map)).map(|one| Answers(vec![one]))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Answers, A::Error> {
@@ -106,40 +114,26 @@ impl<'de> Deserialize<'de> for Answers {
     }
 }
 
-impl MocksTable {
-    /// The answers of all commands.
-    pub(super) fn answers(self, problems: &mut Problems<'_>) -> Vec<CommandAnswer> {
-        let mut all = Vec::new();
-        for (command, Answers(answers)) in self.command {
-            if let Some(why) = name_problem(command.get_ref()) {
-                problems.add(command.span(), format!("{:?} {why}", command.get_ref()));
-                continue;
-            }
-            let place = problems.place(command.span());
-            for AnswerTable { args, stdout, stdout_file, stderr, exit_code } in answers {
-                if let Some(Err(why)) = args.as_ref().map(|args| pattern(args.get_ref())) {
-                    problems.add(args.as_ref().map_or(0..0, toml::Spanned::span), format!("`args`: {why}"));
-                }
-                let code = exit_code.as_ref().map_or(Some(0), |code| u8::try_from(*code.get_ref()).ok());
-                if let (None, Some(written)) = (code, &exit_code) {
-                    let message = format!("`exit_code` is {}; expected 0 to 255", written.get_ref());
-                    problems.add(written.span(), message);
-                }
-                if let (Some(_), Some(file)) = (&stdout, &stdout_file) {
-                    problems.add(file.span(), "`stdout` and `stdout_file` both say the output; remove one".to_owned());
-                }
-                let file: Option<RelativePath> = problems.paths(stdout_file, "the output").pop();
-                all.push(CommandAnswer {
-                    command: command.get_ref().clone(),
-                    args: args.map(toml::Spanned::into_inner),
-                    stdout: file.map_or_else(|| AnswerText::Here(stdout.unwrap_or_default()), AnswerText::File),
-                    stderr,
-                    exit_code: code.unwrap_or_default(),
-                    place: place.clone(),
-                });
-            }
+impl AnswerKeys {
+    /// The answer of this command.
+    fn of(self, command: &Spanned<String>, problems: &mut Problems<'_>) -> CommandAnswer {
+        let Self { args, stdout, stdout_file, stderr, exit_code } = self;
+        if let Some((args, Err(why))) = args.as_ref().map(|args| (args, pattern(args.get_ref()))) {
+            problems.add(args.span(), format!("`args`: {why}"));
         }
-        all
+        let exit_code = exit_code.and_then(|code| problems.number("exit_code", &code, 0..=255));
+        if let (Some(_), Some(file)) = (&stdout, &stdout_file) {
+            problems.add(file.span(), "`stdout` and `stdout_file` both say the output; remove one".to_owned());
+        }
+        let file = problems.paths(stdout_file, "the output").pop();
+        CommandAnswer {
+            command: command.get_ref().clone(),
+            args: args.map(Spanned::into_inner),
+            stdout: file.map_or_else(|| AnswerText::Here(stdout.unwrap_or_default()), AnswerText::File),
+            stderr: stderr.unwrap_or_default(),
+            exit_code: exit_code.unwrap_or_default(),
+            place: problems.place(command.span()),
+        }
     }
 }
 

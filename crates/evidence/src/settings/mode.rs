@@ -1,16 +1,35 @@
 //! A mode: an agent, and how it gets the skills.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use toml::Spanned;
 
 use crate::profile;
-use crate::settings::{ActivationRule, Settings};
+use crate::settings::Settings;
+use crate::settings::keys::Untrusted::Refused;
+use crate::settings::keys::keys;
+use crate::settings::problems::{Problems, filled};
 use crate::text::cut;
-use crate::text::diagnostic::nearest;
+use crate::text::diagnostic::{nearest, suggest};
+use crate::text::name::check_id;
+use crate::text::word_enum::word_enum;
 
 pub use crate::profile::{AgentKind, Delivery};
+
+word_enum! {
+    /// What counts as an activation of the skill under test.
+    #[derive(Default)]
+    pub enum ActivationRule {
+        /// The agent's own mechanism loaded the skill's text.
+        Tool = "tool",
+        /// The skill's text entered the model's context by any way.
+        #[default]
+        Content = "content",
+    }
+}
 
 /// Which of the repository's skills an agent is offered: `"all"`, `"alone"`, or a list of slugs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -126,6 +145,20 @@ impl fmt::Display for Mode {
     }
 }
 
+keys! {
+    ModeKeys of "[mode.<name>]" {
+        agent: Spanned<String>, "required", "an agent, such as `{agent}`, or one of your own";
+        delivery: Delivery, "required", "how the agent gets skills: `native`, `mcp`, `both` or `none`";
+        #[serde(default, deserialize_with = "filled")]
+        model: String, "`model` at the top of the file", "model to use";
+        args: Vec<String> as Refused("arguments can send credentials to another server"), "none", "arguments to add after those of the agent";
+        offer: SkillSelection, "`\"all\"`",
+            "skills to offer: `\"all\"`, `\"alone\"` (only the skill under test), or a list of skills to offer with it";
+        activation: ActivationRule, "`content` for prompts.csv and built-in cases, `tool` for task files",
+            "what counts as an activation";
+    }
+}
+
 /// A mode as tables name it: with the program of its agent, if the name of a built-in mode does not say which it is, as in
 /// `claude (native)`.
 pub fn label(name: &str) -> String {
@@ -139,6 +172,60 @@ pub fn label(name: &str) -> String {
 }
 
 impl Settings {
+    /// Adds the file's own modes, and selects those that it names.
+    pub(super) fn apply_modes(
+        &mut self,
+        own: BTreeMap<Spanned<String>, ModeKeys>,
+        selected: Option<Spanned<Vec<Spanned<String>>>>,
+        problems: &mut Problems<'_>,
+    ) {
+        for (name, mode) in own {
+            let (range, name) = (name.span(), name.into_inner());
+            if self.agent_named(&name).is_some_and(|agent| matches!(agent, AgentKind::Custom(_))) {
+                problems.add(range, format!("[agents.{name}] makes the mode `{name}`; give this one another name"));
+            } else if self.mode(&name).is_some() {
+                let message =
+                    format!("`{name}` is a built-in mode and cannot be changed; give your own mode another name");
+                problems.add(range, message);
+            } else if let Err(why) = check_id(&name.replace('+', "-")) {
+                problems.add(range, format!("the mode name `{name}` {why}"));
+            } else {
+                let ModeKeys { agent, delivery, model, args, offer, activation } = mode;
+                let known = agent.as_ref().map(|agent| self.agent_named(agent.get_ref()));
+                if let (Some(agent), Some(None)) = (&agent, known) {
+                    let names: Vec<&str> =
+                        AgentKind::names().into_iter().chain(self.custom_agents().map(AgentKind::as_str)).collect();
+                    problems.add(agent.span(), format!("unknown agent; {}", suggest(agent.get_ref(), &names)));
+                    continue;
+                }
+                let (Some(agent), Some(delivery)) = (known.flatten(), delivery) else {
+                    let missing = if agent.is_none() { "agent" } else { "delivery" };
+                    problems.add(range, format!("the mode `{name}` has no `{missing}`; add one"));
+                    continue;
+                };
+                if delivery.mcp() && !self.has_server_mode(agent) {
+                    let agent = agent.profile().name;
+                    let why = format!(
+                        "{agent} has no mode with the built-in server; give `delivery` as \"native\" or \"none\""
+                    );
+                    problems.add(range, why);
+                    continue;
+                }
+                let (args, offer) = (args.unwrap_or_default(), offer.unwrap_or_default());
+                self.modes.push(Arc::new(Mode { model, args, offer, activation, ..Mode::new(&name, agent, delivery) }));
+            }
+        }
+        let Some(names) = selected else { return };
+        if names.get_ref().is_empty() {
+            problems.add(names.span(), "no mode is named; name one, or remove the key".to_owned());
+        }
+        let names = names.into_inner();
+        for name in names.iter().filter(|name| self.mode(name.get_ref()).is_none()) {
+            problems.add(name.span(), self.unknown_mode(name.get_ref()));
+        }
+        self.selected_modes = Some(names.into_iter().map(Spanned::into_inner).collect());
+    }
+
     /// The message about an unknown mode: the nearest modes, then a line on each mode.
     pub fn unknown_mode(&self, name: &str) -> String {
         let mut nearest: Vec<&str> =

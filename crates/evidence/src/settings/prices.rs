@@ -1,10 +1,16 @@
-//! `[prices]`: what tokens cost if an agent does not report it.
+//! `[prices]`: what tokens cost if an agent does not report it. The public prices of models, which the profiles of their agents have,
+//! are those of the standard tier and of short contexts: very long contexts cost more. A model whose price depends on the length of its
+//! prompt, or is a promotion, has none.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use toml::Spanned;
 
-use crate::settings::{Problems, price_table};
+use crate::profile;
+use crate::settings::Problems;
+use crate::settings::keys::keys;
 use crate::text::word_enum::word_enum;
 
 /// What a million tokens cost, in US dollars.
@@ -52,32 +58,85 @@ impl Prices {
     pub fn of(&self, agent: &str, models: &[&str]) -> Option<(Price, CostSource)> {
         let own = models.iter().find_map(|model| self.0.get(*model)).or_else(|| self.0.get(agent));
         let own = own.map(|price| (*price, CostSource::Settings));
-        own.or_else(|| Some((models.iter().find_map(|model| price_table::price(model))?, CostSource::Table)))
+        own.or_else(|| Some((models.iter().find_map(|model| built_in_price(model))?, CostSource::Table)))
     }
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PriceTable {
-    input: toml::Spanned<f64>,
-    cached_input: Option<toml::Spanned<f64>>,
-    cache_write: Option<toml::Spanned<f64>>,
-    output: toml::Spanned<f64>,
+keys! {
+    PriceKeys of "[prices.<model or agent>]" {
+        input: Spanned<f64>, "required", "dollars per million tokens that the model reads";
+        cached_input: Spanned<f64>, "as `input`", "dollars per million tokens read from its cache";
+        cache_write: Spanned<f64>, "as `input`", "dollars per million tokens that it reads and writes to its cache";
+        output: Spanned<f64>, "required", "dollars per million tokens that it writes";
+    }
 }
 
-impl PriceTable {
+impl PriceKeys {
     /// The price. Cached tokens cost as much as others by default: a guess must not exceed a limit.
-    pub(super) fn price(&self, problems: &mut Problems<'_>) -> Price {
-        let optional = [self.cached_input.as_ref(), self.cache_write.as_ref()];
-        for amount in [&self.input, &self.output].into_iter().chain(optional.into_iter().flatten()) {
+    pub(super) fn price(&self, range: Range<usize>, problems: &mut Problems<'_>) -> Price {
+        let Self { input, cached_input, cache_write, output } = self;
+        if let Some((key, _)) = [("input", input), ("output", output)].iter().find(|(_, amount)| amount.is_none()) {
+            problems.add(range, format!("missing field `{key}`"));
+        }
+        for amount in [input, output, cached_input, cache_write].into_iter().flatten() {
             if !(0.0..=1e6).contains(amount.get_ref()) {
                 let message =
                     format!("a price is {}; expected US dollars for a million tokens, 0 or more", amount.get_ref());
                 problems.add(amount.span(), message);
             }
         }
-        let input = *self.input.get_ref();
-        let [cached_input, cache_write] = optional.map(|amount| amount.map_or(input, |amount| *amount.get_ref()));
-        Price { input, cached_input, cache_write, output: *self.output.get_ref() }
+        let dollars =
+            |amount: &Option<Spanned<f64>>| amount.as_ref().or(input.as_ref()).map_or(0.0, |amount| *amount.get_ref());
+        let [input, cached_input, cache_write, output] = [input, cached_input, cache_write, output].map(dollars);
+        Price { input, cached_input, cache_write, output }
+    }
+}
+
+/// The day up to which these prices are known to be valid.
+pub const PRICES_OF: &str = "2026-11-25";
+
+/// The models with their prices.
+pub fn models() -> impl Iterator<Item = &'static (&'static str, [f64; 3])> {
+    profile::listed().flat_map(|profile| profile.prices)
+}
+
+/// The price of a model by its name, with or without a date at its end.
+fn built_in_price(model: &str) -> Option<Price> {
+    let is_date = |end: &str| {
+        let digits = end.chars().filter(char::is_ascii_digit).count();
+        digits == 8 && end.chars().all(|c| c.is_ascii_digit() || c == '-')
+    };
+    let is_named = |name: &str| {
+        let end = model.strip_prefix(name);
+        end.is_some_and(|end| end.is_empty() || end.strip_prefix('-').is_some_and(is_date))
+    };
+    profile::listed().find_map(|profile| {
+        let (_, [input, cached_input, output]) = *profile.prices.iter().find(|(name, _)| is_named(name))?;
+        Some(Price { input, cached_input, cache_write: input * profile.cache_write, output })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_has_the_price_of_its_own_name_only() {
+        let (name, [input, ..]) = models().next().expect("a model");
+        let of = |model: String| built_in_price(&model).map(|price| price.input);
+        for dated in ["", "-2026-03-05", "-20260305"] {
+            assert_eq!(of(format!("{name}{dated}")), Some(*input), "{dated}");
+        }
+        for other in ["-nano", "-2026", ".9", "x"] {
+            assert_eq!(of(format!("{name}{other}")), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn every_model_is_in_the_table_once_and_a_cache_costs_less() {
+        for (place, (name, [input, cached, output])) in models().enumerate() {
+            assert!(models().take(place).all(|(other, _)| other != name), "{name}");
+            assert!(cached < input && input < output, "{name}");
+        }
     }
 }

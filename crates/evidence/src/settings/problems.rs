@@ -1,8 +1,9 @@
 //! Problems of evals.toml.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
+use std::str::FromStr;
 
 use serde::Deserialize;
 use serde::de::Error;
@@ -12,6 +13,9 @@ use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::problem_list::ProblemList;
 use crate::text::relative_path::RelativePath;
 use crate::text::source_text::SourceText;
+
+/// A number as written, which the reader of its variable checks.
+pub(super) type Number = toml::Spanned<toml::Value>;
 
 /// The invalid values that were found in the settings file.
 pub(super) struct Problems<'a> {
@@ -38,6 +42,45 @@ impl<'a> Problems<'a> {
                 None => Diagnostic::new(Code::Config, place, message),
             }
         });
+    }
+
+    /// The number if it is one of these.
+    pub(super) fn number<T>(
+        &mut self,
+        key: &str,
+        written: &toml::Spanned<i64>,
+        allowed: RangeInclusive<u64>,
+    ) -> Option<T>
+    where
+        T: TryFrom<u64>,
+    {
+        let number = u64::try_from(*written.get_ref()).ok().filter(|number| allowed.contains(number));
+        if number.is_none() {
+            let (number, least, most) = (written.get_ref(), allowed.start(), allowed.end());
+            self.add(written.span(), format!("`{key}` is {number}; expected {least} to {most}"));
+        }
+        T::try_from(number?).ok()
+    }
+
+    /// What this word means.
+    pub(super) fn word<T, W: AsRef<str>, const N: usize>(
+        &mut self,
+        key: &str,
+        written: &toml::Spanned<String>,
+        named: impl Fn(&str) -> Option<T>,
+        words: impl Fn() -> [W; N],
+    ) -> Option<T> {
+        let (known, text) = (named(written.get_ref()), written.get_ref());
+        if known.is_none() {
+            let words = words().each_ref().map(AsRef::as_ref).join(", ");
+            self.add(written.span(), format!("unknown {key} `{text}`; known: {words}"));
+        }
+        known
+    }
+
+    /// The value of a text that is parsed.
+    pub(super) fn parsed<T: FromStr<Err = String>>(&mut self, written: &toml::Spanned<String>) -> Option<T> {
+        written.get_ref().parse().map_err(|why| self.add(written.span(), why)).ok()
     }
 
     pub(super) fn place(&self, range: Range<usize>) -> SourceLocation {
@@ -114,13 +157,16 @@ pub(super) fn of_parser(text: &str, error: &toml::de::Error) -> Diagnostic {
     problem
 }
 
-/// `invalid type: integer `3`, expected struct X` becomes "this is 3; expected a table". An unknown key gets the nearest one.
+/// `invalid type: integer `3`, expected struct X` becomes "this is 3; expected a table", and `invalid length` is that of a list. An unknown key gets the nearest one.
 /// Other messages stay as they are, on one line.
 fn message(text: &str) -> String {
     let text = text.trim().replace('\n', "; ");
     if let Some((key, known)) = text.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected ")) {
         let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
         return format!("unknown key `{key}`; {}", suggest(key, &known));
+    }
+    if let Some((_, expected)) = text.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected ")) {
+        return format!("this is a list; expected {}", plain_type(expected));
     }
     match text.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected ")) {
         Some((value, expected)) => format!("this is {}; expected {}", plain_value(value), plain_type(expected)),
@@ -147,7 +193,7 @@ fn plain_type(expected: &str) -> &str {
         "i64" | "u64" | "u32" | "usize" => "a whole number",
         "f64" => "a number",
         "a boolean" => "true or false",
-        "a map" => "a table",
+        "a map" | "a spanned value" => "a table",
         "a sequence" => "a list",
         _ if expected.starts_with("struct ") => "a table",
         _ => expected,

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use toml::Spanned;
 
-use crate::settings::ActivationRule;
-use crate::settings::Problems;
+use crate::settings::keys::keys;
+use crate::settings::problems::{Number, Problems};
 use crate::settings::trials::{self, A_SHARE, Repetition, TRIALS, Trials};
+use crate::settings::{ActivationRule, Settings};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 
@@ -16,25 +17,20 @@ pub struct RepetitionSettings {
     /// By a variable or the command line: it overrides what cases say.
     pub asked: Repetition,
     /// By evals.toml, for every case.
-    all: Repetition,
+    pub(super) all: Repetition,
     /// By evals.toml, for the cases of a skill by its slug.
     of_skills: BTreeMap<String, (Repetition, SourceLocation)>,
 }
 
-/// A number of trials or a threshold as written.
-pub(super) type WrittenNumber = Option<toml::Spanned<toml::Value>>;
-
-/// `[skills.<name>]`.
-#[derive(Debug, Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a table: `[skills.<name>]` with `trials`, `threshold`, `activation` or `check`"
-)]
-pub(super) struct SkillTable {
-    trials: WrittenNumber,
-    threshold: WrittenNumber,
-    pub(super) activation: Option<ActivationRule>,
-    pub(super) check: Option<toml::Spanned<toml::Value>>,
+keys! {
+    #[serde(expecting = "a table: `[skills.<name>]` with `trials`, `threshold`, `activation` or `check`")]
+    SkillKeys of "[skills.<skill>]" {
+        trials: Number, "`trials` at the top of the file", "the same for the cases of this skill";
+        threshold: Number, "`threshold` at the top of the file", "the same for the cases of this skill";
+        activation: ActivationRule, "that of the mode",
+            "what counts as an activation in the cases of this skill: `content` or `tool`, see [modes](../modes.md)";
+        check: Number, "none", "script, or list of scripts, that check the trials of this skill too";
+    }
 }
 
 impl RepetitionSettings {
@@ -59,22 +55,21 @@ impl RepetitionSettings {
         }
         problems
     }
+}
 
-    /// Applies what evals.toml says about all cases.
-    pub(super) fn apply(&mut self, trials: &WrittenNumber, threshold: &WrittenNumber, problems: &mut Problems<'_>) {
-        self.all = repetition(trials, threshold, problems).or(self.all);
-    }
-
+impl Settings {
     /// Applies what evals.toml says about the cases of single skills.
-    pub(super) fn apply_skills(
-        &mut self,
-        tables: BTreeMap<toml::Spanned<String>, SkillTable>,
-        problems: &mut Problems<'_>,
-    ) {
+    pub(super) fn apply_skills(&mut self, tables: BTreeMap<Spanned<String>, SkillKeys>, problems: &mut Problems<'_>) {
         for (name, table) in tables {
-            let repetition = repetition(&table.trials, &table.threshold, problems);
-            let place = problems.place(name.span());
-            if self.of_skills.insert(slug(name.get_ref()), (repetition, place)).is_some() {
+            let (skill, place) = (slug(name.get_ref()), problems.place(name.span()));
+            if let Some(scripts) = &table.check {
+                self.checks.add(Some(skill.clone()), scripts, problems);
+            }
+            self.activation.extend(table.activation.map(|rule| (skill.clone(), rule)));
+            let trials = table.trials.and_then(|written| trials(&written, problems));
+            let threshold = table.threshold.and_then(|written| threshold(&written, problems));
+            let of_skills = &mut self.repetition.of_skills;
+            if of_skills.insert(skill, (Repetition { trials, threshold }, place)).is_some() {
                 problems.add(name.span(), format!("the skill `{}` has a table already", name.get_ref()));
             }
         }
@@ -100,25 +95,24 @@ impl EffectiveRepetition {
     }
 }
 
-fn repetition(trials: &WrittenNumber, threshold: &WrittenNumber, problems: &mut Problems<'_>) -> Repetition {
-    let mut repetition = Repetition::default();
-    if let Some(written) = trials {
-        let value = written.get_ref();
-        repetition.trials = value.as_str().map_or_else(|| value.to_string().parse(), str::parse).ok();
-        if repetition.trials.is_none() {
-            problems.add(written.span(), format!("`trials` is {value}; expected {TRIALS}"));
-        }
+pub(super) fn trials(written: &Number, problems: &mut Problems<'_>) -> Option<Trials> {
+    let value = written.get_ref();
+    let trials = value.as_str().map_or_else(|| value.to_string().parse(), str::parse).ok();
+    if trials.is_none() {
+        problems.add(written.span(), format!("`trials` is {value}; expected {TRIALS}"));
     }
-    if let Some(written) = threshold {
-        let share = match written.get_ref() {
-            // Of the whole numbers only 1 is a share.
-            toml::Value::Integer(1) => Some(1.0),
-            value => value.as_float(),
-        };
-        repetition.threshold = share.and_then(trials::threshold);
-        if repetition.threshold.is_none() {
-            problems.add(written.span(), format!("`threshold` is {}; expected {A_SHARE}", written.get_ref()));
-        }
+    trials
+}
+
+pub(super) fn threshold(written: &Number, problems: &mut Problems<'_>) -> Option<f64> {
+    let share = match written.get_ref() {
+        // Of the whole numbers only 1 is a share.
+        toml::Value::Integer(1) => Some(1.0),
+        value => value.as_float(),
+    };
+    let threshold = share.and_then(trials::threshold);
+    if threshold.is_none() {
+        problems.add(written.span(), format!("`threshold` is {}; expected {A_SHARE}", written.get_ref()));
     }
-    repetition
+    threshold
 }

@@ -1,5 +1,7 @@
 //! Which cases the command line and the environment select.
 
+use serde::{Deserialize, Serialize};
+
 use crate::text::word_enum::word_enum;
 
 word_enum! {
@@ -18,11 +20,12 @@ word_enum! {
     }
 }
 
-/// The selection; an empty list selects everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The selection, as a run stores it; an empty list selects everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TestSelection {
-    /// The part of each skill's cases.
-    pub suite: Suite,
+    /// The name of the part of each skill's cases.
+    pub suite: Option<String>,
     /// Skills, by name or slug.
     pub skills: Vec<String>,
     /// Tasks, by file name without `.json`.
@@ -30,6 +33,7 @@ pub struct TestSelection {
     /// Cases, by `id` or `skill/id`.
     pub cases: Vec<String>,
     /// Tags: a case has one of them, and none of those with a `!` before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Maximum number of skills.
     pub max_skills: Option<usize>,
@@ -38,7 +42,12 @@ pub struct TestSelection {
 }
 
 impl TestSelection {
+    /// The part of each skill's cases. The runs of other programs have suites of other names.
+    pub fn suite(&self) -> Suite {
+        self.suite.as_deref().and_then(Suite::named).unwrap_or_default()
+    }
+
     pub fn is_all(&self) -> bool {
-        *self == Self::default()
+        self.suite() == Suite::Smoke && Self { suite: None, ..self.clone() } == Self::default()
     }
 }

@@ -4,33 +4,33 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use toml::Spanned;
 
+use crate::settings::Settings;
+use crate::settings::keys::Untrusted::Refused;
+use crate::settings::keys::{defaults, keys};
 use crate::settings::problems::{Problems, filled};
 use crate::text::word_enum::word_enum;
 
 /// The largest limit on files of the built-in server, in MiB.
-const MOST_FILE_MB: u32 = 1024;
+const MOST_FILE_MB: u64 = 1024;
 
 /// The variables that configure the built-in server. skilljack has the first too.
 const MAX_FILE: &str = "MAX_FILE_SIZE_MB";
 const RESULT: &str = "SKILLS_RESULT";
 const WORDING: &str = "SKILLS_WORDING";
 
-/// Which MCP server offers the skills, and how agents load it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct McpSettings {
-    /// The repository's own server, which is tested instead of the built-in one.
-    pub own: Option<OwnServer>,
-    /// The configuration of the built-in server.
-    pub built_in: BuiltIn,
-    /// Whether claude waits for the server and shows its tools to the model from the start, even if the model searches for
-    /// other tools.
-    pub always_load: bool,
-}
-
-impl Default for McpSettings {
-    fn default() -> Self {
-        Self { own: None, built_in: BuiltIn::default(), always_load: true }
+defaults! {
+    /// Which MCP server offers the skills, and how agents load it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct McpSettings {
+        /// The repository's own server, which is tested instead of the built-in one.
+        pub own: Option<OwnServer> = None,
+        /// The configuration of the built-in server.
+        pub built_in: BuiltIn = BuiltIn::default(),
+        /// Whether claude waits for the server and shows its tools to the model from the start, even if the model searches for
+        /// other tools.
+        pub always_load: bool = true,
     }
 }
 
@@ -83,10 +83,12 @@ impl BuiltIn {
             let set = match name {
                 RESULT => value.parse().map(|result| built_in.result = result),
                 WORDING => value.parse().map(|wording| built_in.wording = wording),
-                _ => match value.parse() {
-                    Ok(mb) => {
-                        check_file_mb(mb).map(|mb| built_in.max_file_mb = Some(mb)).map_err(|why| format!("it {why}"))
+                _ => match value.parse::<i64>().map(|mb| (mb, u32::try_from(mb).unwrap_or_default())) {
+                    Ok((_, mb)) if (1..=MOST_FILE_MB).contains(&mb.into()) => {
+                        built_in.max_file_mb = Some(mb);
+                        Ok(())
                     }
+                    Ok((mb, _)) => Err(format!("it is {mb}; expected 1 to {MOST_FILE_MB}")),
                     Err(_) => Err(format!("{value:?} is not a whole number")),
                 },
             };
@@ -107,12 +109,6 @@ impl BuiltIn {
         chosen.extend(self.max_file_mb.map(|mb| ("max_file_mb", MAX_FILE, mb.to_string())));
         chosen
     }
-}
-
-/// The limit if it is valid; else the end of a sentence that starts with its name.
-fn check_file_mb(mb: i64) -> Result<u32, String> {
-    let limit = u32::try_from(mb).ok().filter(|mb| (1..=MOST_FILE_MB).contains(mb));
-    limit.ok_or_else(|| format!("is {mb}; expected 1 to {MOST_FILE_MB}"))
 }
 
 /// An MCP server of skills that belongs to the repository.
@@ -153,40 +149,44 @@ impl ToolNames {
     }
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct McpTable {
-    #[serde(default, deserialize_with = "filled")]
-    command: Option<String>,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    name: Option<toml::Spanned<String>>,
-    tool: Option<toml::Spanned<String>>,
-    resource_tool: Option<toml::Spanned<String>>,
-    result: Option<toml::Spanned<String>>,
-    wording: Option<toml::Spanned<String>>,
-    max_file_mb: Option<toml::Spanned<i64>>,
-    always_load: Option<bool>,
+keys! {
+    McpKeys of "[mcp]" {
+        #[serde(default, deserialize_with = "filled")]
+        command: String as Refused("the sandbox would show the paths in the arguments and variables of this server"), "the built-in server", "your own server: see [the MCP server](mcp.md)";
+        args: Vec<String>, "none", "its arguments; `{skills}` is the directory with the skills";
+        env: BTreeMap<String, String>, "none", "its variables";
+        name: Spanned<String>, "`skilljack`", "the name by which agents know it";
+        tool: Spanned<String>, "`skill`", "its tool that loads a skill";
+        resource_tool: Spanned<String>, "`skill-resource`", "its tool that reads a file of a skill";
+        result: Spanned<String>, "`\"body\"`", "how the built-in server returns a skill; `\"raw\"` is the unchanged SKILL.md",
+            |to, result, problems| to.mcp.built_in.result = problems.parsed(&result).unwrap_or_default();
+        wording: Spanned<String>, "`\"mild\"`", "how urgently it asks to load a skill; or `\"skilljack\"`",
+            |to, wording, problems| to.mcp.built_in.wording = problems.parsed(&wording).unwrap_or_default();
+        max_file_mb: Spanned<i64>, "0.25", "the largest file that it serves, in MiB",
+            |to, size, problems| to.mcp.built_in.max_file_mb = problems.number("max_file_mb", &size, 1..=MOST_FILE_MB);
+        always_load: bool, "`true`", "whether agents that search for tools have these from the start", |to, flag, _| to.mcp.always_load = flag;
+    }
 }
 
-impl McpTable {
-    /// The settings by the table, which is at `range`.
-    pub(super) fn settings(self, range: Range<usize>, problems: &mut Problems<'_>) -> McpSettings {
-        let built_in = self.built_in(problems);
-        let always_load = self.always_load.unwrap_or(true);
-        let written_names = [self.name, self.tool, self.resource_tool];
-        let Some(command) = self.command else {
-            if written_names.iter().any(Option::is_some) || !self.args.is_empty() || !self.env.is_empty() {
+impl Settings {
+    /// Applies the table, which is at `range`.
+    pub(super) fn apply_mcp(&mut self, range: Range<usize>, mut table: McpKeys, problems: &mut Problems<'_>) {
+        let texts = [&table.result, &table.wording].into_iter().flatten().map(Spanned::span);
+        for range in texts.chain(table.max_file_mb.as_ref().map(Spanned::span)).filter(|_| table.command.is_some()) {
+            problems.add(range, "this is said to the built-in server, and `command` starts another".to_owned());
+        }
+        table.apply(self, problems);
+        let McpKeys { command, args, env, name, tool, resource_tool, .. } = table;
+        let (written, (args, env)) = ([name, tool, resource_tool], (args.unwrap_or_default(), env.unwrap_or_default()));
+        let Some(command) = command else {
+            if written.iter().any(Option::is_some) || !args.is_empty() || !env.is_empty() {
                 let only = "`result`, `wording`, `max_file_mb` and `always_load`";
                 problems.add(range, format!("`command` is missing: of the built-in server only {only} can be chosen"));
             }
-            return McpSettings { own: None, built_in, always_load };
+            return;
         };
         let mut names = ToolNames::default();
-        for (written, name) in written_names.into_iter().zip([&mut names.server, &mut names.skill, &mut names.resource])
-        {
+        for (written, name) in written.into_iter().zip([&mut names.server, &mut names.skill, &mut names.resource]) {
             let Some(written) = written else { continue };
             if !is_tool_name(written.get_ref()) {
                 let expected = "is not a name for a server or tool: use letters, digits, `-` and `_`";
@@ -194,37 +194,8 @@ impl McpTable {
             }
             *name = written.into_inner();
         }
-        let own = OwnServer { command, args: self.args, env: self.env, names };
-        McpSettings { own: Some(own), built_in, always_load }
+        self.mcp.own = Some(OwnServer { command, args, env, names });
     }
-
-    fn built_in(&self, problems: &mut Problems<'_>) -> BuiltIn {
-        let Self { result, wording, max_file_mb, .. } = self;
-        let texts = [result, wording].into_iter().flatten().map(toml::Spanned::span);
-        for range in texts.chain(max_file_mb.as_ref().map(toml::Spanned::span)).filter(|_| self.command.is_some()) {
-            problems.add(range, "this is said to the built-in server, and `command` starts another".to_owned());
-        }
-        BuiltIn {
-            result: value(result.as_ref(), problems, |text| text.parse()),
-            wording: value(wording.as_ref(), problems, |text| text.parse()),
-            max_file_mb: value(max_file_mb.as_ref(), problems, |mb| {
-                check_file_mb(*mb).map(Some).map_err(|why| format!("`max_file_mb` {why}"))
-            }),
-        }
-    }
-}
-
-/// The parsed value; the default if there is none or it is invalid.
-fn value<T, R: Default>(
-    written: Option<&toml::Spanned<T>>,
-    problems: &mut Problems<'_>,
-    parse: impl Fn(&T) -> Result<R, String>,
-) -> R {
-    let Some(written) = written else { return R::default() };
-    parse(written.get_ref()).unwrap_or_else(|why| {
-        problems.add(written.span(), why);
-        R::default()
-    })
 }
 
 /// Agents join the names of a server and a tool, and replace other characters in their own ways.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::limits::LONGEST_RETRY_WAIT;
 use super::{Calibrate, Home, Isolation, MOST_VOTES, Settings, Suite};
 use crate::settings::limits::LONGEST_TIMEOUT;
+use crate::settings::problems::{Number, Problems};
 use crate::settings::trials::{self, A_SHARE, TRIALS};
 use crate::text::diagnostic::nearest;
 
@@ -76,8 +77,7 @@ variables! {
         "`1` makes a case without a recording an error in replay, `0` does not; `1` is the default if `CI` is set",
         |to, given| to.require_recordings = Some(given.flag()?);
     SUITE: "a part of each skill's cases: `smoke` (all), `explicit`, `positive` or `negative`", |to, given| {
-        let suite = Suite::named(given.value);
-        to.selection.suite = suite.ok_or_else(|| given.not_allowed(&Suite::WORDS.join(", ")))?;
+        to.selection.suite = Some(given.word(Suite::named, &Suite::WORDS, ", ")?.to_string());
     };
     SKILL: "only these skills, comma-separated", |to, given| to.selection.skills = given.list();
     TASK: "only these tasks, by file name without `.json`, comma-separated",
@@ -142,12 +142,11 @@ variables! {
         |to, given| to.scratch = Some(PathBuf::from(given.value)).filter(|path| !path.as_os_str().is_empty());
     ISOLATION: "`bwrap`, the default, runs agents inside bubblewrap where it works, `docker` in containers; `agent` does not",
         |to, given| if !given.value.is_empty() {
-            let kind = Isolation::named(given.value);
-            to.isolation.kind = kind.ok_or_else(|| given.not_allowed(&Isolation::WORDS.join(" or ")))?;
+            to.isolation.kind = given.word(Isolation::named, &Isolation::WORDS, " or ")?;
         };
     HOME "home" "WHOSE": "`user` runs agents with your own settings, plugins, MCP servers and skills; `isolated`, the default, does not",
         |to, given| if !given.value.is_empty() {
-            to.isolation.home = Home::named(given.value).ok_or_else(|| given.not_allowed(&Home::WORDS.join(" or ")))?;
+            to.isolation.home = given.word(Home::named, &Home::WORDS, " or ")?;
         };
     REQUIRE_ISOLATION: "`1` makes a trial whose agent cannot run inside bubblewrap an error",
         |to, given| to.isolation.required = given.flag()?;
@@ -158,8 +157,7 @@ variables! {
         };
     CALIBRATE: "`auto`, the default, calibrates agents of unknown versions before a live run; `off` none; `always` all",
         |to, given| if !given.value.is_empty() {
-            let word = Calibrate::named(given.value);
-            to.calibrate = word.ok_or_else(|| given.not_allowed(&Calibrate::WORDS.join(", ")))?;
+            to.calibrate = given.word(Calibrate::named, &Calibrate::WORDS, ", ")?;
         };
     NO_LEAD: "`1` starts trials at once, for agents without a cache; `0`, the default, starts one before those that share its prompt",
         |to, given| to.lead = !given.flag()?;
@@ -210,18 +208,16 @@ impl Settings {
     }
 
     /// Applies a number in evals.toml whose key a variable has too.
-    pub(super) fn apply_key(&mut self, key: &str, number: &toml::Value) -> Result<(), String> {
+    pub(super) fn apply_key(&mut self, key: &str, number: &Number, problems: &mut Problems<'_>) {
+        let shown = number.get_ref().as_float().map_or_else(|| number.get_ref().to_string(), |float| float.to_string());
         // A string is not a number, whatever its content.
-        let (shown, is_number) = match number {
-            toml::Value::Integer(number) => (number.to_string(), true),
-            toml::Value::Float(number) => (number.to_string(), true),
-            other => (other.to_string(), false),
-        };
-        let value = if is_number { shown.as_str() } else { "" };
+        let value = if number.get_ref().is_integer() || number.get_ref().is_float() { shown.as_str() } else { "" };
         let name = key.replace('.', "_");
         let variable = VARIABLES.iter().find(|variable| variable.name[PREFIX.len()..].eq_ignore_ascii_case(&name));
         let given = GivenValue { name: &format!("`{key}`"), value, shown: &shown };
-        variable.map_or(Ok(()), |variable| (variable.set)(self, given))
+        if let Some(Err(why)) = variable.map(|variable| (variable.set)(self, given)) {
+            problems.add(number.span(), why);
+        }
     }
 }
 
@@ -295,6 +291,10 @@ impl GivenValue<'_> {
             "" | "0" | "false" => Ok(false),
             _ => Err(self.not_allowed("0 or 1")),
         }
+    }
+
+    fn word<T>(self, named: fn(&str) -> Option<T>, words: &[&str], between: &str) -> Result<T, String> {
+        named(self.value).ok_or_else(|| self.not_allowed(&words.join(between)))
     }
 
     fn list(self) -> Vec<String> {

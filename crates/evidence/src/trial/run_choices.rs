@@ -4,29 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings::Stop;
 use crate::settings::trials::Trials;
+use crate::settings::{Stop, TestSelection};
 use crate::trial::shard::Shard;
 
 /// What was chosen for a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunChoices {
-    /// The suite's name.
-    pub suite: Option<String>,
-    /// Skills by name.
-    pub skills: Vec<String>,
-    /// Tasks by name.
-    pub tasks: Vec<String>,
-    /// Cases by `id` or `skill/id`.
-    pub cases: Vec<String>,
-    /// Tags, those to leave out with a `!` before.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    /// Maximum number of skills.
-    pub max_skills: Option<usize>,
-    /// Maximum number of cases of each.
-    pub max_cases: Option<usize>,
+    /// The cases.
+    #[serde(flatten)]
+    pub selection: TestSelection,
     /// Modes by name.
     pub modes: Vec<String>,
     /// The modes that stand in for default ones, by the names of those.
@@ -62,13 +50,14 @@ pub struct RunChoices {
 }
 
 impl RunChoices {
+    /// These cases, by name.
+    pub fn of_cases(cases: Vec<String>) -> Self {
+        Self { selection: TestSelection { cases, ..TestSelection::default() }, ..Self::default() }
+    }
+
     /// Whether these choices select cases.
     pub fn selects(&self) -> bool {
-        self.suite.is_some()
-            || ![&self.skills, &self.tasks, &self.cases, &self.tags].into_iter().all(Vec::is_empty)
-            || self.max_skills.is_some()
-            || self.max_cases.is_some()
-            || !(self.filters.is_empty() && self.trials_by_name.is_empty())
+        self.selection != TestSelection::default() || !(self.filters.is_empty() && self.trials_by_name.is_empty())
     }
 
     /// These choices, with those of `earlier` as defaults. The selection of cases is one choice: naming a case drops an earlier

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use crate::support::repository;
 use crate::support::stub::{Stub, ran};
-use skill_evals_evidence::settings::{Settings, Suite, VARIABLES};
+use skill_evals_evidence::settings::{KeyRow, Settings, Suite, VARIABLES, key_rows};
 use skill_evals_exports::EXPORTS;
 use skill_evals_report::export::{Export, ExportKind};
 
@@ -164,7 +164,7 @@ fn lists_are_separated_by_commas() {
     ]);
     let settings = settings.expect("allowed");
     assert_eq!(settings.selection.skills, ["a", "b"]);
-    assert_eq!((settings.selection.suite, settings.selection.max_cases), (Suite::Positive, Some(2)));
+    assert_eq!((settings.selection.suite(), settings.selection.max_cases), (Suite::Positive, Some(2)));
     assert_eq!(settings.selected_modes, Some(vec!["none".to_owned(), "codex".to_owned()]));
 }
 
@@ -213,13 +213,27 @@ fn list<'a>(page: &'a str, name: &str) -> &'a str {
     rest.split_once(&format!("<!-- /{name} -->")).expect("a comment where the list ends").0
 }
 
-/// The list in the docs is the table.
+/// Holds a list of docs/reference/settings.md against the rows of the code that declares it. With `INSTA_UPDATE=always` it is written.
+fn hold(name: &str, rows: impl Iterator<Item = String>) {
+    let (text, expected) = (page("settings"), rows.collect::<Vec<_>>().join("\n"));
+    let list = list(&text, name).trim();
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        let path = repository().join("docs/reference/settings.md");
+        std::fs::write(path, text.replace(list, &expected)).expect("a page");
+    } else {
+        assert_eq!(list, expected, "INSTA_UPDATE=always writes docs/reference/settings.md");
+    }
+}
+
 #[test]
-fn the_docs_list_the_variables() {
-    let text = page("settings");
-    let list = list(&text, "variables");
-    let rows: Vec<String> = VARIABLES.iter().map(|known| format!("| `{}` | {} |", known.name, known.about)).collect();
-    assert_eq!(list.trim(), format!("| variable | chooses |\n| --- | --- |\n{}", rows.join("\n")));
+fn the_docs_list_the_variables_and_the_keys_as_they_are_declared() {
+    let head = ["| variable | chooses |".to_owned(), "| --- | --- |".to_owned()];
+    hold(
+        "variables",
+        head.into_iter().chain(VARIABLES.iter().map(|known| format!("| `{}` | {} |", known.name, known.about))),
+    );
+    let head = ["| key | default | meaning |".to_owned(), "| --- | --- | --- |".to_owned()];
+    hold("keys", head.into_iter().chain(key_rows().filter_map(KeyRow::row)));
 }
 
 /// The exports in the docs are those that there are, each with what its option does.
@@ -252,33 +266,15 @@ fn known_keys(table: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_docs_list_every_key_of_the_settings_file() {
-    let text = page("settings");
-    let list = list(&text, "keys");
-    let mut listed: Vec<&str> =
-        list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|row| row.0).collect();
-    // Tables that have rows of their own.
-    let tables = [
-        ("agents", "[agents.codex]", "[agents.<agent>]"),
-        ("mode", "[mode.mine]", "[mode.<name>]"),
-        ("skills", "[skills.tidy]", "[skills.<skill>]"),
-        ("prices", "[prices.codex]", "[prices.<model or agent>]"),
-        ("judge", "[judge]", "[judge]"),
-        ("user", "[user]", "[user]"),
-        ("gate", "[gate]", "[gate]"),
-        ("run", "[run]", "[run]"),
-        ("lint", "[lint]", "[lint]"),
-        ("mcp", "[mcp]", "[mcp]"),
-        ("mocks", "[mocks.command.gh]", "[mocks.command.<name>]"),
-    ];
-    let mut known: Vec<String> =
-        known_keys("").into_iter().filter(|key| tables.iter().all(|(table, ..)| table != key)).collect();
-    for (_, table, shown) in tables {
-        known.extend(known_keys(table).into_iter().map(|key| format!("{shown} {key}")));
+fn every_declared_key_is_one_that_its_table_knows() {
+    let mut tables: Vec<&str> = key_rows().map(|row| row.table).collect();
+    tables.dedup();
+    for table in tables {
+        let declared: Vec<&str> = key_rows().filter(|row| row.table == table).map(|row| row.key).collect();
+        let name = if table.contains("agents") { "codex" } else { "mine" };
+        let written = table.split_once('<').map_or(table.to_owned(), |(start, _)| format!("{start}{name}]"));
+        assert_eq!(known_keys(&written), declared, "{written}");
     }
-    listed.sort_unstable();
-    known.sort_unstable();
-    assert_eq!(listed, known);
 }
 
 #[test]
@@ -307,7 +303,7 @@ fn the_docs_say_the_defaults_of_the_settings_file() {
 
 #[test]
 fn the_docs_list_the_built_in_prices() {
-    use skill_evals_evidence::settings::price_table::{PRICES_OF, models};
+    use skill_evals_evidence::settings::{PRICES_OF, models};
     let text = page("settings");
     let list = list(&text, "prices");
     let mut rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| `")).collect();
