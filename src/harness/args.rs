@@ -43,37 +43,75 @@ pub enum ShuffleOrder {
     Seed(u64),
 }
 
-/// The options, the name of their value if they have one, and their help.
-const OPTIONS: [(&str, &str, &str); 24] = [
-    ("list", "", "List all trials"),
-    ("exact", "", "Match filters to whole names"),
-    ("skip", "FILTER", "Leave out trials whose names contain FILTER (repeatable)"),
-    ("ignored", "", "Run only ignored trials: those without a recording, which then fail unless agents run"),
-    ("include-ignored", "", "Run ignored trials too"),
-    ("test-threads", "N", "Trials to run at once [default: `jobs`, or by cores and free memory]"),
-    ("fail-fast", "", "Start no trial after the first failure; those not run are reported as ignored"),
-    ("shuffle", "", "Run in random order; the seed is printed"),
-    ("shuffle-seed", "SEED", "Run in the random order of SEED"),
-    ("format", "pretty|terse|json", "How results are printed"),
-    ("quiet", "", "One character for each trial; -q"),
-    ("color", "auto|always|never", "When to color the output"),
-    ("logfile", "PATH", "Print results to a file"),
-    ("show-output", "", "Print the checks of passed trials too, on standard error"),
-    ("report-time", "", "Print how long each trial took, on standard error"),
-    ("ensure-time", "", "Taken, without effect: the case's timeout_s bounds a trial"),
-    ("no-capture", "", "Taken: nothing is captured"),
-    ("nocapture", "", "As --no-capture"),
-    ("force-run-in-process", "", "Taken: trials run in this process"),
-    ("exclude-should-panic", "", "Taken: no trial should panic"),
-    ("test", "", "Taken: trials are tests"),
-    ("bench", "", "Benchmarks only, of which there are none: every trial is ignored"),
-    ("help", "", "Print this; -h"),
-    ("Z", "unstable-options", "Taken: what libtest calls unstable is stable here"),
-];
+/// An option, the name of its value if it has one, its help, and what it sets.
+type HarnessOption = (&'static str, &'static str, &'static str, fn(&mut ParsedArgs, &str) -> Result<(), String>);
+
+/// Declares the options: what one sets is an expression. One that sets nothing is taken as libtest takes it.
+macro_rules! options {
+    (@) => { |_, _| Ok(()) };
+    (@ |$to:ident, $given:pat_param| $set:expr) => {
+        |$to, $given| {
+            let () = $set;
+            Ok(())
+        }
+    };
+    ($($name:literal $value:literal: $help:literal $(, |$to:ident, $given:pat_param| $set:expr)?;)*) => {
+        const OPTIONS: [HarnessOption; [$($name),*].len()] =
+            [$(($name, $value, $help, options!(@ $(|$to, $given| $set)?))),*];
+    };
+}
+
+options! {
+    "list" "": "List all trials", |to, _| to.args.list = true;
+    "exact" "": "Match filters to whole names", |to, _| to.args.exact = true;
+    "skip" "FILTER": "Leave out trials whose names contain FILTER (repeatable)",
+        |to, filter| to.args.skip.push(filter.to_owned());
+    "ignored" "": "Run only ignored trials: those without a recording, which then fail unless agents run",
+        |to, _| to.args.ignored = true;
+    "include-ignored" "": "Run ignored trials too", |to, _| to.args.include_ignored = true;
+    "test-threads" "N": "Trials to run at once [default: `jobs`, or by cores and free memory]",
+        |to, number| to.threads = Some(threads("argument for --test-threads", number)?);
+    "fail-fast" "": "Start no trial after the first failure; those not run are reported as ignored",
+        |to, _| to.fail_fast = true;
+    "shuffle" "": "Run in random order; the seed is printed",
+        |to, _| to.shuffle = to.shuffle.or(Some(ShuffleOrder::Any));
+    "shuffle-seed" "SEED": "Run in the random order of SEED",
+        |to, number| to.shuffle = Some(seed("argument for --shuffle-seed", number)?);
+    "format" "pretty|terse|json": "How results are printed", |to, value| to.args.format = Some(match value {
+        "pretty" => FormatSetting::Pretty,
+        "terse" => FormatSetting::Terse,
+        "json" => FormatSetting::Json,
+        "junit" => return Err("--format junit is not for trials; cargo-nextest writes JUnit".to_owned()),
+        _ => return Err(format!("argument for --format must be pretty, terse or json (was {value})")),
+    });
+    // As with libtest, --format overrides it: it is settled when all options are read.
+    "quiet" "": "One character for each trial; -q", |to, _| to.args.quiet = true;
+    "color" "auto|always|never": "When to color the output", |to, value| to.args.color = Some(match value {
+        "auto" => ColorSetting::Auto,
+        "always" => ColorSetting::Always,
+        "never" => ColorSetting::Never,
+        _ => return Err(format!("argument for --color must be auto, always, or never (was {value})")),
+    });
+    "logfile" "PATH": "Print results to a file", |to, path| to.args.logfile = Some(path.to_owned());
+    "show-output" "": "Print the checks of passed trials too, on standard error", |to, _| to.show_output = true;
+    "report-time" "": "Print how long each trial took, on standard error", |to, _| to.report_time = true;
+    "ensure-time" "": "Taken, without effect: the case's timeout_s bounds a trial",
+        |to, _| to.notes.push("--ensure-time has no effect: a case's timeout_s bounds its trial".to_owned());
+    "no-capture" "": "Taken: nothing is captured";
+    "nocapture" "": "As --no-capture";
+    "force-run-in-process" "": "Taken: trials run in this process";
+    "exclude-should-panic" "": "Taken: no trial should panic";
+    "test" "": "Taken: trials are tests", |to, _| to.args.test = true;
+    "bench" "": "Benchmarks only, of which there are none: every trial is ignored", |to, _| to.args.bench = true;
+    "help" "": "Print this; -h";
+    "Z" "unstable-options": "Taken: what libtest calls unstable is stable here", |_to, value| if value != "unstable-options" {
+        return Err("Unrecognized option to `Z`".to_owned());
+    };
+}
 
 pub fn help() -> String {
     let mut text = String::from("Usage: [OPTIONS] [FILTERS...]\n\nOptions:\n");
-    for (name, value, does) in OPTIONS {
+    for (name, value, does, _) in OPTIONS {
         let dashes = if name.len() == 1 { "-" } else { "--" };
         let option = format!("{dashes}{name} {value}");
         let _ = writeln!(text, "    {option:<28}{does}");
@@ -91,7 +129,6 @@ pub fn parse(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<HarnessRequest, String> {
     let mut parsed = ParsedArgs::default();
-    let mut quiet = false;
     let mut rest = arguments.into_iter();
     while let Some(argument) = rest.next() {
         if argument == "--" {
@@ -104,17 +141,19 @@ pub fn parse(
             continue;
         }
         for (name, value) in options {
-            let takes_value = OPTIONS.iter().any(|(known, value, _)| *known == name && !value.is_empty());
+            let Some((_, expected, _, set)) = OPTIONS.iter().find(|option| option.0 == name) else {
+                return Err(unknown(&name));
+            };
+            let takes_value = !expected.is_empty();
             let value = match (takes_value, value) {
                 (false, Some(_)) => return Err(format!("Option '{name}' does not take an argument")),
                 (true, None) => rest.next().ok_or_else(|| format!("Argument to option '{name}' missing"))?,
                 (_, value) => value.unwrap_or_default(),
             };
-            match name.as_str() {
-                "help" => return Ok(HarnessRequest::Help),
-                "quiet" => quiet = true,
-                _ => parsed.option(&name, &value)?,
+            if name == "help" {
+                return Ok(HarnessRequest::Help);
             }
+            set(&mut parsed, &value)?;
         }
     }
     if parsed.args.ignored && parsed.args.include_ignored {
@@ -123,8 +162,7 @@ pub fn parse(
     if parsed.args.test && parsed.args.bench {
         return Err("the options --test and --bench are mutually exclusive".to_owned());
     }
-    // As with libtest, --format overrides --quiet.
-    parsed.args.quiet = quiet && parsed.args.format.is_none();
+    parsed.args.quiet &= parsed.args.format.is_none();
     parsed.read_environment(&variable)?;
     parsed.settle();
     Ok(HarnessRequest::Trials(Box::new(parsed)))
@@ -134,7 +172,7 @@ pub fn parse(
 fn options(argument: &str) -> Result<Vec<(String, Option<String>)>, String> {
     if let Some(long) = argument.strip_prefix("--") {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value.to_owned())));
-        let known = name.len() > 1 && OPTIONS.iter().any(|(known, _, _)| *known == name);
+        let known = name.len() > 1 && OPTIONS.iter().any(|(known, ..)| *known == name);
         return if known { Ok(vec![(name.to_owned(), value)]) } else { Err(unknown(name)) };
     }
     let Some(mut short) = argument.strip_prefix('-').filter(|short| !short.is_empty()) else { return Ok(Vec::new()) };
@@ -156,56 +194,12 @@ fn options(argument: &str) -> Result<Vec<(String, Option<String>)>, String> {
 }
 
 fn unknown(name: &str) -> String {
-    let known = OPTIONS.map(|(name, _, _)| name);
+    let known = OPTIONS.map(|(name, ..)| name);
     let hint = nearest(name, known).map_or_else(String::new, |near| format!("; did you mean --{near}?"));
     format!("Unrecognized option: '{name}'{hint}")
 }
 
 impl ParsedArgs {
-    fn option(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let args = &mut self.args;
-        match name {
-            "list" => args.list = true,
-            "exact" => args.exact = true,
-            "skip" => args.skip.push(value.to_owned()),
-            "ignored" => args.ignored = true,
-            "include-ignored" => args.include_ignored = true,
-            "test" => args.test = true,
-            "bench" => args.bench = true,
-            "logfile" => args.logfile = Some(value.to_owned()),
-            "test-threads" => self.threads = Some(threads("argument for --test-threads", value)?),
-            "fail-fast" => self.fail_fast = true,
-            "report-time" => self.report_time = true,
-            "show-output" => self.show_output = true,
-            "shuffle" => self.shuffle = self.shuffle.or(Some(ShuffleOrder::Any)),
-            "shuffle-seed" => self.shuffle = Some(seed("argument for --shuffle-seed", value)?),
-            "ensure-time" => {
-                self.notes.push("--ensure-time has no effect: a case's timeout_s bounds its trial".to_owned());
-            }
-            "format" => {
-                args.format = Some(match value {
-                    "pretty" => FormatSetting::Pretty,
-                    "terse" => FormatSetting::Terse,
-                    "json" => FormatSetting::Json,
-                    "junit" => return Err("--format junit is not for trials; cargo-nextest writes JUnit".to_owned()),
-                    _ => return Err(format!("argument for --format must be pretty, terse or json (was {value})")),
-                });
-            }
-            "color" => {
-                args.color = Some(match value {
-                    "auto" => ColorSetting::Auto,
-                    "always" => ColorSetting::Always,
-                    "never" => ColorSetting::Never,
-                    _ => return Err(format!("argument for --color must be auto, always, or never (was {value})")),
-                });
-            }
-            "Z" if value != "unstable-options" => return Err("Unrecognized option to `Z`".to_owned()),
-            // The others have no effect.
-            _ => {}
-        }
-        Ok(())
-    }
-
     /// Reads libtest's variables, except for `RUST_TEST_NOCAPTURE`: nothing is captured anyway.
     fn read_environment(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<(), String> {
         // libtest reads them only when it runs tests.
