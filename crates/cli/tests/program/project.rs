@@ -305,7 +305,7 @@ fn decisions_read_no_disk() {
 #[test]
 fn files_hold_one_subject() {
     let long = sources().into_iter().map(|source| (source.path, source.text.lines().count()));
-    let long: Vec<_> = long.filter(|(_, lines)| *lines > 500).collect();
+    let long: Vec<_> = long.filter(|(_, lines)| *lines > 800).collect();
     assert_eq!(long, Vec::new(), "split these by subject");
 }
 
