@@ -1,15 +1,166 @@
-//! The lines of our script, `{"type": "evidence", "kind", "agent", …}`. `agent` is the sub-agent whose work the line shows.
+//! Mistral Vibe (`vibe --output=streaming`).
+//!
+//! Its own lines on standard output (`trace.jsonl`) lack the list of skills, the tokens of requests, the refusals, and what code
+//! of the model got to see. Its journals have all that, and it cuts them while it works: a script in the trial's environment,
+//! `evidence.py`, prints each of their records in place of these lines.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 use serde_json::{Value, json};
 
 use crate::agent::agent_event::{AgentEvent, CallEnding};
+use crate::agent::arguments::{prompt, with};
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, NextMessage, environment, long_prompt, settings_args_of};
 use crate::agent::field::{seconds, text, usage};
+use crate::agent::files::{read_if_exists, read_toml, write_private};
+use crate::agent::interface::Agent;
+use crate::agent::login::{Login, LoginSources};
 use crate::agent::recorder::texts;
 use crate::agent::refusal::refused;
+use crate::agent::secrets::{secrets_in, values_of, without_secrets};
 use crate::agent::skill_list::{self, recorded_description};
-use crate::agent::stream::LineReader;
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ResumeSession};
+use crate::agent::user_home::{add_instructions, users_path};
+use crate::profile::AgentKind;
+use crate::settings::Home;
 use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, spoken};
+use crate::trial::sandbox::Sandbox;
+
+#[derive(Debug)]
+pub struct Vibe;
+
+impl JsonLinesAgent for Vibe {
+    const KIND: AgentKind = AgentKind::Vibe;
+    type Reader = VibeLines;
+    const ARGUMENTS: &[&str] = &["--output=streaming", "--auto-approve", "--trust"];
+    const LOGIN: FindLogin = find_login;
+    const COMMAND: FillCommand = fill_command;
+    const SETUP: ReadSetup = users_setup;
+    const RESUME: ResumeSession = |_, args, message| resumed_command(args, message);
+
+    fn slim(line: Value, skills: &[&str]) -> Value {
+        slim_line(line, skills)
+    }
+}
+
+// How to start `vibe` for a trial.
+
+/// The script that prints the evidence. Python runs a module of this name before a program.
+const EVIDENCE: (&str, &str) = ("sitecustomize.py", include_str!("vibe/evidence.py"));
+
+/// What Vibe would do besides the case: report, update, ask its own services.
+const OFF: [&str; 4] = ["enable_telemetry", "enable_update_checks", "enable_auto_update", "enable_notifications"];
+
+fn fill_command(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, mode, settings, trial_env, .. } = *assignment;
+    let home = trial_env.home().join(".vibe");
+    let script = trial_env.show(EVIDENCE.0, EVIDENCE.1.as_bytes())?;
+    let mut config = users_config(settings.isolation.home)?;
+    let names = key_variables(&config);
+    let mut secrets = serde_json::to_value(&config).iter().flat_map(secrets_in).collect::<Vec<_>>();
+    config.extend(OFF.map(|key| (key.to_owned(), false.into())));
+    if settings.isolation.home == Home::Isolated {
+        config.insert("enable_connectors".to_owned(), false.into());
+    }
+    if let Some(model) = settings.model_for(mode) {
+        config.insert("active_model".to_owned(), model.into());
+    }
+    write_private(&home.join("config.toml"), config.to_string().as_bytes())?;
+    if let Some(text) = &case.system_prompt {
+        add_instructions(assignment, ".vibe/AGENTS.md", text)?;
+    }
+
+    let mut env = environment(assignment, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    for (name, value) in keys_in_file(&names)? {
+        env.entry(name.into()).or_insert_with(|| value.into());
+    }
+    secrets.extend(values_of(&env, &names));
+    env.extend(script.parent().map(|directory| ("PYTHONPATH".into(), directory.into())));
+    let args = &mut command.args;
+    let most = settings.max_turns_of(case.max_turns);
+    args.extend(most.map(|most| with("--max-turns=", most.to_string())));
+    if case.sandbox == Sandbox::ReadOnly {
+        args.extend(Vibe.kind().profile().tools.edits.iter().map(|tool| with("--disabled-tools=", *tool)));
+    }
+    args.extend(settings_args_of(assignment).map(Into::into));
+    args.push(match long_prompt(assignment) {
+        Some(text) => with("--prompt-file=", trial_env.show("prompt", &text)?),
+        None => prompt(&case.prompt),
+    });
+    (command.env, command.secrets) = (env, secrets);
+    Ok(())
+}
+
+/// These arguments with another message. The trial's home has no other session.
+fn resumed_command(args: &[OsString], message: &str) -> Option<NextMessage> {
+    let (_, options) = args.split_last()?;
+    let own = ["--continue".into(), prompt(message)];
+    NextMessage::in_argument(message, options.iter().cloned().chain(own))
+}
+
+// The credentials that Vibe would use: variables that its configuration names, or its file `.env`.
+
+/// The variable with the key of Vibe's own provider.
+const KEY: &str = "MISTRAL_API_KEY";
+
+/// The keys of the user's configuration that trials get.
+const COPIED_KEYS: [&str; 4] = ["active_model", "allowed_models", "models", "providers"];
+
+/// What of the user's `config.toml` trials get.
+fn users_config(setup: Home) -> Result<toml::Table, Trouble> {
+    let mut table = read_toml(&users_path(AgentKind::Vibe, ".vibe/config.toml"))?;
+    table.retain(|key, _| setup == Home::User || COPIED_KEYS.contains(&key));
+    Ok(table)
+}
+
+/// The variables with the keys of providers.
+fn key_variables(config: &toml::Table) -> Vec<String> {
+    let providers = config.get("providers").and_then(toml::Value::as_array).into_iter().flatten();
+    let own =
+        providers.filter_map(|provider| provider.get("api_key_env_var")?.as_str()).filter(|name| !name.is_empty());
+    std::iter::once(KEY).chain(own).map(str::to_owned).collect()
+}
+
+/// These variables, as far as the user's file `.env` sets them.
+fn keys_in_file(names: &[String]) -> Result<BTreeMap<String, String>, Trouble> {
+    let text = read_if_exists(&users_path(AgentKind::Vibe, ".vibe/.env"))?.unwrap_or_default();
+    let set = |line: &str| {
+        let (name, value) = line.trim().trim_start_matches("export ").split_once('=')?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        let is_key = names.iter().any(|known| known == name.trim()) && !value.is_empty();
+        is_key.then(|| (name.trim().to_owned(), value.to_owned()))
+    };
+    Ok(text.lines().filter_map(set).collect())
+}
+
+fn find_login(around: &LoginSources<'_>) -> Result<Login, Trouble> {
+    let config = users_config(Home::Isolated)?;
+    let names = key_variables(&config);
+    let in_file = keys_in_file(&names)?;
+    let chosen = names.iter().rev().find(|name| around.variable(name).is_some());
+    Ok(match chosen {
+        Some(name) => Login::Set(name.clone()),
+        None if !in_file.is_empty() => Login::Found("a key in Vibe's file .env".to_owned()),
+        None if config.contains_key("providers") => {
+            Login::Unknown("a provider in Vibe's config.toml, which may need no key".to_owned())
+        }
+        None => Login::Missing(format!(
+            "trials do not see the keychain: set {KEY}, or add a provider to Vibe's config.toml"
+        )),
+    })
+}
+
+/// The variables that may have keys, and the configuration without secrets.
+fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
+    let config = users_config(setup)?;
+    let config: Value = without_secrets(serde_json::to_value(config).unwrap_or_default());
+    Ok((Vec::new(), config.to_string()))
+}
+
+// The lines of our script, `{"type": "evidence", "kind", "agent", …}`. `agent` is the sub-agent whose work the line shows.
 
 /// How Vibe names the list of skills, which other agents call `available_skills`.
 const LIST: &str = "available-skills";
@@ -214,7 +365,7 @@ fn output(result: &Value) -> Option<String> {
 }
 
 /// A line as a recording stores it.
-pub(super) fn slim(mut line: Value, skills: &[&str]) -> Value {
+fn slim_line(mut line: Value, skills: &[&str]) -> Value {
     let system = texts(&line["system"]);
     if !system.is_empty() {
         let entry = |(name, text): (String, String)| {

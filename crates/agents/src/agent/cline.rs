@@ -1,16 +1,191 @@
-//! The lines of Cline's output: its own, `{"type", "ts", …}`, and those of our script, `{"type": "evidence", "kind", …}`.
+//! Cline (`cline --json`).
+//!
+//! Standard output (`trace.jsonl`) has the conversation. It lacks the list of skills, the states of the MCP servers, the
+//! refusals, and how answers end: a script in the trial's environment, `evidence.js`, prints these as lines of the same output.
+//! The list has only the skills' names. `session.jsonl` has the version and the model. Lines do not say which agent they are
+//! from, so the work of sub-agents counts as its own. Cline continues no session without a terminal.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::agent::agent_event::{AgentEvent, CallEnding};
+use crate::agent::arguments::{mcp_file, model_and_settings, refuse, refuse_long_prompt, with};
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, environment};
 use crate::agent::field::{served, text, usage};
+use crate::agent::files::{read_jsonc, write_private};
+use crate::agent::login::{Login, LoginSources};
 use crate::agent::refusal::refused;
-use crate::agent::stream::LineReader;
+use crate::agent::secrets::secrets_in;
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, SlimSession};
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::user_home::{add_instructions, variable};
+use crate::files::bounded;
+use crate::files::rooted::RootedPath;
+use crate::profile::AgentKind;
+use crate::text::redact::strings;
 use crate::trace::StopReason;
 use crate::trace::trouble::Trouble;
+use crate::trial::sandbox::Sandbox;
+
+#[derive(Debug)]
+pub struct Cline;
+
+impl JsonLinesAgent for Cline {
+    const KIND: AgentKind = AgentKind::Cline;
+    type Reader = ClineLines;
+    const ARGUMENTS: &[&str] = &["--json"];
+    const LOGIN: FindLogin = find_login;
+    const COMMAND: FillCommand = fill_command;
+    const SETUP: ReadSetup = |_| {
+        let providers = without_secrets(users_providers()?);
+        Ok((KEY_VARIABLES.map(str::to_owned).to_vec(), providers.to_string()))
+    };
+
+    const SLIM_SESSION: SlimSession = |line, _| Some(line);
+
+    /// From `data/sessions/<id>/<id>.json`.
+    fn more_session(trial_env: &TrialEnv) -> Option<Value> {
+        let profile = Self::KIND.profile();
+        let directory = trial_env.home().join(profile.home).join(profile.sessions);
+        let is_session =
+            |path: &Path| path.parent().and_then(Path::file_name) == path.file_stem() && path.extension().is_some();
+        let file = directory.first(is_session)?;
+        let session: Value = serde_json::from_slice(&bounded::read_file(file, bounded::MAX_FILE).ok()?).ok()?;
+        let version = session.pointer("/metadata/sessionHistoryOrigin/version")?;
+        Some(json!({ "type": "session", "version": version, "model": session["model"] }))
+    }
+
+    /// Each piece of an answer has the whole answer so far.
+    fn slim(mut line: Value, _: &[&str]) -> Value {
+        if let Some(event) = line.get_mut("event").and_then(Value::as_object_mut) {
+            event.remove("accumulated");
+        }
+        line
+    }
+}
+
+// How to start `cline --json` for a trial.
+
+/// The script that prints the evidence. Cline is a program of Bun, which runs it first.
+const EVIDENCE: &str = include_str!("cline/evidence.js");
+
+fn fill_command(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, trial_env, server, .. } = *assignment;
+    refuse_long_prompt(assignment)?;
+    refuse(assignment, &[("more than one message", case.has_more_messages())])?;
+    let home = trial_env.home();
+    let secrets = write_settings(&home.join(".cline/data/settings"), case.sandbox == Sandbox::ReadOnly)?;
+    if let Some(text) = &case.system_prompt {
+        add_instructions(assignment, ".agents/AGENTS.md", text)?;
+    }
+    let evidence = trial_env.show("evidence.js", EVIDENCE.as_bytes())?;
+
+    let mut env = environment(assignment, &KEY_VARIABLES);
+    env.insert("BUN_OPTIONS".into(), with("--preload=", evidence));
+    env.insert("CLINE_NO_AUTO_UPDATE".into(), "1".into());
+    // Otherwise a daemon, which all trials would share, does the work and stays.
+    env.insert("CLINE_SESSION_BACKEND_MODE".into(), "local".into());
+    if let Some(server) = server {
+        env.insert("CLINE_MCP_SETTINGS_PATH".into(), mcp_file(assignment, server, json!({}))?.into());
+    }
+    command.args.extend(model_and_settings(assignment));
+    // Without white space, Cline takes a prompt for a command. It trims the prompt.
+    command.args.extend(["--".into(), format!("{} ", case.prompt).into()]);
+    (command.env, command.secrets) = (env, secrets);
+    // It waits for its next request to be refused first.
+    command.works_on = true;
+    Ok(())
+}
+
+/// Writes the user's providers, and settings with which nothing is reported or updated. Returns the secrets.
+fn write_settings(directory: &RootedPath, is_read_only: bool) -> Result<Vec<String>, Trouble> {
+    let mut settings = json!({ "telemetryOptOut": true, "autoUpdateEnabled": false });
+    if is_read_only {
+        settings["disabledTools"] = json!(Cline::KIND.profile().tools.edits);
+    }
+    write_private(&directory.join("global-settings.json"), settings.to_string().as_bytes())?;
+    let providers = users_providers()?;
+    let secrets = provider_secrets(&providers);
+    write_private(&directory.join("providers.json"), Value::Object(providers).to_string().as_bytes())?;
+    Ok(secrets)
+}
+
+// The credentials that Cline would use: those of the provider that the user chose last, in `providers.json`, or variables.
+
+/// Variables with the keys of providers. Cline knows more: `pass_env` in the settings names others.
+const KEY_VARIABLES: [&str; 11] = [
+    "CLINE_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "XAI_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "CEREBRAS_API_KEY",
+];
+
+/// What of a provider's settings is not a secret. Cline keeps keys, tokens, headers and accounts next to it.
+const PLAIN: [&str; 6] = ["provider", "model", "baseUrl", "reasoning", "protocol", "client"];
+
+/// The user's providers.
+fn users_providers() -> Result<Map<String, Value>, Trouble> {
+    let data = variable("CLINE_DATA_DIR")
+        .or_else(|| variable("CLINE_DIR").map(|path| path.join("data")))
+        .or_else(|| variable("HOME").map(|home| home.join(".cline/data")));
+    let path = variable("CLINE_PROVIDER_SETTINGS_PATH").or_else(|| Some(data?.join("settings/providers.json")));
+    read_jsonc(&path.unwrap_or_default())
+}
+
+/// The values in the providers' settings that must not be stored.
+fn provider_secrets(providers: &Map<String, Value>) -> Vec<String> {
+    let rest = settings(providers).flatten().filter(|(key, _)| !PLAIN.contains(&key.as_str()));
+    // A short one is known by its key alone.
+    let short = settings(providers).flat_map(|settings| secrets_in(&Value::Object(settings.clone())));
+    let all: BTreeSet<String> = rest.flat_map(|(_, value)| strings(value)).chain(short).collect();
+    all.into_iter().collect()
+}
+
+/// The providers' settings without those values.
+fn without_secrets(mut providers: Map<String, Value>) -> Value {
+    let all = providers.get_mut("providers").and_then(Value::as_object_mut);
+    for entry in all.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+        entry.retain(|key, _| key == "settings");
+        if let Some(settings) = entry.get_mut("settings").and_then(Value::as_object_mut) {
+            settings.retain(|key, _| PLAIN.contains(&key.as_str()));
+        }
+    }
+    Value::Object(providers)
+}
+
+fn settings(providers: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
+    let all = providers.get("providers").and_then(Value::as_object);
+    all.into_iter().flat_map(Map::values).filter_map(|entry| entry.get("settings")?.as_object())
+}
+
+fn find_login(around: &LoginSources<'_>) -> Result<Login, Trouble> {
+    if around.has_argument() {
+        return Ok(Login::Unknown("the agent's own arguments choose the provider".to_owned()));
+    }
+    let providers = users_providers()?;
+    let chosen = providers.get("lastUsedProvider").and_then(Value::as_str).unwrap_or("cline");
+    let own = providers.get("providers").and_then(|all| all.get(chosen)?.get("settings")?.as_object());
+    let has_secret = own.is_some_and(|own| own.keys().any(|key| !PLAIN.contains(&key.as_str())));
+    Ok(match around.first(&KEY_VARIABLES) {
+        _ if has_secret => Login::Found(format!("{chosen}, in Cline's providers.json")),
+        Some(name) => Login::Set(name.to_owned()),
+        None if own.is_some() => Login::Unknown(format!("{chosen}, without a key in Cline's providers.json")),
+        None => Login::Missing("run `cline auth`".to_owned()),
+    })
+}
+
+// The lines of Cline's output: its own, `{"type", "ts", …}`, and those of our script, `{"type": "evidence", "kind", …}`.
 
 /// How the text of a skill begins that was loaded. An unknown name is not an error, either.
 const LOADED: &str = "<command-name>";
@@ -240,4 +415,27 @@ fn exit_code(event: &Value, result: &Value) -> Option<i64> {
     }
     let said = result["error"].as_str().and_then(|error| error.strip_prefix("Command exited with code ")?.parse().ok());
     said.or((result["success"] == true).then_some(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_tokens_and_headers_are_secrets_and_the_address_is_not() {
+        let settings = json!({ "provider": "openai", "model": "m", "baseUrl": "http://x", "apiKey": "key-of-the-first-one",
+            "headers": { "X-A": "header-of-the-second" }, "auth": { "accessToken": "token-of-the-third-one" } });
+        let providers = json!({ "lastUsedProvider": "openai", "providers": { "openai": { "settings": settings } } });
+        let providers = providers.as_object().expect("an object");
+        let mut found = provider_secrets(providers);
+        found.sort();
+        assert_eq!(found, ["header-of-the-second", "key-of-the-first-one", "token-of-the-third-one"]);
+        let shown = without_secrets(providers.clone()).to_string();
+        assert!(
+            shown.contains("http://x")
+                && !["key-of-the-first-one", "header-of-the-second", "token-of-the-third-one"]
+                    .iter()
+                    .any(|secret| shown.contains(secret))
+        );
+    }
 }

@@ -1,18 +1,160 @@
-//! The lines of Copilot's output and of its session file: `{"type", "data", "timestamp"}`. Both have the conversation; each
-//! has kinds that the other lacks.
+//! GitHub Copilot CLI (`copilot -p`).
+//!
+//! Standard output (`trace.jsonl`) has the conversation, the skills that it loaded and the states of the MCP servers. Its
+//! session file (`session.jsonl`) also has its version, the system message with the list of skills, and the tokens of each
+//! request.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::agent::agent_event::{AgentEvent, CallEnding};
+use crate::agent::arguments::{self, mcp_file, model_and_settings, session_and_prompt, with};
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, environment};
 use crate::agent::field::{named, text, usage};
+use crate::agent::login::{Login, LoginSources};
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_list;
-use crate::agent::stream::LineReader;
+use crate::agent::stream::{
+    FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ReadSigns, ResumeSession, SlimSession,
+};
 use crate::agent::turns::TurnSign;
+use crate::agent::user_home::{add_instructions, variable};
+use crate::files::look;
+use crate::profile::AgentKind;
 use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
+use crate::trial::sandbox::Sandbox;
+
+#[derive(Debug)]
+pub struct Copilot;
+
+impl JsonLinesAgent for Copilot {
+    const KIND: AgentKind = AgentKind::Copilot;
+    type Reader = CopilotLines;
+
+    // An eval has no user to ask. `--allow-all` would also allow paths outside the workspace.
+    const ARGUMENTS: &[&str] = &[
+        "--output-format=json",
+        "--allow-all-urls",
+        "--no-ask-user",
+        "--disable-builtin-mcps",
+        "--disable-client-telemetry",
+    ];
+    const LOGIN: FindLogin = |around| Ok(find_login(around));
+    const COMMAND: FillCommand = fill_command;
+    const SETUP: ReadSetup = |_| Ok((PROVIDER_VARIABLES.map(str::to_owned).to_vec(), String::new()));
+    const SIGNS: ReadSigns = |line| copilot_turn_sign(line).into_iter().collect();
+    const RESUME: ResumeSession = |_, args, message| arguments::resumed(args, message, arguments::SESSION);
+    const SLIM_SESSION: SlimSession = |line, skills| slim_session_line(&line, skills);
+
+    /// `session-state/<id>/events.jsonl`.
+    fn is_session(path: &Path) -> bool {
+        path.iter().count() == 2 && path.ends_with("events.jsonl")
+    }
+
+    fn slim(mut line: Value, _: &[&str]) -> Value {
+        for skill in line.pointer_mut("/data/skills").and_then(Value::as_array_mut).into_iter().flatten() {
+            *skill = json!({ "name": skill["name"], "userInvocable": skill["userInvocable"] });
+        }
+        line
+    }
+}
+
+// How to start `copilot -p` for a trial.
+
+/// The variable with the place where Copilot unpacks itself.
+const PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
+
+fn fill_command(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, mode, trial_env, server, .. } = *assignment;
+    let home = trial_env.home().join(".copilot");
+    home.create_dir_all()?;
+    if let Some(text) = &case.system_prompt {
+        add_instructions(assignment, ".copilot/copilot-instructions.md", text)?;
+    }
+    let visible: Vec<&str> = TOKEN_VARIABLES.into_iter().chain(KEY_VARIABLES).chain(PROVIDER_VARIABLES).collect();
+    let mut env = environment(assignment, &visible);
+    env.insert("COPILOT_HOME".into(), home.into());
+    env.insert("COPILOT_AUTO_UPDATE".into(), "false".into());
+    // This also trusts the workspace. The option for that cannot name the session.
+    env.insert("COPILOT_ALLOW_ALL".into(), "true".into());
+    let packages = packages();
+    env.extend(packages.iter().map(|path| (PACKAGES.into(), path.into())));
+
+    let args = &mut command.args;
+    if case.sandbox == Sandbox::ReadOnly {
+        args.push("--deny-tool=write".into());
+    }
+    if mode.delivery.native() {
+        // The skills in the workspace are links to this directory.
+        args.extend(["--add-dir".into(), trial_env.skills().into()]);
+    }
+    if let Some(server) = server {
+        let more = json!({ "type": "local", "tools": ["*"] });
+        args.extend(["--additional-mcp-config".into(), with("@", mcp_file(assignment, server, more)?)]);
+    }
+    args.extend(model_and_settings(assignment));
+    args.extend(session_and_prompt(assignment)?);
+    command.env = env;
+    command.reads.extend(packages);
+    command.open = vec!["shell commands can read and write outside the workspace"];
+    Ok(())
+}
+
+/// Where the user's Copilot has unpacked itself. Without it, each trial unpacks 235 MB.
+fn packages() -> Option<PathBuf> {
+    let path = variable(PACKAGES).or_else(|| Some(variable("HOME")?.join(".cache/copilot")))?;
+    look::is_usable_directory(&path.join("pkg")).then_some(path)
+}
+
+// The credentials that Copilot CLI would use: of GitHub, or of another provider.
+
+/// Variables that hold a token of GitHub, in Copilot's order.
+const TOKEN_VARIABLES: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
+
+/// The variable with the address of another provider. A local one needs no key.
+const BASE_URL: &str = "COPILOT_PROVIDER_BASE_URL";
+
+/// Variables that hold the credentials of another provider.
+const KEY_VARIABLES: [&str; 2] = ["COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"];
+
+/// Variables that choose a provider and its model.
+const PROVIDER_VARIABLES: [&str; 13] = [
+    BASE_URL,
+    "COPILOT_MODEL",
+    "COPILOT_OFFLINE",
+    "COPILOT_GH_HOST",
+    "GH_HOST",
+    "COPILOT_PROVIDER_TYPE",
+    "COPILOT_PROVIDER_WIRE_API",
+    "COPILOT_PROVIDER_TRANSPORT",
+    "COPILOT_PROVIDER_AZURE_API_VERSION",
+    "COPILOT_PROVIDER_MODEL_ID",
+    "COPILOT_PROVIDER_WIRE_MODEL",
+    "COPILOT_PROVIDER_MAX_PROMPT_TOKENS",
+    "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS",
+];
+
+fn find_login(around: &LoginSources<'_>) -> Login {
+    if let Some(url) = around.variable(BASE_URL) {
+        return Login::Found(format!("the provider at {url}"));
+    }
+    match around.first(&TOKEN_VARIABLES) {
+        Some(name) => Login::Set(name.to_owned()),
+        // Copilot keeps its login in the system's keychain, which a trial does not see.
+        None => Login::Missing(
+            "trials do not see the keychain in which Copilot keeps its login: set COPILOT_GITHUB_TOKEN, or \
+             COPILOT_PROVIDER_BASE_URL for another provider"
+                .to_owned(),
+        ),
+    }
+}
+
+// The lines of Copilot's output and of its session file: `{"type", "data", "timestamp"}`. Both have the conversation; each
+// has kinds that the other lacks.
 
 /// The keys of the tokens of a request.
 const TOKENS: [&str; 5] = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens", "reasoningTokens"];
@@ -186,7 +328,7 @@ fn answer(data: &Value) -> Option<AgentEvent> {
 }
 
 /// What a line of the session file says about the model's calls.
-pub(super) fn turn_sign(line: &Value) -> Option<TurnSign> {
+fn copilot_turn_sign(line: &Value) -> Option<TurnSign> {
     let data = &line["data"];
     let call = text(data, "toolCallId")?;
     match line["type"].as_str()? {
@@ -197,7 +339,7 @@ pub(super) fn turn_sign(line: &Value) -> Option<TurnSign> {
 }
 
 /// A line of the session file as a recording stores it.
-pub(super) fn slim_session(line: &Value, skills_of_case: &[&str]) -> Option<Value> {
+fn slim_session_line(line: &Value, skills_of_case: &[&str]) -> Option<Value> {
     let data = &line["data"];
     let slim = match line["type"].as_str()? {
         "session.start" => json!({ "copilotVersion": data["copilotVersion"] }),
