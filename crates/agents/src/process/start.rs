@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{PoisonError, RwLock};
@@ -19,7 +20,6 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::files::look;
-use crate::process::tree;
 use crate::trial::evidence::Ending;
 
 /// A program with its arguments, and what is around it.
@@ -112,7 +112,7 @@ impl Start {
             // The client has the runner's variables: they say where its daemon and its files are.
             Around::Container => {
                 let file = sealed_input(&env_file(env)?)?;
-                command.args(["run", "--name", &tree::container_name(mark), "--env-file"]);
+                command.args(["run", "--name", &container_name(mark), "--env-file"]);
                 command.arg(format!("/dev/fd/{}", file.as_raw_fd()));
                 vec![file]
             }
@@ -342,6 +342,36 @@ pub fn allow_open_files(trials: usize) -> Result<(), String> {
         "{trials} trials at once need {needed} open files, and this process may have {limit} (`ulimit -n`): allow more, or \
          run fewer with --jobs {possible}"
     ))
+}
+
+// The client of docker or podman, which names the container of a tree by the tree's mark.
+
+/// How long a client may take for what it does in a moment. Its daemon may never answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs a client, with the variables of this process.
+pub fn client_output(client: &Path, args: &[&str]) -> io::Result<Output> {
+    let mut command = Command::new(client);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = spawn(&mut command)?;
+    // What it prints fits into a pipe.
+    match end_within(&mut child, PATIENCE)? {
+        Some(_) => child.wait_with_output(),
+        None => Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {} s", PATIENCE.as_secs()))),
+    }
+}
+
+/// The name of the container of a tree.
+pub(super) fn container_name(mark: &str) -> String {
+    format!("room-{mark}")
+}
+
+/// Removes the container of a tree. It may have ended by now, or not have begun.
+pub(super) fn remove_container(client: &Path, mark: &str) {
+    let name = container_name(mark);
+    for args in [["kill", &name].as_slice(), &["rm", "--force", &name]] {
+        let _ = client_output(client, args);
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -1,9 +1,8 @@
 //! A program and all processes that it started.
 
-use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::GRACE;
-use super::start::{end_within, spawn};
+use super::start::remove_container;
 use crate::files::look;
 use crate::settings::TREE_VARIABLE;
 
@@ -305,35 +304,5 @@ impl Process {
         // The start time is field 22 of 52; five are read.
         let start_time = fields.nth(16)?.parse().ok()?;
         Some(Self { pid, parent, group, start_time, is_zombie: matches!(state, "Z" | "X") })
-    }
-}
-
-// The client of docker or podman, which names the container of a tree by the tree's mark.
-
-/// How long a client may take for what it does in a moment. Its daemon may never answer.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Runs a client, with the variables of this process.
-pub fn client_output(client: &Path, args: &[&str]) -> io::Result<Output> {
-    let mut command = Command::new(client);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = spawn(&mut command)?;
-    // What it prints fits into a pipe.
-    match end_within(&mut child, PATIENCE)? {
-        Some(_) => child.wait_with_output(),
-        None => Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {} s", PATIENCE.as_secs()))),
-    }
-}
-
-/// The name of the container of a tree.
-pub(super) fn container_name(mark: &str) -> String {
-    format!("room-{mark}")
-}
-
-/// Removes the container of a tree. It may have ended by now, or not have begun.
-pub(super) fn remove_container(client: &Path, mark: &str) {
-    let name = container_name(mark);
-    for args in [["kill", &name].as_slice(), &["rm", "--force", &name]] {
-        let _ = client_output(client, args);
     }
 }

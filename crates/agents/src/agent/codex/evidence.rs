@@ -6,8 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::events::{CompletedItem, EventDecoder, RolloutContent, RolloutLine, RolloutPayload};
+use super::events::EventDecoder;
 use super::rollout::{RolloutDecoder, SKILL, may_be_item};
+use super::wire::{CompletedItem, RolloutContent, RolloutLine, RolloutPayload};
 use super::{LAST_MESSAGE, ROLLOUT};
 use crate::agent::codex::rollout;
 use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, TRACE, slimmed};

@@ -8,6 +8,7 @@
 mod events;
 mod evidence;
 mod rollout;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

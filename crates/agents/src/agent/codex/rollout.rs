@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::Value;
 
 use super::calls_skill;
-use super::events::{CodexTokens, CompletedItem, McpCall, RanCommand, RolloutError, RolloutLine, RolloutPayload};
+use super::wire::{CodexTokens, CompletedItem, McpCall, RanCommand, RolloutError, RolloutLine, RolloutPayload};
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
 use crate::agent::turns::TurnSign;
 use crate::lint::SkillList;

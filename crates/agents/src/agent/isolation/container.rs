@@ -79,7 +79,7 @@ impl Engine {
 
     fn with_image(client: PathBuf, image: &str) -> Result<Self, String> {
         let format = "{{.Id}}{{range .Config.Env}}\n{{.}}{{end}}";
-        let output = process::tree::client_output(&client, &["image", "inspect", "--format", format, "--", image]);
+        let output = process::start::client_output(&client, &["image", "inspect", "--format", format, "--", image]);
         let output = output.map_err(|error| error.to_string())?;
         if !output.status.success() {
             let words = String::from_utf8_lossy(&output.stderr);

@@ -1,5 +1,6 @@
 //! The agent's process: asks the model, runs its calls, and prints what happens.
 
+mod conversation;
 mod protocols;
 mod tools;
 
@@ -18,7 +19,8 @@ use crate::agent::skill_list::TAGS;
 use crate::profile::AgentKind;
 use crate::trace::StopReason;
 use crate::trial::history::Speaker;
-use protocols::{ANSWER, ChatAnswer, ModelClient, RequestFailure, Turn};
+use conversation::{ChatAnswer, Turn};
+use protocols::{ANSWER, ModelClient, RequestFailure};
 use tools::{LoadableSkill, Tool};
 
 /// Runs as the agent if this process was started as that.

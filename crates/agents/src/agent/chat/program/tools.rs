@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::protocols::{ChatCall, ToolResult};
+use super::conversation::{ChatCall, ToolResult};
 use crate::files::{bounded, look};
 use crate::process::run_to_end;
 use crate::skill::{SKILL_FILE, SkillFile};
