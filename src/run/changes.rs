@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::agent::turns::TurnCounter;
+use crate::agent::interface::TurnCounter;
 use crate::agent::{self, Assignment};
 use crate::mcp;
 use crate::settings::mode::Delivery;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use jiff::{Timestamp, Zoned};
 
 use crate::agent::login::Account;
-use crate::agent::reset;
+use crate::agent::refusal;
 use crate::process::interrupt;
 use crate::settings::Settings;
 use crate::settings::limits::LONGEST_RETRY_WAIT;
@@ -143,7 +143,8 @@ impl Permit<'_> {
             return None;
         }
         let now = Zoned::now();
-        let lasts = trouble.retry_after_s.map(Duration::from_secs).or_else(|| reset::lasts(&trouble.detail, &now));
+        let lasts =
+            trouble.retry_after_s.map(Duration::from_secs).or_else(|| refusal::refusal_lasts(&trouble.detail, &now));
         if lasts.map_or(trouble.kind == TroubleKind::UsageLimit, |lasts| lasts > LONGEST_RETRY_WAIT) {
             let ends = lasts.and_then(|lasts| now.timestamp().checked_add(lasts).ok());
             return self.close(agent, ClosedBy::UsageLimit(ends));

@@ -291,7 +291,7 @@ pub fn missing(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Opt
     }
     // A program that the settings name may have credentials of its own.
     let is_custom = settings.agents.get(kind.as_str()).is_some_and(|agent| agent.command.is_some());
-    if let Some(why) = agent::endpoint::refusal(settings, kind, mode) {
+    if let Some(why) = agent::login::endpoint_refusal(settings, kind, mode) {
         return Some(why);
     }
     match agent::login(settings, kind, mode) {

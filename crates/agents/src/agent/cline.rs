@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::agent_event::{AgentEvent, CallEnding};
-use crate::agent::arguments::{mcp_file, model_and_settings, refuse, refuse_long_prompt, with};
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
 use crate::agent::command::{AgentCommand, environment};
+use crate::agent::command::{mcp_file, model_and_settings, refuse, refuse_long_prompt, with};
 use crate::agent::field::{served, text, usage};
 use crate::agent::files::{read_jsonc, write_private};
 use crate::agent::login::{Login, LoginSources};
+use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::refused;
 use crate::agent::secrets::secrets_in;
 use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, SlimSession};

@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::agent::agent_event::{AgentEvent, CallEnding};
-use crate::agent::arguments::{self, mcp_file, model_and_settings, session_and_prompt, with};
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
+use crate::agent::command::{self, mcp_file, model_and_settings, session_and_prompt, with};
 use crate::agent::command::{AgentCommand, environment};
 use crate::agent::field::{named, text, usage};
+use crate::agent::interface::TurnSign;
 use crate::agent::login::{Login, LoginSources};
+use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_list;
 use crate::agent::stream::{
     FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ReadSigns, ResumeSession, SlimSession,
 };
-use crate::agent::turns::TurnSign;
 use crate::agent::user_home::{add_instructions, variable};
 use crate::files::look;
 use crate::profile::AgentKind;
@@ -47,7 +47,8 @@ impl JsonLinesAgent for Copilot {
     const COMMAND: FillCommand = fill_command;
     const SETUP: ReadSetup = |_| Ok((PROVIDER_VARIABLES.map(str::to_owned).to_vec(), String::new()));
     const SIGNS: ReadSigns = |line| copilot_turn_sign(line).into_iter().collect();
-    const RESUME: ResumeSession = |_, args, message| arguments::resumed(args, message, arguments::SESSION);
+    const RESUME: ResumeSession =
+        |_, args, message| command::resumed_by_arguments(args, message, command::SESSION_OPTION);
     const SLIM_SESSION: SlimSession = |line, skills| slim_session_line(&line, skills);
 
     /// `session-state/<id>/events.jsonl`.

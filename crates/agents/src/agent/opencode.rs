@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::agent_event::{AgentEvent, CallEnding};
-use crate::agent::arguments::model_and_settings;
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
+use crate::agent::command::model_and_settings;
 use crate::agent::command::{AgentCommand, NextMessage, environment, program};
 use crate::agent::field::{self, served, text, with_cached_input};
 use crate::agent::files::{merge, read_if_exists, read_jsonc, write_private};
 use crate::agent::login::{Login, LoginSources, has_credentials};
+use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::refused;
 use crate::agent::secrets::{secrets_in, values_of, without_secrets};
 use crate::agent::skill_list;

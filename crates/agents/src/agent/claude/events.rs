@@ -14,8 +14,8 @@ use super::wire::{
     ResultLine, Retry, ToolInput, parse,
 };
 use crate::agent::claude::session;
+use crate::agent::field::Lenient;
 use crate::agent::interface::WorkOwner;
-use crate::agent::lenient::Lenient;
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
 use crate::agent::refusal::Refusal;
 use crate::trace::trouble::{Trouble, TroubleKind};

@@ -18,13 +18,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
+use crate::agent::command::Assignment;
+use crate::agent::interface::TurnSign;
+use crate::agent::interface::UserSession;
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
-use crate::agent::user_session::UserSession;
 use crate::lint::SkillList;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::wire::{Assistant, parse};
-use crate::agent::lenient::Lenient;
+use crate::agent::field::Lenient;
+use crate::agent::interface::TurnSign;
 use crate::agent::recorder::TraceRecorder;
-use crate::agent::turns::TurnSign;
 use crate::lint::SkillList;
 use crate::skill::{Skill, of_plugin, slug};
 use crate::trace::Mechanism;

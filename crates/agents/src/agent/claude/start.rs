@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::evidence::SESSIONS;
 use super::wire::{ControlBody, SYNTHETIC, parse};
-use crate::agent::arguments::{mcp_file_of, plugin_args};
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
+use crate::agent::command::{mcp_file_of, plugin_args};
+use crate::agent::field::Lenient;
+use crate::agent::files;
 use crate::agent::files::{read_if_exists, read_jsonc, write_private};
-use crate::agent::history;
-use crate::agent::lenient::Lenient;
 use crate::agent::login::{Login, LoginSources, has_credentials};
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::secrets::{secrets_in, secrets_in_file, without_secrets};
@@ -609,7 +609,7 @@ pub(super) fn write_history(trial_env: &TrialEnv, messages: &[HistoryMessage]) -
             "isSidechain": false,
         })
     });
-    history::write(&path, "", lines)?;
+    files::write_session_file(&path, "", lines)?;
     Ok(path)
 }
 

@@ -11,7 +11,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::agent::lenient::Lenient;
+use crate::agent::field::Lenient;
 use crate::agent::refusal::Refusal;
 use crate::text::cut::bytes;
 use crate::text::redact::Masked;

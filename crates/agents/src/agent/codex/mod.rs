@@ -19,22 +19,22 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::agent::arguments::unlimited_turns;
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
+use crate::agent::command::unlimited_turns;
 use crate::agent::command::{
     AgentCommand, LONGEST_ARGUMENT, NextMessage, common_environment, environment, long_prompt, settings_args_of,
 };
+use crate::agent::files;
 use crate::agent::files::{read_if_exists, read_toml, write_private};
-use crate::agent::history;
+use crate::agent::interface::TurnSign;
+use crate::agent::interface::UserSession;
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::isolation::SandboxedProgram;
 use crate::agent::login::{Login, LoginSources, has_credentials};
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
 use crate::agent::user_home::{copy_login, users_path};
-use crate::agent::user_session::UserSession;
 use crate::files::bounded;
 use crate::lint::SkillList;
 use crate::process::{self, Job};
@@ -390,7 +390,7 @@ fn write_history(trial_env: &TrialEnv, messages: &[HistoryMessage], version: &st
             "cli_version": version,
         },
     });
-    history::write(
+    files::write_session_file(
         &trial_env.home().join(SESSIONS).join(name),
         &format!("{first}\n"),
         messages.iter().map(history_line),

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::calls_skill;
 use super::wire::{CodexTokens, CompletedItem, McpCall, RanCommand, RolloutError, RolloutLine, RolloutPayload};
+use crate::agent::interface::TurnSign;
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
-use crate::agent::turns::TurnSign;
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
 use crate::skill::{Skill, slug};

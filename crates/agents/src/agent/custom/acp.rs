@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::MAY_HIDE_CALLS;
 use super::events::{AnswerSoFar, served};
-use crate::agent::agent_event::{AgentEvent, CallEnding};
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
 use crate::agent::custom;
 use crate::agent::field::text;
 use crate::agent::files::json_line;
 use crate::agent::recorder::texts;
+use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::Refusal;
 use crate::agent::stream::LineReader;
 use crate::process::{OutputListener, Reply};

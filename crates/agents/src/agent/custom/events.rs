@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 
-use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::custom;
 use crate::agent::recorder::texts;
+use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::{Refusal, refused};
 use crate::agent::stream::LineReader;
 use crate::profile::custom::{Condition, CustomAgent, EventField, EventMeaning, EventRule, Protocol};

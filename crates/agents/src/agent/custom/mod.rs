@@ -15,14 +15,14 @@ use std::{fs, io};
 
 use serde_json::{Value, json};
 
-use crate::agent::agent_event::AgentEvent;
-use crate::agent::arguments::{begin, mcp_file, mcp_path, refuse};
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, NextMessage, environment, program, settings_args_of};
-use crate::agent::derived_file::{DerivedFile, TRACE, slimmed};
+use crate::agent::command::{begin, mcp_file, mcp_path, refuse};
+use crate::agent::files::{DerivedFile, TRACE, slimmed};
 use crate::agent::files::{read_if_exists, write_private};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
+use crate::agent::recorder::AgentEvent;
 use crate::agent::secrets::secrets_in_file;
 use crate::agent::stream::{LineReader, decoded, in_words, work_owner};
 use crate::agent::trial_env::TrialEnv;

@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::CALLER;
-use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{plain, text};
+use crate::agent::interface::TurnSign;
+use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::refused;
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::LineReader;
-use crate::agent::turns::TurnSign;
 use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, Usage};
 

@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{served, text};
+use crate::agent::interface::TurnSign;
 use crate::agent::recorder::texts;
+use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_list;
 use crate::agent::stream::LineReader;
-use crate::agent::turns::TurnSign;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
 

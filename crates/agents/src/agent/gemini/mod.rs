@@ -10,8 +10,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::arguments::{self, model_and_settings, session_and_prompt};
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
+use crate::agent::command::{self, model_and_settings, session_and_prompt};
 use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::{merge, read_if_exists, read_jsonc, write_private};
 use crate::agent::login::{Login, LoginSources};
@@ -39,7 +39,7 @@ impl JsonLinesAgent for Gemini {
     const COMMAND: FillCommand = fill_command;
     const SETUP: ReadSetup = |setup| Ok((PROVIDER_VARIABLES.map(str::to_owned).to_vec(), users_setup(setup)?));
     const SIGNS: ReadSigns = lines::turn_signs;
-    const RESUME: ResumeSession = |_, args, message| arguments::resumed(args, message, "--resume=");
+    const RESUME: ResumeSession = |_, args, message| command::resumed_by_arguments(args, message, "--resume=");
 
     /// `tmp/<project>/chats/session-….jsonl`.
     fn is_session(path: &Path) -> bool {

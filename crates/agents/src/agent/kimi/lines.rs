@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::MAIN;
-use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{plain, text, usage, with_cached_input};
+use crate::agent::interface::TurnSign;
+use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::refused;
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::LineReader;
-use crate::agent::turns::TurnSign;
 use crate::trace::{StopReason, Usage};
 
 /// The last line of what a command printed, before its exit code.

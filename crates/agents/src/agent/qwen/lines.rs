@@ -6,13 +6,13 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use super::REQUESTS;
-use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{self, plain, text};
+use crate::agent::interface::TurnSign;
+use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::refused;
 use crate::agent::skill_list::{self, SkillEntry, recorded_description, unescaped};
 use crate::agent::stream::LineReader;
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
 use crate::files::bounded;
 use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, Usage};

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::arguments::{self, mcp_file, model_and_settings, refuse, session_and_prompt, with};
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
+use crate::agent::command::{self, mcp_file, model_and_settings, refuse, session_and_prompt, with};
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment};
 use crate::agent::files::{merge, read_jsonc, write_private};
 use crate::agent::interface::Agent;
@@ -40,7 +40,7 @@ impl JsonLinesAgent for Qwen {
     const COMMAND: FillCommand = fill_command;
     const SETUP: ReadSetup = users_setup;
     const SIGNS: ReadSigns = lines::turn_signs;
-    const RESUME: ResumeSession = |_, args, message| arguments::resumed(args, message, "--resume=");
+    const RESUME: ResumeSession = |_, args, message| command::resumed_by_arguments(args, message, "--resume=");
     const SLIM_SESSION: SlimSession = |line, skills| lines::slim_session(&line, skills);
 
     /// `projects/<working directory>/chats/<id>.jsonl`.

@@ -11,7 +11,7 @@ use ureq::{Agent, Body};
 use super::conversation::{ChatAnswer, ChatCall, ToolResult, Turn, text_of, usage};
 use super::tools::Tool;
 use crate::agent::chat::{ChatApi, ChatSetup};
-use crate::agent::reset::wait_in;
+use crate::agent::refusal::wait_in;
 use crate::text::cut;
 use crate::trace::{StopReason, Usage};
 
