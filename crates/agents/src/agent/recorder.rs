@@ -538,7 +538,7 @@ fn ended_after(trace: &Trace, step: usize, time: Timestamp) -> bool {
     ended.and_then(|ended| ended.parse::<Timestamp>().ok()).is_some_and(|ended| ended >= time)
 }
 
-pub(super) fn made_at(change: &ChangeMeta) -> Option<Timestamp> {
+fn made_at(change: &ChangeMeta) -> Option<Timestamp> {
     change.made.as_deref()?.parse().ok()
 }
 

@@ -169,9 +169,6 @@ fn bwrap_files(
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
-// The start of every program. Of the open files of this process, a program inherits its standard streams and those that it is
-// handed.
-
 /// Interval between two checks whether a program has ended.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -362,7 +359,7 @@ pub fn client_output(client: &Path, args: &[&str]) -> io::Result<Output> {
 }
 
 /// The name of the container of a tree.
-pub(super) fn container_name(mark: &str) -> String {
+fn container_name(mark: &str) -> String {
     format!("room-{mark}")
 }
 

@@ -29,7 +29,7 @@ use crate::settings::{SUPERVISOR_VARIABLE, TREE_VARIABLE};
 const FAILED: i32 = 127;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct StartOrder {
+struct StartOrder {
     /// The runner's file descriptors for standard input, output and error.
     pub files: [i32; 3],
     pub directory: OsString,
@@ -41,7 +41,7 @@ pub(super) struct StartOrder {
 
 /// A supervisor's report about its agent, one JSON value per line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum SupervisorMessage {
+enum SupervisorMessage {
     Started,
     NotStarted(String),
     /// The agent's raw wait status.

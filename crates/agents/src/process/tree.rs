@@ -267,7 +267,7 @@ impl Member {
 // The system's process table, `/proc`.
 
 /// The latest process id of the system: the end of `/proc/loadavg`.
-pub(super) fn latest_pid() -> Option<i32> {
+fn latest_pid() -> Option<i32> {
     std::fs::read_to_string("/proc/loadavg").ok()?.trim_end().rsplit(' ').next()?.parse().ok()
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::settings::Settings;
-use crate::stats::special::real;
+use crate::stats::real;
 
 /// The default timeout of a case: 180 s, as in other runners of prompts.csv.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(180);

@@ -1,7 +1,7 @@
 //! Charts as SVG: rates with their intervals, and rates over time. No chart has a text of a user.
 
 use crate::stats::Interval;
-use crate::stats::special::real;
+use crate::stats::real;
 
 /// A dot for a share and a line for its interval, from 0 to 100 %.
 pub fn interval(share: f64, interval: Interval) -> String {

@@ -653,7 +653,7 @@ const TOO_LONG: &str = "Prompt is too long";
 const FILTERED: &str = "API Error: 400 Output blocked by content filtering policy";
 
 /// A message that claude wrote in the model's place.
-pub(super) struct SyntheticMessage {
+struct SyntheticMessage {
     pub text: String,
     /// The kind of error, in claude's word.
     pub error: Option<String>,

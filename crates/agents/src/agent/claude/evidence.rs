@@ -179,7 +179,7 @@ pub(super) fn slim_line(line: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A slim line of a sub-agent's own file: its conversation. `None` for the rest.
-pub(super) fn slim_sub_agents_line(line: &[u8]) -> Option<Vec<u8>> {
+fn slim_sub_agents_line(line: &[u8]) -> Option<Vec<u8>> {
     let Some(Value::Object(mut value)) = parse(line) else {
         return Some([line, b"\n"].concat());
     };

@@ -234,7 +234,7 @@ impl TranscriptLine {
 }
 
 #[derive(Deserialize)]
-pub(super) struct StartedTask {
+struct StartedTask {
     task_id: Lenient<String>,
     task_type: Lenient<String>,
     tool_use_id: Lenient<String>,
@@ -392,7 +392,7 @@ impl Forks {
         self.by_user.insert(agent.to_owned());
     }
 
-    pub(super) fn is_by_user(&self, agent: &str) -> bool {
+    fn is_by_user(&self, agent: &str) -> bool {
         self.by_user.contains(agent)
     }
 
@@ -456,7 +456,7 @@ const SERVER_INSTRUCTIONS: &str = "mcp_instructions_delta";
 
 /// What claude adds to the conversation by itself.
 #[derive(Deserialize)]
-pub(super) struct Attachment {
+struct Attachment {
     #[serde(rename = "type")]
     kind: String,
     /// The names of the skills in a list, in its order.

@@ -34,7 +34,7 @@ use crate::trial::sandbox::Sandbox;
 
 /// The command that starts `program` for a trial: in a prepared home, with the arguments `fixed` and then options in the SDK's
 /// order. It has no prompt yet.
-pub(super) fn common_command(
+fn common_command(
     assignment: &Assignment<'_>,
     program: PathBuf,
     fixed: &[&str],
@@ -166,7 +166,7 @@ fn mcp_config(
 
 /// The output schema of a trial, without the dialect's name: if a schema names another dialect than draft 7, claude drops it,
 /// offers no tool to answer with, and fails at the end.
-pub(super) fn output_schema(assignment: &Assignment<'_>) -> Result<Option<Value>, Trouble> {
+fn output_schema(assignment: &Assignment<'_>) -> Result<Option<Value>, Trouble> {
     let Some(schema) = assignment.schema else { return Ok(None) };
     let mut schema: Value = serde_json::from_slice(&schema.text)
         .map_err(|error| Trouble::new(TroubleKind::Files, format!("the output schema: {error}")))?;
@@ -257,7 +257,7 @@ fn initialize(case: &Case, mode: &Mode, schema: Option<Value>) -> String {
 
 /// Sends what the SDK sends, and answers claude's requests.
 #[derive(Debug)]
-pub(super) struct Dialogue {
+struct Dialogue {
     opening: String,
 }
 
@@ -380,13 +380,13 @@ const STATE: &str = ".claude.json";
 const SERVERS: &str = "mcpServers";
 
 /// The setting with a command that prints a key.
-pub(super) const KEY_HELPER: &str = "apiKeyHelper";
+const KEY_HELPER: &str = "apiKeyHelper";
 
 /// The variable with headers that claude sends, one per line.
-pub(super) const HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
+const HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
 
 /// What is passed on of the user's configuration.
-pub(super) struct ClaudeUserConfig {
+struct ClaudeUserConfig {
     /// Names of the user's variables to pass on.
     pub variables: Vec<String>,
     /// More variables, with their values.
@@ -510,12 +510,12 @@ fn header_values(headers: &str) -> Vec<String> {
 }
 
 /// The files with a provider's credentials that these variables name.
-pub(super) fn provider_files(env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+fn provider_files(env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
     PROVIDER_FILES.iter().filter_map(|(_, variable, _)| env.get(OsStr::new(variable))).map(PathBuf::from).collect()
 }
 
 /// The credentials in these files.
-pub(super) fn secrets_in_files(files: &[PathBuf]) -> Vec<String> {
+fn secrets_in_files(files: &[PathBuf]) -> Vec<String> {
     let texts = files.iter().filter_map(|path| read_if_exists(path).ok()?);
     texts.flat_map(|text| secrets_in_file("", &text)).collect()
 }

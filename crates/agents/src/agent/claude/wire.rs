@@ -80,7 +80,7 @@ pub(super) struct InitLine {
 }
 
 #[derive(Deserialize)]
-pub(super) struct McpServerStatus {
+struct McpServerStatus {
     pub name: String,
     pub status: String,
 }
@@ -176,7 +176,7 @@ impl ToolInput {
 
 /// Tokens of one request, or the totals of a run or a model.
 #[derive(Clone, Copy, Deserialize)]
-pub(super) struct ClaudeTokens {
+struct ClaudeTokens {
     #[serde(alias = "inputTokens")]
     input_tokens: u64,
     #[serde(alias = "cacheCreationInputTokens")]
@@ -268,7 +268,7 @@ impl ResultLine {
 
 /// A call that claude did not allow.
 #[derive(Deserialize)]
-pub(super) struct Denial {
+struct Denial {
     #[serde(rename = "tool_name")]
     pub tool: Lenient<String>,
     #[serde(rename = "tool_input")]
@@ -340,7 +340,7 @@ pub(super) struct RateLimit {
 }
 
 #[derive(Default, Deserialize)]
-pub(super) struct LimitInfo {
+struct LimitInfo {
     pub status: Lenient<String>,
     /// When the limit ends, in seconds since 1970.
     #[serde(rename = "resetsAt")]
@@ -355,7 +355,7 @@ fn shorten(text: &mut String, max_bytes: usize) {
     }
 }
 
-pub(super) struct FirstItems<T>(pub Vec<T>);
+struct FirstItems<T>(pub Vec<T>);
 
 impl<T> Default for FirstItems<T> {
     fn default() -> Self {
@@ -433,7 +433,7 @@ impl<'de> Deserialize<'de> for MessageContent {
 }
 
 /// A tool's answer: the texts, and the names of tools that a search found, up to a limit.
-pub(super) struct ToolTexts {
+struct ToolTexts {
     pub text: String,
     /// The kind of a block that is not known.
     pub unknown: Option<String>,

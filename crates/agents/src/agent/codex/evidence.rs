@@ -124,7 +124,7 @@ const MAX_USER_TEXT: usize = 64 << 10;
 
 /// A line as a recording stores it: what [the decoder](super::rollout::RolloutDecoder) reads, without codex's own prompts, and
 /// only with the descriptions of skills with the slugs `skills`. `None` for lines that the decoder does not need.
-pub(super) fn slim_rollout_line(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
+fn slim_rollout_line(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
     let value = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|read| {
         // A line that the decoder cannot read (with a duplicate key, say) must not become readable.
         if read.kind == "response_item" {

@@ -489,7 +489,7 @@ const REPEATS: [&str; 6] = ["for(", "forawait(", "while(", "do{", "=>", "functio
 
 /// What the code of a model and its sub-agents did.
 #[derive(Debug, Default)]
-pub(super) struct CodeCalls {
+struct CodeCalls {
     /// Calls with an answer, by id.
     answered: HashMap<String, AnsweredCall>,
     /// Calls of tools of MCP servers, each with the code's step.
@@ -512,7 +512,7 @@ struct AnsweredCall {
 
 impl CodeCalls {
     /// Whether this tool runs code, or waits for code.
-    pub(super) fn is_code(tool: &str) -> bool {
+    fn is_code(tool: &str) -> bool {
         [CODE, WAIT].contains(&tool)
     }
 
@@ -558,7 +558,7 @@ impl CodeCalls {
     }
 
     /// The code called a tool of an MCP server at this step.
-    pub(super) fn called_mcp(&mut self, call: McpCall, step: usize) {
+    fn called_mcp(&mut self, call: McpCall, step: usize) {
         self.mcp_calls.push((call, step));
     }
 
@@ -643,7 +643,7 @@ fn entries(list: &str) -> impl Iterator<Item = ListedSkill<'_>> {
 }
 
 /// The names of the skills in a list, each with as much of its description as codex shows.
-pub(super) fn listed_skills(list: &str) -> impl Iterator<Item = (&str, &str)> {
+fn listed_skills(list: &str) -> impl Iterator<Item = (&str, &str)> {
     entries(list).map(|entry| (entry.name, entry.description))
 }
 

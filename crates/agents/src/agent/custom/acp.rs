@@ -383,19 +383,19 @@ pub(super) fn slim(mut line: Value) -> Option<Value> {
 // It advertises neither files nor terminals, so that the agent works by itself, inside its sandbox.
 
 /// The version of the protocol.
-pub(super) const VERSION: u64 = 1;
+const VERSION: u64 = 1;
 
 /// The ids of our requests. Those of prompts are the last one and higher.
-pub(super) const INITIALIZE: u64 = 1;
-pub(super) const AUTHENTICATE: u64 = 2;
+const INITIALIZE: u64 = 1;
+const AUTHENTICATE: u64 = 2;
 pub(super) const SESSION: u64 = 3;
-pub(super) const PROMPT: u64 = 10;
+const PROMPT: u64 = 10;
 
 /// The code of the error that asks for `authenticate`.
-pub(super) const NOT_AUTHENTICATED: i64 = -32000;
+const NOT_AUTHENTICATED: i64 = -32000;
 
 /// The method by which an agent asks for permission.
-pub(super) const PERMISSION: &str = "session/request_permission";
+const PERMISSION: &str = "session/request_permission";
 
 /// The kinds of calls that change files.
 const CHANGES: [&str; 3] = ["edit", "delete", "move"];

@@ -320,7 +320,7 @@ fn matches<'a>(agent: &'a CustomAgent, rule: &'a EventRule, line: &'a Value) -> 
 }
 
 /// What a line says; a line that no rule is about is unknown.
-pub(super) fn events_by_rules(agent: &CustomAgent, line: &Value) -> Vec<Result<StreamEvent, Trouble>> {
+fn events_by_rules(agent: &CustomAgent, line: &Value) -> Vec<Result<StreamEvent, Trouble>> {
     let rules = agent.description.events.iter();
     let mut found = rules.flat_map(|rule| matches(agent, rule, line)).peekable();
     if found.peek().is_none() {
@@ -354,7 +354,7 @@ pub(super) fn function(agent: &str) -> Result<Arc<ReadLine>, Trouble> {
 }
 
 /// What a line says.
-pub(super) fn events_by_function(agent: &str, line: &Value) -> Vec<Result<StreamEvent, Trouble>> {
+fn events_by_function(agent: &str, line: &Value) -> Vec<Result<StreamEvent, Trouble>> {
     let wrong = |what: &str| {
         let line = excerpt(&line.to_string());
         Trouble::new(
@@ -493,7 +493,7 @@ impl AnswerSoFar {
     }
 
     /// Says what is complete, because something else follows.
-    pub(super) fn end_pieces(&mut self, said: &mut Vec<AgentEvent>) {
+    fn end_pieces(&mut self, said: &mut Vec<AgentEvent>) {
         self.end_thought(said);
         self.end_text(said);
     }

@@ -1,6 +1,6 @@
-//! Agents that a user describes in the settings. One speaks the Agent Client Protocol: `client` is our side of it, and `acp`
-//! reads its lines. The others take arguments and print JSON lines. What a line says, `rules` of the settings say, or a function
-//! of the user's harness, which `rust` asks; `events` reads either.
+//! Agents that a user describes in the settings. One speaks the Agent Client Protocol: `acp` is our side of it, and
+//! reads its lines. The others take arguments and print JSON lines, which `events` reads. What a line says, rules of the settings
+//! say, or a function of the user's harness.
 //!
 //! Standard output (`trace.jsonl`) has what such an agent shows. What the trial itself knows of the offer is the only line of
 //! `session.jsonl`: these agents do not show it.

@@ -383,7 +383,7 @@ pub(super) fn turn_signs(line: &Value) -> Vec<TurnSign> {
 pub(super) const NAME: &str = "event.name";
 
 /// What a request to the model was for.
-pub(super) const ROLE: &str = "role";
+const ROLE: &str = "role";
 
 /// The role of the requests of the conversation.
 pub(super) const MAIN: &str = "main";
@@ -396,7 +396,7 @@ const TOOLS: &str = "gen_ai.tool.definitions";
 
 /// Our attributes with the skills in the system prompt, and with the names of the tools.
 pub(super) const SKILLS: &str = "skills";
-pub(super) const TOOL_NAMES: &str = "tools";
+const TOOL_NAMES: &str = "tools";
 
 /// The attributes that are kept.
 const KEPT: [&str; 13] = [

@@ -255,7 +255,7 @@ pub(super) fn needs(program: &Path, private: &PrivatePaths) -> Vec<PathBuf> {
 }
 
 /// What programs in a directory `bin` need next to it: Node packages, a virtual environment of Python.
-pub(super) fn next_to_bin(directory: &Path) -> Vec<PathBuf> {
+fn next_to_bin(directory: &Path) -> Vec<PathBuf> {
     let Some(prefix) = directory.parent().filter(|_| directory.ends_with("bin")) else { return Vec::new() };
     let packages = prefix.join("lib/node_modules");
     let environment = look::is_usable_file(&prefix.join("pyvenv.cfg")).then(|| prefix.to_path_buf());

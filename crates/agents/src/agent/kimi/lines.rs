@@ -247,7 +247,7 @@ const TOKENS: [&str; 5] = ["inputOther", "inputCacheRead", "inputCacheCreation",
 
 /// An answer of the model, and the skills whose texts followed its calls.
 #[derive(Clone, Default)]
-pub(super) struct KimiAnswer {
+struct KimiAnswer {
     pub time: Option<String>,
     pub usage: Option<Usage>,
     pub thoughts: Vec<String>,
@@ -261,7 +261,7 @@ pub(super) struct KimiAnswer {
 }
 
 #[derive(Clone)]
-pub(super) struct KimiCall {
+struct KimiCall {
     pub id: String,
     pub tool: String,
     pub input: Value,
@@ -269,7 +269,7 @@ pub(super) struct KimiCall {
 
 /// What a session file says about a call's result.
 #[derive(Clone, Default)]
-pub(super) struct KimiResult {
+struct KimiResult {
     pub time: Option<String>,
     pub output: Option<String>,
     pub failed: bool,
@@ -278,7 +278,7 @@ pub(super) struct KimiResult {
 }
 
 #[derive(Default)]
-pub(super) struct AgentLog {
+struct AgentLog {
     /// Also the requests without an answer.
     pub answers: Vec<KimiAnswer>,
     pub results: HashMap<String, KimiResult>,
@@ -378,7 +378,7 @@ fn ending(error: &Value) -> AgentEvent {
 }
 
 /// The agent that a line is about.
-pub(super) fn agent_of(line: &Value) -> &str {
+fn agent_of(line: &Value) -> &str {
     line["agentId"].as_str().unwrap_or_default()
 }
 

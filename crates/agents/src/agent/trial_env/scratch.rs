@@ -167,7 +167,7 @@ const PARENT: &str = "/var/tmp";
 
 /// The directory of all processes, or one of this process alone.
 #[derive(Debug)]
-pub(super) struct ScratchBase {
+struct ScratchBase {
     pub path: PathBuf,
     /// Why it is one of this process alone.
     pub note: Option<String>,

@@ -357,12 +357,7 @@ const DIRECTORY: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::
 
 /// Reads `path` in the skill's directory `skill` of `root`, at most `limit` bytes. `root` may be behind a link, `skill` may
 /// not. A link in the skill is followed if it stays in the skill.
-pub(super) fn read_in_skill(
-    root: &Path,
-    skill: &Path,
-    path: &RelativePath,
-    limit: u64,
-) -> Result<FileContent, ResourceError> {
+fn read_in_skill(root: &Path, skill: &Path, path: &RelativePath, limit: u64) -> Result<FileContent, ResourceError> {
     // From the skill's directory to the current one. `..` in a link goes back along them, never above the skill.
     let mut directories = vec![open_skill(root, skill)?];
     let mut names: Vec<OsString> = path.as_path().iter().rev().map(OsStr::to_owned).collect();
@@ -455,18 +450,14 @@ fn read_open(file: File, size: u64, limit: u64) -> Result<Vec<u8>, ResourceError
     })
 }
 
-/// Reads a file during [`list`], at most `limit` bytes.
-pub(super) fn read_walked(file: &WalkedFile<'_>, limit: u64) -> Result<FileContent, ResourceError> {
+/// Reads a file during [`list_files_of_skill`], at most `limit` bytes.
+fn read_walked(file: &WalkedFile<'_>, limit: u64) -> Result<FileContent, ResourceError> {
     read_open(file.open()?, file.size, limit).map(FileContent::File)
 }
 
 /// Lists the files of the skill's directory `skill` of `root` by path, at most 1000. Leaves out links, special files, hidden
 /// directories, `node_modules` and names that are not UTF-8. Calls `visit` with each file.
-pub(super) fn list_files_of_skill(
-    root: &Path,
-    skill: &Path,
-    mut visit: impl FnMut(&WalkedFile<'_>),
-) -> Vec<ListedFile> {
+fn list_files_of_skill(root: &Path, skill: &Path, mut visit: impl FnMut(&WalkedFile<'_>)) -> Vec<ListedFile> {
     let is_skipped = |name: &OsStr| name.as_bytes().starts_with(b".") || name == "node_modules";
     let mut files = Vec::new();
     // A directory that cannot be opened has no files to serve.
@@ -533,7 +524,7 @@ impl Address {
     }
 
     /// The addresses that change with the file at `path`. `skill_files` are the names of a SKILL.md.
-    pub(super) fn affected_by(slug: &str, path: &str, skill_files: &[&str]) -> Vec<Self> {
+    fn affected_by(slug: &str, path: &str, skill_files: &[&str]) -> Vec<Self> {
         let slug = || slug.to_owned();
         let mut affected = vec![Self::All, Self::Files(slug()), Self::File(slug(), path.to_owned())];
         affected.extend(skill_files.contains(&path).then(|| Self::Skill(slug())));

@@ -70,7 +70,7 @@ pub(super) fn string_argument<'a>(
     }
 }
 
-/// A required [`string`] argument.
+/// A required [`string_argument`] argument.
 pub(super) fn required_argument<'a>(
     tool: &str,
     arguments: Option<&'a JsonObject>,
@@ -106,7 +106,7 @@ const URGENT: &str = "Loads a skill: returns its full instructions, with the ste
 
 /// The description of the tool `skill` and of its argument `name`. The skill list is in the first if the model sees all
 /// of that, else in the second.
-pub(super) fn describe_skill_tool(library: &Library, wording: Wording, client: ToolDisplay) -> (String, String) {
+fn describe_skill_tool(library: &Library, wording: Wording, client: ToolDisplay) -> (String, String) {
     let purpose = match wording {
         Wording::Mild => MILD,
         Wording::Skilljack => URGENT,
@@ -165,7 +165,7 @@ fn escape(text: &str) -> String {
 }
 
 /// The description of the tool `skill-resource`.
-pub(super) fn describe_resource_tool(settings: BuiltIn) -> String {
+fn describe_resource_tool(settings: BuiltIn) -> String {
     format!(
         "Reads files of a skill: `path` of a file returns its text, `path` of a directory returns the texts of its \
          files, no `path` lists all files. Text files up to {} KiB.",
@@ -189,7 +189,7 @@ pub(super) fn named_skill<'a>(library: &'a Library, name: &str) -> Result<&'a Se
     })
 }
 
-pub(super) fn raw_skill_file(served: &ServedSkill) -> McpAnswer {
+fn raw_skill_file(served: &ServedSkill) -> McpAnswer {
     Ok(String::from_utf8_lossy(&skill_file(served)?).into_owned())
 }
 
@@ -279,7 +279,7 @@ fn directory_files(served: &ServedSkill, directory: &RelativePath) -> String {
 }
 
 /// The text of a file. The error completes a sentence that starts with the file's path.
-pub(super) fn valid_text(bytes: &[u8]) -> Result<&str, String> {
+fn valid_text(bytes: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     text.ok_or_else(|| format!("is a binary file of {} bytes and is not shown as text", bytes.len()))
 }
@@ -289,7 +289,7 @@ pub(super) fn valid_text(bytes: &[u8]) -> Result<&str, String> {
 /// The prompt that takes the skill's name as an argument. A skill with this slug has no prompt of its own.
 pub(super) const SKILL_PROMPT: &str = "skill";
 
-/// The argument of [`SKILL`].
+/// The argument of [`SKILL_PROMPT`].
 pub(super) const NAME_ARGUMENT: &str = "name";
 
 /// The argument of every other prompt.
@@ -317,7 +317,7 @@ pub(super) fn prompt_argument<'a>(arguments: Option<&'a JsonObject>, name: &str)
     }
 }
 
-pub(super) fn skills_of_users(library: &Library) -> impl Iterator<Item = &Skill> {
+fn skills_of_users(library: &Library) -> impl Iterator<Item = &Skill> {
     library.skills.iter().map(|served| &served.skill).filter(|skill| !skill.model_only)
 }
 
@@ -328,7 +328,7 @@ pub(super) fn check_user_may_call(served: &ServedSkill) -> Result<(), String> {
     Err(format!("`{USER_INVOCABLE}: false` keeps users from calling `{}`", served.skill.name))
 }
 
-/// The prompt [`SKILL`]: a SKILL.md as an embedded resource.
+/// The prompt [`SKILL_PROMPT`]: a SKILL.md as an embedded resource.
 pub(super) fn embedded_prompt(served: &ServedSkill) -> Result<GetPromptResult, String> {
     check_user_may_call(served)?;
     let uri = Address::Skill(served.skill.slug.clone()).uri();

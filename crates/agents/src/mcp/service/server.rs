@@ -427,7 +427,7 @@ impl ServerState {
     }
 
     /// The library, or `None` while the server waits for the client's roots.
-    pub(super) fn library_if_known(&self) -> Option<Arc<Library>> {
+    fn library_if_known(&self) -> Option<Arc<Library>> {
         self.sources_known.borrow().then(|| self.library.borrow().clone())
     }
 
@@ -439,12 +439,12 @@ impl ServerState {
     }
 
     /// Delays answers until [`Self::set_sources`] is called.
-    pub(super) fn await_sources(&self) {
+    fn await_sources(&self) {
         self.sources_known.send_replace(false);
     }
 
     /// Serves the skills of `sources`. `None` keeps the current sources.
-    pub(super) async fn set_sources(self: &Arc<Self>, sources: Option<Vec<SkillSource>>) {
+    async fn set_sources(self: &Arc<Self>, sources: Option<Vec<SkillSource>>) {
         if let Some(sources) = sources {
             *lock(&self.sources) = sources;
         }
@@ -489,13 +489,13 @@ impl ServerState {
     }
 
     /// The URIs to which a client subscribed by `resources/subscribe`.
-    pub(super) fn subscriptions(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn subscriptions(&self) -> MutexGuard<'_, BTreeSet<String>> {
         lock(&self.subscriptions)
     }
 }
 
 /// The next change. `None` if the server ends.
-pub(super) async fn next_change(changes: &mut broadcast::Receiver<Arc<LibraryChange>>) -> Option<Arc<LibraryChange>> {
+async fn next_change(changes: &mut broadcast::Receiver<Arc<LibraryChange>>) -> Option<Arc<LibraryChange>> {
     match changes.recv().await {
         Ok(change) => Some(change),
         Err(broadcast::error::RecvError::Lagged(_)) => {
@@ -532,7 +532,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 const TTL_MS: u64 = 0;
 
 /// All skills that the extension can describe.
-pub(super) fn list_skills(library: &Library) -> ListSkillsResult {
+fn list_skills(library: &Library) -> ListSkillsResult {
     let skills = library.skills.iter().filter_map(|served| extension_entry(served).ok()).collect();
     let mut list = ListSkillsResult::with_all_items(skills);
     (list.ttl_ms, list.cache_scope) = (Some(TTL_MS), Some(CacheScope::Private));
@@ -540,14 +540,14 @@ pub(super) fn list_skills(library: &Library) -> ListSkillsResult {
 }
 
 /// The skill whose SKILL.md is at a URI.
-pub(super) fn get_skill(library: &Library, uri: &str) -> Result<GetSkillResult, String> {
+fn get_skill(library: &Library, uri: &str) -> Result<GetSkillResult, String> {
     let served = library.skills.iter().find(|served| uri_of(served, SKILL_FILE) == uri);
     let skill = extension_entry(served.ok_or_else(|| format!("no skill is served at {}", uri.escape_debug()))?)?;
     Ok(GetSkillResult::new(skill).with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Private))
 }
 
 /// The files and directories in the directory at a URI.
-pub(super) fn read_skill_directory(library: &Library, uri: &str) -> Result<ReadResourceDirectoryResult, String> {
+fn read_skill_directory(library: &Library, uri: &str) -> Result<ReadResourceDirectoryResult, String> {
     let not_a_directory = || format!("{} is not a directory of a skill", uri.escape_debug());
     let (name, path) = match Address::parse(uri) {
         Ok(Address::Skill(name)) => (name, String::new()),

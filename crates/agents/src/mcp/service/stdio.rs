@@ -345,7 +345,7 @@ fn begins_handshake(request: &ClientRequest) -> bool {
 
 /// The batches that are not answered yet.
 #[derive(Debug, Default)]
-pub(super) struct Batches {
+struct Batches {
     /// Whether the negotiated protocol version has batches.
     pub allowed: bool,
     open: Vec<Batch>,
@@ -405,7 +405,7 @@ impl Batches {
 }
 
 /// What is sent in one line.
-pub(super) enum Outgoing {
+enum Outgoing {
     One(Box<ServerJsonRpcMessage>),
     Batch(Vec<ServerJsonRpcMessage>),
 }
@@ -446,7 +446,7 @@ const MAX_WAITING: usize = 64;
 
 type OutgoingLine = (Vec<u8>, oneshot::Sender<io::Result<()>>);
 
-pub(super) struct Writer {
+struct Writer {
     lines: Option<mpsc::Sender<OutgoingLine>>,
     task: JoinHandle<()>,
 }

@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use crate::decide::CaseCount;
 use crate::stats::proportion::Rate;
-use crate::stats::special::real;
+use crate::stats::real;
 use crate::text::cut;
 use shape::Shape;
 pub use sides::{ResultSide, of_two_arms, of_two_files};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use std::{fs, io};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use ureq::http::{HeaderMap, Response};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
@@ -296,7 +296,7 @@ fn message_usage(usage: &Value) -> Option<Usage> {
     let cache = |key: &str| usage[key].as_u64().unwrap_or(0);
     let (read, written) = (cache("cache_read_input_tokens"), cache("cache_creation_input_tokens"));
     Some(Usage {
-        input_tokens: usage["input_tokens"].as_u64()?.saturating_add(read_message).saturating_add(written),
+        input_tokens: usage["input_tokens"].as_u64()?.saturating_add(read).saturating_add(written),
         cached_input_tokens: read,
         cache_write_input_tokens: written,
         output_tokens: usage["output_tokens"].as_u64()?,

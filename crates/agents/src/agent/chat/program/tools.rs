@@ -1,6 +1,6 @@
 //! The tools of the model.
 
-use std::fmt::{Write, Write as _};
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) fn offered(skills: &[LoadableSkill], writes: bool) -> Vec<Tool> {
         about: "Run a shell command in the workspace and return what it prints",
         properties: vec![("command", "the command", Vec::new())],
     };
-    skill.into_iter().chain([read]).chain(write_file).chain([shell]).collect()
+    skill.into_iter().chain([read]).chain(write).chain([shell]).collect()
 }
 
 /// Runs a call of one of these tools. Whatever the model wrote, it gets a result.
@@ -189,7 +189,7 @@ fn shortened(text: &str) -> String {
 // The skills in the workspace, and the text that loads one.
 
 /// The directory of the skills, from the workspace.
-pub(super) const SKILLS_DIRECTORY: &str = ".agents/skills";
+const SKILLS_DIRECTORY: &str = ".agents/skills";
 
 /// The most files of a skill that are listed.
 const MOST_FILES: usize = 100;
