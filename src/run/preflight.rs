@@ -16,7 +16,7 @@ use crate::cases::plugin::Plugin;
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
 use crate::lint;
-use crate::process::start;
+use crate::process::allow_open_files;
 use crate::report::trial_text::RerunCommand;
 use crate::run::budget;
 use crate::run::context::RunContext;
@@ -106,7 +106,7 @@ fn check_choices(run: &RunContext) -> Result<(), Problem> {
     }
     check_home(run)?;
     budget::check(settings, &run.plan)?;
-    start::allow_open_files(settings.jobs().min(run.plan.most()))?;
+    allow_open_files(settings.jobs().min(run.plan.most()))?;
     Ok(RunFolder::check_place(&run.root)?)
 }
 

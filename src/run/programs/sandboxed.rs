@@ -114,7 +114,7 @@ impl SandboxedRun<'_> {
             let words = ending.last_words.as_deref().unwrap_or("it wrote nothing");
             let advice = place
                 .sandbox()
-                .and_then(|sandbox| isolation::advice(&isolation(stderr, sandbox, self.root, self.trial_env)))
+                .and_then(|sandbox| isolation::advice(&isolation::unseen(stderr, sandbox, self.root, self.trial_env)))
                 .unwrap_or_else(|| "is everything installed that it starts?".to_owned());
             *not_started = Some(format!("exit status {code}: {words}; {advice}"));
         }

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::{AgentCommand, environment};
-use crate::agent::command::{mcp_file, model_and_settings, refuse, refuse_long_prompt, with};
+use crate::agent::command::{
+    AgentCommand, Assignment, environment, mcp_file, model_and_settings, refuse, refuse_long_prompt, with,
+};
 use crate::agent::field::{served, text, usage};
 use crate::agent::files::{read_jsonc, write_private};
 use crate::agent::login::{Login, LoginSources};

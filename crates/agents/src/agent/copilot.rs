@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::{self, mcp_file, model_and_settings, session_and_prompt, with};
-use crate::agent::command::{AgentCommand, environment};
+use crate::agent::command::{
+    self, AgentCommand, Assignment, environment, mcp_file, model_and_settings, session_and_prompt, with,
+};
 use crate::agent::field::{named, text, usage};
 use crate::agent::interface::TurnSign;
 use crate::agent::login::{Login, LoginSources};

@@ -50,7 +50,7 @@ pub use interface::UserSession;
 pub use interface::{Agent, WorkOwner};
 pub use isolation::{bwrap, container};
 pub use sandbox::Place;
-use sandbox::Sandbox;
+use sandbox::ProgramSandbox;
 pub use trial_env::ScratchDir;
 
 macro_rules! programs {
@@ -179,7 +179,11 @@ pub fn login(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Login
 }
 
 /// Why an agent did not start to work, if its ending shows it.
-pub fn trouble_at_start(ending: &Ending, sandbox: Option<&Sandbox>, assignment: &Assignment<'_>) -> Option<Trouble> {
+pub fn trouble_at_start(
+    ending: &Ending,
+    sandbox: Option<&ProgramSandbox>,
+    assignment: &Assignment<'_>,
+) -> Option<Trouble> {
     let trouble = ending.trouble.clone().or_else(|| unknown_argument(ending.last_words.as_deref()?));
     let Assignment { mode, root, trial_env, .. } = *assignment;
     trouble.or_else(|| isolation::not_found(mode.agent, ending, sandbox?, root, trial_env))

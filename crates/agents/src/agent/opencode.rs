@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::model_and_settings;
-use crate::agent::command::{AgentCommand, NextMessage, environment, program};
+use crate::agent::command::{AgentCommand, Assignment, NextMessage, environment, model_and_settings, program};
 use crate::agent::field::{self, served, text, with_cached_input};
 use crate::agent::files::{merge, read_if_exists, read_jsonc, write_private};
 use crate::agent::login::{Login, LoginSources, has_credentials};

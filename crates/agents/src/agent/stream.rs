@@ -11,15 +11,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::agent::command::Assignment;
-use crate::agent::command::begin;
-use crate::agent::command::{AgentCommand, NextMessage, program};
+use crate::agent::command::{AgentCommand, Assignment, NextMessage, begin, program};
 use crate::agent::files::{DerivedFile, TRACE, slimmed};
-use crate::agent::interface::TurnSign;
-use crate::agent::interface::{Agent, WorkOwner};
+use crate::agent::interface::{Agent, TurnSign, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
-use crate::agent::recorder::{AgentEvent, CallEnding, tool_use};
-use crate::agent::recorder::{EndedCall, TraceRecorder, texts};
+use crate::agent::recorder::{AgentEvent, CallEnding, EndedCall, TraceRecorder, texts, tool_use};
 use crate::agent::trial_env::TrialEnv;
 use crate::files::rooted::{RootedPath, WalkControl};
 use crate::settings::mode::AgentKind;

@@ -9,15 +9,14 @@ use std::ffi::OsString;
 
 use serde_json::{Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::{AgentCommand, NextMessage, environment, long_prompt, settings_args_of};
-use crate::agent::command::{prompt, with};
+use crate::agent::command::{
+    AgentCommand, Assignment, NextMessage, environment, long_prompt, prompt, settings_args_of, with,
+};
 use crate::agent::field::{seconds, text, usage};
 use crate::agent::files::{read_if_exists, read_toml, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::login::{Login, LoginSources};
-use crate::agent::recorder::texts;
-use crate::agent::recorder::{AgentEvent, CallEnding};
+use crate::agent::recorder::{AgentEvent, CallEnding, texts};
 use crate::agent::refusal::refused;
 use crate::agent::secrets::{secrets_in, values_of, without_secrets};
 use crate::agent::skill_list::{self, recorded_description};

@@ -47,7 +47,7 @@ impl CpuWait {
 
 /// How far a program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Remaining {
+pub(super) enum Remaining {
     /// It has this much time, and the clock is to be read again by then.
     Left(Duration),
     /// Its time is over.

@@ -17,7 +17,7 @@ pub mod run_to_end;
 #[cfg(target_os = "linux")]
 mod seccomp;
 pub mod service;
-pub mod start;
+mod start;
 mod supervisor;
 pub mod tree;
 pub mod watchdog;
@@ -41,16 +41,15 @@ use crate::settings;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
-pub use clock::CpuWait;
-use clock::ProgramClock;
-use clock::{RunnerEnd, notified, overdue, time_is_up};
+use clock::{ProgramClock, RunnerEnd, notified, overdue, time_is_up};
 use interrupt::RegisteredTree;
-use output::LineBuffer;
-use output::{BoundedFile, ListenerState, StdoutReader, StdoutSource, pump};
-pub use start::Start;
+use output::{BoundedFile, LineBuffer, ListenerState, StdoutReader, StdoutSource, pump};
 use start::sealed_input;
 use supervisor::SupervisedProgram;
 use tree::TreeHolder;
+
+pub use clock::CpuWait;
+pub use start::{Start, allow_open_files, client_output, close_inherited_files};
 
 /// Time between asking a process tree to end and killing it.
 pub const GRACE: Duration = Duration::from_secs(3);

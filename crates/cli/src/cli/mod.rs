@@ -61,7 +61,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::agent;
 use crate::cli::exit_code::Exit;
-use crate::process::{start, watchdog};
+use crate::process::{close_inherited_files, watchdog};
 use crate::text::problem::Problem;
 use named_runs::no_trials;
 use print::{
@@ -175,7 +175,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = agent::take_over() {
         return code;
     }
-    start::close_inherited_files();
+    close_inherited_files();
     // clap prints help and usage errors before it returns the arguments.
     let mut program = help::grouped(command()).color(color::requested(std::env::args_os()));
     let matches = program.try_get_matches_from_mut(std::env::args_os());

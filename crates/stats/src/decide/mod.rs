@@ -16,10 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::stats::difference;
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
-use crate::stats::{self, Interval, LEVEL};
+use crate::stats::{self, Interval, LEVEL, difference};
 use result::CompareResult;
 use sequential::SequentialEvidence;
 

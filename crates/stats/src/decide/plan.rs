@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::{Rule, result::CompareResult};
+use super::Rule;
+use super::result::CompareResult;
 use crate::stats::len;
 use crate::stats::proportion::Rate;
-use crate::stats::sequence::RoundPairs;
-use crate::stats::sequence::e_broke;
-use crate::stats::stratified::Stratum;
-use crate::stats::stratified::{self, Discordance};
+use crate::stats::sequence::{RoundPairs, e_broke};
+use crate::stats::stratified::{self, Discordance, Stratum};
+
 word_enum! {
     /// When a comparison that runs stops.
     #[derive(Default)]

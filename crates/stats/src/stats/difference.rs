@@ -207,18 +207,20 @@ pub struct Ratio {
 /// (1935), section 21).
 pub fn amount_ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
     let usable = |amount: &&f64| amount.is_finite() && **amount + plus > 0.0;
-    let logarithms = |amounts: &[f64]| Sample::of(amounts.iter().filter(usable).map(|amount| (amount + plus).ln()));
-    let samples: Vec<(Sample, Sample)> =
+    let logarithms =
+        |amounts: &[f64]| AmountSample::of(amounts.iter().filter(usable).map(|amount| (amount + plus).ln()));
+    let samples: Vec<(AmountSample, AmountSample)> =
         cases.iter().map(|case| (logarithms(&case.baseline), logarithms(&case.candidate))).collect();
     let given: usize = cases.iter().map(|case| case.baseline.len() + case.candidate.len()).sum();
     let used: usize = samples.iter().map(|(a, b)| a.count + b.count).sum();
     let one_sided = samples.iter().filter(|(a, b)| (a.count == 0) != (b.count == 0)).count();
-    let pairs: Vec<(Sample, Sample)> = samples.into_iter().filter(|(a, b)| a.count > 0 && b.count > 0).collect();
+    let pairs: Vec<(AmountSample, AmountSample)> =
+        samples.into_iter().filter(|(a, b)| a.count > 0 && b.count > 0).collect();
     if pairs.is_empty() {
         return None;
     }
     let differences: Vec<f64> = pairs.iter().map(|(a, b)| b.mean - a.mean).collect();
-    let all = Sample::of(differences.iter().copied());
+    let all = AmountSample::of(differences.iter().copied());
     let repeated = pairs.iter().all(|(a, b)| a.count > 1 && b.count > 1);
     let error = if repeated { StandardError::within(&pairs) } else { StandardError::between(&all) };
     let error = Some(error).filter(|error| error.deviation > f64::EPSILON);
@@ -241,14 +243,14 @@ pub fn amount_ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
 const EXACT: usize = 16;
 
 /// The mean and variance of some numbers.
-struct Sample {
+struct AmountSample {
     count: usize,
     mean: f64,
     /// The variance, divided by `count − 1`; 0 for a single number.
     variance: f64,
 }
 
-impl Sample {
+impl AmountSample {
     fn of(numbers: impl Iterator<Item = f64>) -> Self {
         let numbers: Vec<f64> = numbers.collect();
         let count = numbers.len();
@@ -269,7 +271,7 @@ struct StandardError {
 
 impl StandardError {
     /// The precision of the mean difference, by the variance of trials within each case and side.
-    fn within(pairs: &[(Sample, Sample)]) -> Self {
+    fn within(pairs: &[(AmountSample, AmountSample)]) -> Self {
         let samples = pairs.iter().flat_map(|(a, b)| [a, b]);
         let parts: Vec<(f64, f64)> =
             samples.map(|sample| (sample.variance / len(sample.count), len(sample.count - 1))).collect();
@@ -279,7 +281,7 @@ impl StandardError {
     }
 
     /// The precision of the mean difference, by the variance of the differences of the cases.
-    fn between(all: &Sample) -> Self {
+    fn between(all: &AmountSample) -> Self {
         Self { deviation: (all.variance / len(all.count)).sqrt(), freedom: len(all.count - 1) }
     }
 }

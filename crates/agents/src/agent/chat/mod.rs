@@ -4,27 +4,22 @@
 //! This program starts itself as the agent, with one argument. It gets its setup and the user's messages on standard input and
 //! prints a JSON object per line (`trace.jsonl`).
 
-#[cfg(not(feature = "chat"))]
-mod off;
 #[cfg(feature = "chat")]
 mod program;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::{AgentCommand, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, Assignment, environment, settings_args_of};
 use crate::agent::field::{seconds, text};
 use crate::agent::files::json_line;
 use crate::agent::interface::TurnSign;
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::recorder::{AgentEvent, CallEnding};
-use crate::agent::refusal::Refusal;
-use crate::agent::refusal::wait_in;
+use crate::agent::refusal::{Refusal, wait_in};
 use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ReadSigns};
 use crate::agent::trial_env::WorkspaceError;
 use crate::agent::{command as shared, skill_list};
@@ -36,9 +31,6 @@ use crate::trace::Usage;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::history::HistoryMessage;
 use crate::trial::sandbox::Sandbox;
-
-#[cfg(not(feature = "chat"))]
-use off as program;
 
 #[derive(Debug)]
 pub struct Chat;
@@ -69,7 +61,8 @@ impl JsonLinesAgent for Chat {
         line
     }
 
-    fn take_over() -> Option<ExitCode> {
+    #[cfg(feature = "chat")]
+    fn take_over() -> Option<std::process::ExitCode> {
         program::take_over()
     }
 

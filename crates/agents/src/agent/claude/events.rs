@@ -10,7 +10,7 @@ use super::session::{
     slug_without_plugin,
 };
 use super::wire::{
-    Assistant, Block, ControlRequest, InitLine, LineHead, MessageContent, MessageLine, ModelMessage, RateLimit,
+    Assistant, ControlRequest, InitLine, LineHead, MessageBlock, MessageContent, MessageLine, ModelMessage, RateLimit,
     ResultLine, Retry, ToolInput, parse,
 };
 use crate::agent::claude::session;
@@ -491,7 +491,7 @@ impl StreamDecoder<'_, '_> {
     }
 
     /// The blocks of a message.
-    fn blocks(&mut self, content: Option<MessageContent>) -> Vec<Block> {
+    fn blocks(&mut self, content: Option<MessageContent>) -> Vec<MessageBlock> {
         let trace = &mut self.recorder.trace;
         match &content {
             None => trace.lose("a message without content"),
@@ -501,7 +501,7 @@ impl StreamDecoder<'_, '_> {
         content.map(|content| content.0).unwrap_or_default()
     }
 
-    fn call(&mut self, block: Block, by: &str) {
+    fn call(&mut self, block: MessageBlock, by: &str) {
         if by.is_empty() {
             self.recorder.trace.model_called();
         }
@@ -537,7 +537,7 @@ impl StreamDecoder<'_, '_> {
         self.update_waiting(by);
     }
 
-    fn answer(&mut self, block: Block, by: &str) {
+    fn answer(&mut self, block: MessageBlock, by: &str) {
         let id = block.tool_use_id.unwrap_or_default();
         if let Some(kind) = block.content.as_ref().and_then(|content| content.unknown.as_ref()) {
             self.recorder.trace.unknown_item(&format!("a block `{kind}` of a result"));
@@ -653,7 +653,7 @@ const TOO_LONG: &str = "Prompt is too long";
 const FILTERED: &str = "API Error: 400 Output blocked by content filtering policy";
 
 /// A message that claude wrote in the model's place.
-struct SyntheticMessage {
+pub(super) struct SyntheticMessage {
     pub text: String,
     /// The kind of error, in claude's word.
     pub error: Option<String>,

@@ -18,11 +18,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::agent::command::AgentCommand;
-use crate::agent::command::Assignment;
-use crate::agent::interface::TurnSign;
-use crate::agent::interface::UserSession;
-use crate::agent::interface::{Agent, WorkOwner};
+use crate::agent::command::{AgentCommand, Assignment};
+use crate::agent::interface::{Agent, TurnSign, UserSession, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
 use crate::lint::SkillList;
@@ -32,6 +29,7 @@ use crate::skill::{SKILL_FILE, Skill};
 use crate::trace::Trace;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
+
 pub use ClaudeCode::{Cli as ClaudeCli, Sdk as ClaudeSdk};
 
 /// The name of the session file in a trial's directory.

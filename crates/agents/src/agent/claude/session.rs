@@ -234,7 +234,7 @@ impl TranscriptLine {
 }
 
 #[derive(Deserialize)]
-struct StartedTask {
+pub(super) struct StartedTask {
     task_id: Lenient<String>,
     task_type: Lenient<String>,
     tool_use_id: Lenient<String>,
@@ -456,7 +456,7 @@ const SERVER_INSTRUCTIONS: &str = "mcp_instructions_delta";
 
 /// What claude adds to the conversation by itself.
 #[derive(Deserialize)]
-struct Attachment {
+pub(super) struct Attachment {
     #[serde(rename = "type")]
     kind: String,
     /// The names of the skills in a list, in its order.

@@ -9,12 +9,11 @@ use serde_json::{Value, json};
 
 use super::evidence::SESSIONS;
 use super::wire::{ControlBody, SYNTHETIC, parse};
-use crate::agent::command::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
-use crate::agent::command::{mcp_file_of, plugin_args};
+use crate::agent::command::{
+    AgentCommand, Assignment, LONGEST_ARGUMENT, environment, long_prompt, mcp_file_of, plugin_args, settings_args_of,
+};
 use crate::agent::field::Lenient;
-use crate::agent::files;
-use crate::agent::files::{read_if_exists, read_jsonc, write_private};
+use crate::agent::files::{self, read_if_exists, read_jsonc, write_private};
 use crate::agent::login::{Login, LoginSources, has_credentials};
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::secrets::{secrets_in, secrets_in_file, without_secrets};
@@ -386,7 +385,7 @@ const KEY_HELPER: &str = "apiKeyHelper";
 const HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
 
 /// What is passed on of the user's configuration.
-struct ClaudeUserConfig {
+pub(super) struct ClaudeUserConfig {
     /// Names of the user's variables to pass on.
     pub variables: Vec<String>,
     /// More variables, with their values.

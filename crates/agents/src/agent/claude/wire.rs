@@ -80,7 +80,7 @@ pub(super) struct InitLine {
 }
 
 #[derive(Deserialize)]
-struct McpServerStatus {
+pub(super) struct McpServerStatus {
     pub name: String,
     pub status: String,
 }
@@ -112,7 +112,7 @@ impl ModelMessage {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Block {
+pub(super) struct MessageBlock {
     #[serde(rename = "type")]
     pub kind: String,
     pub text: Option<String>,
@@ -128,7 +128,7 @@ pub(super) struct Block {
     pub is_error: Option<Lenient<bool>>,
 }
 
-impl Block {
+impl MessageBlock {
     /// Whether it has all that a call has.
     pub(super) fn is_call(&self) -> bool {
         self.id.is_some() && self.name.is_some() && self.input.is_some()
@@ -176,7 +176,7 @@ impl ToolInput {
 
 /// Tokens of one request, or the totals of a run or a model.
 #[derive(Clone, Copy, Deserialize)]
-struct ClaudeTokens {
+pub(super) struct ClaudeTokens {
     #[serde(alias = "inputTokens")]
     input_tokens: u64,
     #[serde(alias = "cacheCreationInputTokens")]
@@ -268,7 +268,7 @@ impl ResultLine {
 
 /// A call that claude did not allow.
 #[derive(Deserialize)]
-struct Denial {
+pub(super) struct Denial {
     #[serde(rename = "tool_name")]
     pub tool: Lenient<String>,
     #[serde(rename = "tool_input")]
@@ -340,7 +340,7 @@ pub(super) struct RateLimit {
 }
 
 #[derive(Default, Deserialize)]
-struct LimitInfo {
+pub(super) struct LimitInfo {
     pub status: Lenient<String>,
     /// When the limit ends, in seconds since 1970.
     #[serde(rename = "resetsAt")]
@@ -355,7 +355,7 @@ fn shorten(text: &mut String, max_bytes: usize) {
     }
 }
 
-struct FirstItems<T>(pub Vec<T>);
+pub(super) struct FirstItems<T>(pub Vec<T>);
 
 impl<T> Default for FirstItems<T> {
     fn default() -> Self {
@@ -395,7 +395,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for FirstItems<T> {
 
 /// A message's content: a list of blocks, or one text.
 #[derive(Default)]
-pub(super) struct MessageContent(pub Vec<Block>);
+pub(super) struct MessageContent(pub Vec<MessageBlock>);
 
 impl MessageContent {
     /// Whether the message may have more blocks than are read.
@@ -417,7 +417,7 @@ impl<'de> Deserialize<'de> for MessageContent {
 
             fn visit_str<E>(self, text: &str) -> Result<MessageContent, E> {
                 let text = Some(text.to_owned());
-                Ok(MessageContent(vec![Block { kind: "text".to_owned(), text, ..Block::default() }]))
+                Ok(MessageContent(vec![MessageBlock { kind: "text".to_owned(), text, ..MessageBlock::default() }]))
             }
 
             fn visit_unit<E>(self) -> Result<MessageContent, E> {
@@ -433,7 +433,7 @@ impl<'de> Deserialize<'de> for MessageContent {
 }
 
 /// A tool's answer: the texts, and the names of tools that a search found, up to a limit.
-struct ToolTexts {
+pub(super) struct ToolTexts {
     pub text: String,
     /// The kind of a block that is not known.
     pub unknown: Option<String>,
@@ -445,8 +445,9 @@ const SHOWN: [&str; 6] = ["text", "image", "document", "tool_reference", "search
 impl<'de> Deserialize<'de> for ToolTexts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let content = MessageContent::deserialize(deserializer)?;
-        let is_unknown =
-            |block: &&Block| !SHOWN.contains(&block.kind.as_str()) || (block.kind == "text" && block.text.is_none());
+        let is_unknown = |block: &&MessageBlock| {
+            !SHOWN.contains(&block.kind.as_str()) || (block.kind == "text" && block.text.is_none())
+        };
         let unknown = content.0.iter().find(is_unknown).map(|block| block.kind.clone());
         let mut texts = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name.0));
         let mut text = texts.next().unwrap_or_default();

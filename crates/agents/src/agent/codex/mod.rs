@@ -19,16 +19,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::unlimited_turns;
 use crate::agent::command::{
-    AgentCommand, LONGEST_ARGUMENT, NextMessage, common_environment, environment, long_prompt, settings_args_of,
+    AgentCommand, Assignment, LONGEST_ARGUMENT, NextMessage, common_environment, environment, long_prompt,
+    settings_args_of, unlimited_turns,
 };
-use crate::agent::files;
-use crate::agent::files::{read_if_exists, read_toml, write_private};
-use crate::agent::interface::TurnSign;
-use crate::agent::interface::UserSession;
-use crate::agent::interface::{Agent, WorkOwner};
+use crate::agent::files::{self, read_if_exists, read_toml, write_private};
+use crate::agent::interface::{Agent, TurnSign, UserSession, WorkOwner};
 use crate::agent::isolation::SandboxedProgram;
 use crate::agent::login::{Login, LoginSources, has_credentials};
 use crate::agent::mcp_probe::ServerCommand;

@@ -625,7 +625,7 @@ pub(super) fn skill_list_in(text: &str) -> Option<&str> {
 }
 
 /// A line `- name: description (file: r1/name/SKILL.md)`.
-struct ListedSkill<'a> {
+struct SkillLine<'a> {
     name: &'a str,
     /// As much of the description as codex shows.
     description: &'a str,
@@ -633,12 +633,12 @@ struct ListedSkill<'a> {
     file: &'a str,
 }
 
-fn entries(list: &str) -> impl Iterator<Item = ListedSkill<'_>> {
+fn entries(list: &str) -> impl Iterator<Item = SkillLine<'_>> {
     let list = list.split_once(HEADING).map_or(list, |(_, list)| list);
     list.lines().filter_map(|line| {
         let (entry, file) = line.strip_prefix("- ")?.rsplit_once("(file: ")?;
         let (name, description) = entry.split_once(": ")?;
-        Some(ListedSkill { name, description, file })
+        Some(SkillLine { name, description, file })
     })
 }
 
@@ -649,7 +649,7 @@ fn listed_skills(list: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// A list as a recording stores it: only with the descriptions of skills with these slugs.
 pub(super) fn slimmed(list: &str, skills: &[&str]) -> String {
-    let entries = entries(list).map(|ListedSkill { name, description, file }| {
+    let entries = entries(list).map(|SkillLine { name, description, file }| {
         let description = if skills.contains(&slug(name).as_str()) { description.trim_end() } else { "…" };
         let space = if description.is_empty() { "" } else { " " };
         format!("- {name}: {description}{space}(file: {file}\n")

@@ -8,8 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 
 use crate::agent::custom;
-use crate::agent::recorder::texts;
-use crate::agent::recorder::{AgentEvent, CallEnding};
+use crate::agent::recorder::{AgentEvent, CallEnding, texts};
 use crate::agent::refusal::{Refusal, refused};
 use crate::agent::stream::LineReader;
 use crate::profile::custom::{Condition, CustomAgent, EventField, EventMeaning, EventRule, Protocol};
@@ -377,7 +376,7 @@ fn events_by_function(agent: &str, line: &Value) -> Vec<Result<StreamEvent, Trou
 
 /// What the model has said since it was asked.
 #[derive(Clone, Copy, Default, PartialEq)]
-enum Answers {
+enum AnswerState {
     #[default]
     Nothing,
     /// It is in an answer.
@@ -391,7 +390,7 @@ enum Answers {
 pub(super) struct AnswerSoFar {
     /// Whether the model got the user's message.
     is_asked: bool,
-    answers: Answers,
+    answers: AnswerState,
     /// Whether the tokens of this answer are known.
     is_counted: bool,
     /// The last message, if it is the program's about its provider.
@@ -404,7 +403,7 @@ pub(super) struct AnswerSoFar {
 impl AnswerSoFar {
     /// One whose model has said something already.
     pub(super) fn begun() -> Self {
-        Self { is_asked: true, answers: Answers::Between, ..Self::default() }
+        Self { is_asked: true, answers: AnswerState::Between, ..Self::default() }
     }
 
     fn asked(&mut self, said: &mut Vec<AgentEvent>) {
@@ -416,7 +415,7 @@ impl AnswerSoFar {
     /// Notes that the model says something.
     pub(super) fn begin(&mut self, said: &mut Vec<AgentEvent>) {
         self.asked(said);
-        if std::mem::replace(&mut self.answers, Answers::Begun) != Answers::Begun {
+        if std::mem::replace(&mut self.answers, AnswerState::Begun) != AnswerState::Begun {
             self.is_counted = false;
             said.push(AgentEvent::Answers(None));
         }
@@ -455,8 +454,8 @@ impl AnswerSoFar {
     /// Notes the tokens of a request.
     pub(super) fn costs(&mut self, usage: Usage, said: &mut Vec<AgentEvent>) {
         self.asked(said);
-        let is_of_this = self.answers == Answers::Begun && !self.is_counted;
-        (self.answers, self.is_counted) = (Answers::Begun, true);
+        let is_of_this = self.answers == AnswerState::Begun && !self.is_counted;
+        (self.answers, self.is_counted) = (AnswerState::Begun, true);
         said.push(if is_of_this { AgentEvent::Spent(usage) } else { AgentEvent::Answers(Some(usage)) });
     }
 
@@ -468,7 +467,7 @@ impl AnswerSoFar {
 
     /// Notes that a tool has answered: what the model says next is another answer.
     pub(super) fn tool_answered(&mut self) {
-        self.answers = Answers::Between;
+        self.answers = AnswerState::Between;
     }
 
     /// Notes that the agent is done with the user's message; `has_reason` says whether it gave a reason to end without a word.
@@ -483,7 +482,7 @@ impl AnswerSoFar {
             Trouble::new(refusal.kind(), excerpt(message))
         });
         // Some agents end so if their provider fails.
-        let is_silent = std::mem::take(&mut self.answers) == Answers::Nothing && !has_reason;
+        let is_silent = std::mem::take(&mut self.answers) == AnswerState::Nothing && !has_reason;
         let silent =
             is_silent.then(|| Trouble::new(TroubleKind::Provider, "it ended its turn without a word of its model"));
         let trouble = refused.or(silent);

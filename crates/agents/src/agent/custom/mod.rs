@@ -15,11 +15,11 @@ use std::{fs, io};
 
 use serde_json::{Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, NextMessage, environment, program, settings_args_of};
-use crate::agent::command::{begin, mcp_file, mcp_path, refuse};
-use crate::agent::files::{DerivedFile, TRACE, slimmed};
-use crate::agent::files::{read_if_exists, write_private};
+use crate::agent::command::{
+    AgentCommand, Assignment, LONGEST_ARGUMENT, NextMessage, begin, environment, mcp_file, mcp_path, program, refuse,
+    settings_args_of,
+};
+use crate::agent::files::{DerivedFile, TRACE, read_if_exists, slimmed, write_private};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::recorder::AgentEvent;

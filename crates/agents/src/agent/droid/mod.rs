@@ -13,9 +13,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::{AgentCommand, NextMessage, environment};
-use crate::agent::command::{model_and_settings, refuse, with};
+use crate::agent::command::{AgentCommand, Assignment, NextMessage, environment, model_and_settings, refuse, with};
 use crate::agent::field::text;
 use crate::agent::files::{merge, read_jsonc, write_private};
 use crate::agent::interface::Agent;

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::agent::field::{served, text};
 use crate::agent::interface::TurnSign;
-use crate::agent::recorder::texts;
-use crate::agent::recorder::{AgentEvent, CallEnding};
+use crate::agent::recorder::{AgentEvent, CallEnding, texts};
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_list;
 use crate::agent::stream::LineReader;

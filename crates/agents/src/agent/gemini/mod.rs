@@ -10,9 +10,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::{self, model_and_settings, session_and_prompt};
-use crate::agent::command::{AgentCommand, environment};
+use crate::agent::command::{self, AgentCommand, Assignment, environment, model_and_settings, session_and_prompt};
 use crate::agent::files::{merge, read_if_exists, read_jsonc, write_private};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::{secrets_in, without_secrets};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::agent::command::{AgentCommand, Assignment};
 use crate::agent::mcp_probe::ServerCommand;
-use crate::agent::sandbox::{Place, Sandbox, SandboxMaker};
+use crate::agent::sandbox::{Place, ProgramSandbox, SandboxMaker};
 use crate::agent::trial_env::{RoomPaths, ScratchDir, TrialEnv, WorkspaceError};
 use crate::files::look;
 use crate::process::find_program;
@@ -23,7 +23,7 @@ use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 use bwrap::Bwrap;
-use container::Engine;
+use container::ContainerEngine;
 use view::PrivatePaths;
 
 pub use view::interpreter;
@@ -32,7 +32,7 @@ pub use view::interpreter;
 #[derive(Debug)]
 pub enum IsolationStatus {
     Bwrap(PathBuf),
-    Container(Arc<Engine>),
+    Container(Arc<ContainerEngine>),
     /// Only what agents do by themselves, and why.
     Nothing(String),
     /// Nothing, although the settings require isolation, and why.
@@ -69,7 +69,7 @@ impl SandboxedProgram<'_> {
     /// In a sandbox; `of_image` says whether its system is an image's.
     fn inside(&self, maker: Arc<dyn SandboxMaker>, of_image: bool) -> Place {
         let workspace = OsString::from(self.trial_env.workspace()).into();
-        Place::inside(Sandbox { maker, mounts: view::mounts(self, of_image), workspace })
+        Place::inside(ProgramSandbox { maker, mounts: view::mounts(self, of_image), workspace })
     }
 }
 
@@ -130,7 +130,7 @@ const MAX_WORDS: usize = 8;
 
 /// The paths that the sandbox does not show although the program's last words name them, by path or as a program on the PATH.
 /// Instead of a program, the list has its directory if that shows nothing private.
-pub fn unseen(last_words: &str, sandbox: &Sandbox, repository: &Path, trial_env: &TrialEnv) -> Vec<PathBuf> {
+pub fn unseen(last_words: &str, sandbox: &ProgramSandbox, repository: &Path, trial_env: &TrialEnv) -> Vec<PathBuf> {
     let private = PrivatePaths::new(repository, trial_env);
     let mut paths: Vec<PathBuf> = Vec::new();
     let words: Vec<&str> = last_words.split_whitespace().collect();
@@ -178,7 +178,7 @@ pub fn advice(paths: &[PathBuf]) -> Option<String> {
 pub fn not_found(
     agent: AgentKind,
     ending: &Ending,
-    sandbox: &Sandbox,
+    sandbox: &ProgramSandbox,
     repository: &Path,
     trial_env: &TrialEnv,
 ) -> Option<Trouble> {

@@ -12,9 +12,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::{AgentCommand, NextMessage, environment};
-use crate::agent::command::{model_and_settings, prompt, refuse_long_prompt, with};
+use crate::agent::command::{
+    AgentCommand, Assignment, NextMessage, environment, model_and_settings, prompt, refuse_long_prompt, with,
+};
 use crate::agent::files::{merge, read_if_exists, read_jsonc, read_toml, write_private};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::{secrets_in, values_of, without_secrets};

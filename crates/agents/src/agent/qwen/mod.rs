@@ -10,9 +10,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::command::Assignment;
-use crate::agent::command::{self, mcp_file, model_and_settings, refuse, session_and_prompt, with};
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment};
+use crate::agent::command::{
+    self, AgentCommand, Assignment, LONGEST_ARGUMENT, environment, mcp_file, model_and_settings, refuse,
+    session_and_prompt, with,
+};
 use crate::agent::files::{merge, read_jsonc, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::login::{Login, LoginSources};

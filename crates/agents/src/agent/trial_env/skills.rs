@@ -66,7 +66,7 @@ struct OriginalFile {
 }
 
 #[derive(Debug)]
-struct ChangedSkillVersion {
+pub(super) struct ChangedSkillVersion {
     pub(super) kind: ChangeKind,
     pub(super) skill: String,
     /// Empty if the change removes the skill.
@@ -125,7 +125,7 @@ impl Drop for SharedSkills {
 
 /// That a trial has shared skills, until dropped.
 #[derive(Debug)]
-struct SkillsUse {
+pub(super) struct SkillsUse {
     shared: Arc<SharedSkills>,
     originals: Arc<OriginalSkills>,
     /// Whether a sandbox shows them, read-only.
@@ -165,7 +165,7 @@ impl SkillsUse {
 
 /// Files of the skills, for one trial or for many.
 #[derive(Debug)]
-struct SkillsCopy {
+pub(super) struct SkillsCopy {
     pub(super) place: RootedPath,
     contents: Arc<SkillContents>,
     /// The stamps of the directories, then of the files.

@@ -127,12 +127,12 @@ fn skills_in(directory: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, 
 
 impl ServedSkill {
     /// Reads `path` in the skill's directory.
-    pub(super) fn read(&self, path: &str) -> Result<FileContent, ResourceError> {
+    pub(super) fn read(&self, path: &str) -> Result<ServedContent, ResourceError> {
         self.read_up_to(path, self.max_file)
     }
 
     /// Reads `path` in the skill's directory, at most this many bytes.
-    pub(super) fn read_up_to(&self, path: &str, limit: u64) -> Result<FileContent, ResourceError> {
+    pub(super) fn read_up_to(&self, path: &str, limit: u64) -> Result<ServedContent, ResourceError> {
         let path = RelativePath::parse(path).map_err(ResourceError::NotAllowed)?;
         read_in_skill(&self.root, &self.skill.folder, &path, limit)
     }
@@ -275,11 +275,11 @@ fn load(root: &Path, skill: &Path, max_file: u64, known: Option<&ServedSkill>) -
     };
     let (skill, flaws) = match content {
         Ok(known) => (Skill { folder: skill.to_path_buf(), ..known.skill.clone() }, known.flaws.clone()),
-        Err(Ok(FileContent::File(bytes))) => {
+        Err(Ok(ServedContent::File(bytes))) => {
             let skill_file = SkillFile::parse(skill, &bytes);
             (skill_file.skill.clone(), flaws(&skill_file))
         }
-        Err(Ok(FileContent::Directory)) => return Err(format!("its {file} is a directory")),
+        Err(Ok(ServedContent::Directory)) => return Err(format!("its {file} is a directory")),
         Err(Err(error)) => return Err(format!("its {file} {error}")),
     };
     if skill.slug.is_empty() {
@@ -339,7 +339,7 @@ impl From<Errno> for ResourceError {
     }
 }
 
-pub(super) enum FileContent {
+pub(super) enum ServedContent {
     File(Vec<u8>),
     Directory,
 }
@@ -357,7 +357,7 @@ const DIRECTORY: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::
 
 /// Reads `path` in the skill's directory `skill` of `root`, at most `limit` bytes. `root` may be behind a link, `skill` may
 /// not. A link in the skill is followed if it stays in the skill.
-fn read_in_skill(root: &Path, skill: &Path, path: &RelativePath, limit: u64) -> Result<FileContent, ResourceError> {
+fn read_in_skill(root: &Path, skill: &Path, path: &RelativePath, limit: u64) -> Result<ServedContent, ResourceError> {
     // From the skill's directory to the current one. `..` in a link goes back along them, never above the skill.
     let mut directories = vec![open_skill(root, skill)?];
     let mut names: Vec<OsString> = path.as_path().iter().rev().map(OsStr::to_owned).collect();
@@ -374,7 +374,7 @@ fn read_in_skill(root: &Path, skill: &Path, path: &RelativePath, limit: u64) -> 
         }
         match kind {
             SFlag::S_IFDIR => directories.push(openat(parent, name, DIRECTORY | OFlag::O_NOFOLLOW, Mode::empty())?),
-            SFlag::S_IFREG if names.is_empty() => return read_file(parent, name, limit).map(FileContent::File),
+            SFlag::S_IFREG if names.is_empty() => return read_file(parent, name, limit).map(ServedContent::File),
             SFlag::S_IFREG => return Err(ResourceError::Missing),
             SFlag::S_IFLNK if links == MAX_LINKS => return Err(ResourceError::Links),
             SFlag::S_IFLNK => {
@@ -384,7 +384,7 @@ fn read_in_skill(root: &Path, skill: &Path, path: &RelativePath, limit: u64) -> 
             _ => return Err(ResourceError::Special),
         }
     }
-    if directories.is_empty() { Err(ResourceError::LeadsOut) } else { Ok(FileContent::Directory) }
+    if directories.is_empty() { Err(ResourceError::LeadsOut) } else { Ok(ServedContent::Directory) }
 }
 
 fn open_skill(root: &Path, skill: &Path) -> Result<OwnedFd, ResourceError> {
@@ -451,8 +451,8 @@ fn read_open(file: File, size: u64, limit: u64) -> Result<Vec<u8>, ResourceError
 }
 
 /// Reads a file during [`list_files_of_skill`], at most `limit` bytes.
-fn read_walked(file: &WalkedFile<'_>, limit: u64) -> Result<FileContent, ResourceError> {
-    read_open(file.open()?, file.size, limit).map(FileContent::File)
+fn read_walked(file: &WalkedFile<'_>, limit: u64) -> Result<ServedContent, ResourceError> {
+    read_open(file.open()?, file.size, limit).map(ServedContent::File)
 }
 
 /// Lists the files of the skill's directory `skill` of `root` by path, at most 1000. Leaves out links, special files, hidden

@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::library::{Address, FileContent, Library, ListedFile, ResourceError, ServedSkill};
+use super::library::{Address, Library, ListedFile, ResourceError, ServedContent, ServedSkill};
 use crate::mcp::service::library;
 use crate::profile::{PROFILES, ToolDisplay};
 use crate::settings::{BuiltIn, SkillResult, Wording};
@@ -196,8 +196,8 @@ fn raw_skill_file(served: &ServedSkill) -> McpAnswer {
 fn skill_file(served: &ServedSkill) -> Result<Vec<u8>, String> {
     let (name, file) = (&served.skill.name, served.file);
     match served.read(file) {
-        Ok(FileContent::File(bytes)) => Ok(bytes),
-        Ok(FileContent::Directory) => Err(format!("the {file} of the skill `{name}` is a directory")),
+        Ok(ServedContent::File(bytes)) => Ok(bytes),
+        Ok(ServedContent::Directory) => Err(format!("the {file} of the skill `{name}` is a directory")),
         Err(error) => Err(format!("the {file} of the skill `{name}` {error}")),
     }
 }
@@ -233,8 +233,10 @@ pub(super) fn resource_answer(served: &ServedSkill, path: &str) -> McpAnswer {
         return Ok(list);
     }
     match served.read(path) {
-        Ok(FileContent::File(bytes)) => valid_text(&bytes).map(str::to_owned).map_err(|why| format!("`{path}` {why}")),
-        Ok(FileContent::Directory) => Ok(directory_files(served, &RelativePath::parse(path)?)),
+        Ok(ServedContent::File(bytes)) => {
+            valid_text(&bytes).map(str::to_owned).map_err(|why| format!("`{path}` {why}"))
+        }
+        Ok(ServedContent::Directory) => Ok(directory_files(served, &RelativePath::parse(path)?)),
         Err(error) => {
             let advice = match error {
                 ResourceError::TooLarge { .. } => "Work on it with other tools.".to_owned(),
@@ -260,11 +262,11 @@ fn directory_files(served: &ServedSkill, directory: &RelativePath) -> String {
     let mut answer = String::new();
     for file in served.files.iter().filter(|file| file.path.starts_with(&prefix)) {
         let content = match served.read(&file.path) {
-            Ok(FileContent::File(bytes)) if bytes.len() as u64 > remaining => {
+            Ok(ServedContent::File(bytes)) if bytes.len() as u64 > remaining => {
                 Err(format!("is left out: this answer is limited to {limit} bytes. Condition for it by its own path"))
             }
-            Ok(FileContent::File(bytes)) => valid_text(&bytes).map(str::to_owned),
-            Ok(FileContent::Directory) => Err("is now a directory".to_owned()),
+            Ok(ServedContent::File(bytes)) => valid_text(&bytes).map(str::to_owned),
+            Ok(ServedContent::Directory) => Err("is now a directory".to_owned()),
             Err(error) => Err(error.to_string()),
         };
         let _ = match content {
@@ -432,7 +434,7 @@ pub(super) fn read_resource(library: &Library, uri: &str) -> Result<Vec<Resource
 
 /// A file as text, or as base64 if it is binary.
 fn resource_of_file(served: &ServedSkill, path: &str, uri: &str) -> Result<ResourceContents, String> {
-    let FileContent::File(bytes) = served.read(path).map_err(|error| error.to_string())? else {
+    let ServedContent::File(bytes) = served.read(path).map_err(|error| error.to_string())? else {
         return Err("is a directory; resources/list names its files".to_owned());
     };
     let Ok(text) = valid_text(&bytes) else {

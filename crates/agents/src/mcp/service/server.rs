@@ -25,7 +25,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::library::{Address, FileContent, Library, LibraryChange, ServedSkill, SkillSource};
+use super::library::{Address, Library, LibraryChange, ServedContent, ServedSkill, SkillSource};
 use super::offers::McpAnswer;
 use super::stdio::{RequestLog, unhandled};
 use crate::mcp::service::{library, offers};
@@ -578,11 +578,11 @@ fn extension_entry(served: &ServedSkill) -> Result<Skill, String> {
     let name = &served.skill.name;
     let mut remaining = MAX_BYTES;
     let mut read = |path: &str| match served.read_up_to(path, remaining) {
-        Ok(FileContent::File(bytes)) => {
+        Ok(ServedContent::File(bytes)) => {
             remaining -= bytes.len() as u64;
             Ok((SkillResource::from_bytes(uri_of(served, path), &bytes), bytes))
         }
-        Ok(FileContent::Directory) => Err(format!("{path} of the skill `{name}` is a directory")),
+        Ok(ServedContent::Directory) => Err(format!("{path} of the skill `{name}` is a directory")),
         Err(error) => Err(format!("{path} of the skill `{name}` {error}")),
     };
     // A SKILL.md that is a link is not among the listed files.

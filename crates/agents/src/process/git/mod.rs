@@ -18,7 +18,7 @@ use crate::files::bounded;
 use crate::files::look::{self, Step, Walk};
 use crate::process::start;
 
-pub use export::{CommitFiles, Part, export, is_clean};
+pub use export::{CommitFiles, CommitPart, export, is_clean};
 
 /// Variables that a git hook or alias sets for its programs. They name another repository, or parts of one.
 const REPOSITORY_VARIABLES: [&str; 8] = [

@@ -91,9 +91,9 @@ impl Probes<'_> {
             return Ok(PlacedResult { result, missing: Vec::new(), is_isolated: false });
         };
         // The missing path may not be in the last words.
-        let mut missing = isolation(&result.last_words(), sandbox, root, trial_env);
+        let mut missing = isolation::unseen(&result.last_words(), sandbox, root, trial_env);
         if missing.is_empty() {
-            missing = isolation(&result.stderr, sandbox, root, trial_env);
+            missing = isolation::unseen(&result.stderr, sandbox, root, trial_env);
         }
         Ok(PlacedResult { result, missing, is_isolated: true })
     }
