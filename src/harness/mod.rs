@@ -32,7 +32,7 @@ use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::mcp;
-use crate::process::{interrupt, open_files, watchdog};
+use crate::process::{close_inherited_files, interrupt, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::report::trial_text::RerunCommand;
@@ -240,7 +240,7 @@ impl Harness {
     /// Runs with these arguments, as libtest takes them.
     #[must_use]
     pub fn run(mut self, arguments: impl IntoIterator<Item = String>) -> ExitCode {
-        open_files::close_inherited();
+        close_inherited_files();
         if self.rerun_command == RerunCommand::default() {
             self.rerun_command = RerunCommand::Harness("skill-evals harness".to_owned());
         }

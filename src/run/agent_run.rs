@@ -11,7 +11,7 @@ use std::{mem, thread};
 
 use tokio::sync::Notify;
 
-use crate::agent::turns::TurnCounter;
+use crate::agent::interface::TurnCounter;
 use crate::agent::{self, AgentCommand, Assignment, Place, WorkOwner};
 use crate::files::at::At;
 use crate::mcp;

@@ -9,7 +9,7 @@ use crate::process::interrupt;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, Stop};
-use crate::stats::special::real;
+use crate::stats::real;
 use crate::store::Follower;
 use crate::text::problem::Problem;
 use crate::trial::not_run::NotRun;

@@ -10,7 +10,7 @@ use crate::results::estimate::{self, AmountRange, Estimate, ExpectedCost, KnownC
 use crate::settings::mode::{Delivery, Mode};
 use crate::settings::{Price, Settings};
 use crate::stats::proportion::Rate;
-use crate::stats::special::real;
+use crate::stats::real;
 use crate::store::{self, TrialFolder, TrialOrigin};
 use crate::trace::exposure::Reference;
 use crate::trial::id::{CaseInMode, TrialId};

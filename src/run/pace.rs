@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use jiff::{Timestamp, Zoned};
 
 use crate::agent::login::Account;
-use crate::agent::reset;
+use crate::agent::refusal;
 use crate::cases::case::Case;
 use crate::process::interrupt;
 use crate::settings::Settings;
@@ -145,7 +145,8 @@ impl Permit<'_> {
             return None;
         }
         let now = Zoned::now();
-        let lasts = trouble.retry_after_s.map(Duration::from_secs).or_else(|| reset::lasts(&trouble.detail, &now));
+        let lasts =
+            trouble.retry_after_s.map(Duration::from_secs).or_else(|| refusal::refusal_lasts(&trouble.detail, &now));
         if lasts.map_or(trouble.kind == TroubleKind::UsageLimit, |lasts| lasts > LONGEST_RETRY_WAIT) {
             let ends = lasts.and_then(|lasts| now.timestamp().checked_add(lasts).ok());
             return self.close(agent, ClosedBy::UsageLimit(ends));

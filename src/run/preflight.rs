@@ -16,7 +16,7 @@ use crate::cases::plugin::Plugin;
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
 use crate::lint;
-use crate::process::open_files;
+use crate::process::allow_open_files;
 use crate::report::trial_text::RerunCommand;
 use crate::run::budget;
 use crate::run::context::RunContext;
@@ -106,7 +106,7 @@ fn check_choices(run: &RunContext) -> Result<(), Problem> {
     }
     check_home(run)?;
     budget::check(settings, &run.plan)?;
-    open_files::allow(settings.jobs().min(run.plan.most()))?;
+    allow_open_files(settings.jobs().min(run.plan.most()))?;
     Ok(RunFolder::check_place(&run.root)?)
 }
 
@@ -291,7 +291,7 @@ pub fn missing(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Opt
     }
     // A program that the settings name may have credentials of its own.
     let is_custom = settings.agents.get(kind.as_str()).is_some_and(|agent| agent.command.is_some());
-    if let Some(why) = agent::endpoint::refusal(settings, kind, mode) {
+    if let Some(why) = agent::login::endpoint_refusal(settings, kind, mode) {
         return Some(why);
     }
     match agent::login(settings, kind, mode) {

@@ -15,7 +15,7 @@ use crate::cases::judge_files;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::files::material::{Material, UnusableFile};
 use crate::files::{bounded, inside, look};
-use crate::process::git::{self, Part};
+use crate::process::git::{self, CommitPart};
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{CommandAnswer, FILE, Settings, Trust};
 use crate::store::RECORDINGS;
@@ -63,7 +63,7 @@ impl SkillVersion {
         // A skill may have the name of the repository's directory.
         let to = folder.path().join(root.file_name().unwrap_or(OsStr::new("repository")));
         fs::create_dir(&to).map_err(|error| error.to_string())?;
-        let exported = export(root, commit, Part::Without(Path::new(RECORDINGS)), &to)?;
+        let exported = export(root, commit, CommitPart::Without(Path::new(RECORDINGS)), &to)?;
         let (settings, warning) = match load::read_file(&exported.folder, Trust::Trusted) {
             Ok(own) => (own, None),
             Err(why) => {
@@ -88,7 +88,7 @@ impl SkillVersion {
 
     /// Adds the recordings, which can be large: no skill or case is read in them, but one may name a file there.
     pub fn add_recordings(&self) -> Result<(), Problem> {
-        export(&self.origin, &self.commit, Part::Only(Path::new(RECORDINGS)), &self.to).map(drop)
+        export(&self.origin, &self.commit, CommitPart::Only(Path::new(RECORDINGS)), &self.to).map(drop)
     }
 
     /// The root of the exported repository.
@@ -130,7 +130,7 @@ impl ExportedFiles {
 }
 
 /// Exports a part of a commit with the submodules that the working tree has: another one has no files now either.
-fn export(repository: &Path, commit: &str, part: Part<'_>, to: &Path) -> Result<ExportedFiles, Problem> {
+fn export(repository: &Path, commit: &str, part: CommitPart<'_>, to: &Path) -> Result<ExportedFiles, Problem> {
     let failed = |error: std::io::Error| error.to_string();
     let exported = git::export(repository, commit, part, to).map_err(failed)?;
     let mut filtered = exported.filtered;
@@ -141,7 +141,7 @@ fn export(repository: &Path, commit: &str, part: Part<'_>, to: &Path) -> Result<
                 let (place, commit) = (from.display(), short(&commit));
                 format!("the submodule `{place}` lacks the commit {commit}: fetch it there ({error})")
             };
-            let inside = export(&from, &commit, Part::Without(Path::new(".git")), &to).map_err(lacks)?;
+            let inside = export(&from, &commit, CommitPart::Without(Path::new(".git")), &to).map_err(lacks)?;
             // As in a working tree, where readers leave out what is a repository of its own.
             fs::create_dir_all(to.join(".git")).map_err(failed)?;
             filtered.extend(inside.filtered.into_iter().map(|(file, filter)| (place.join(file), filter)));

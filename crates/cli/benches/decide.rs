@@ -9,7 +9,7 @@ use skill_evals_stats::decide::plan::ComparePlan;
 use skill_evals_stats::decide::result::CompareResult;
 use skill_evals_stats::decide::sequential::SequentialTest;
 use skill_evals_stats::decide::{MARGIN, Rule};
-use skill_evals_stats::stats::discordance::e_worse;
+use skill_evals_stats::stats::sequence::e_worse;
 use skill_evals_stats::stats::stratified::{self, Stratum};
 use worlds::{Kind, Rates, pair, rates};
 

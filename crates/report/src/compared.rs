@@ -12,7 +12,7 @@ use crate::paint::{Paint, Tone};
 use crate::rate::{self, fraction, points, points_to, probability, signed, signed_to, up, with_sign};
 use crate::results::activation_shift::{ReplacementSkill, SkillShift};
 use crate::results::compared::{ComparisonResults, ReusedTrials, SpentTrials};
-use crate::stats::amounts::Ratio;
+use crate::stats::difference::Ratio;
 use crate::text::{cut, escape};
 use crate::trial_text::{in_part, scripted};
 

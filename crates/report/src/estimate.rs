@@ -7,7 +7,7 @@ use crate::decide::promise::{PlanPromise, Power};
 use crate::diagnostics::counted;
 use crate::rate::points;
 use crate::results::estimate::{AmountRange, Estimate, ExpectedCost};
-use crate::stats::special::real;
+use crate::stats::real;
 use crate::table::dollars;
 
 /// The expected cost of this many trials, on a line; empty if no cost is known.

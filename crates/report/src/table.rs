@@ -16,8 +16,9 @@ use crate::settings::PRICES_OF;
 use crate::settings::mode::label;
 use crate::settings::{CostSource, Isolation};
 use crate::stats::LEVEL;
+use crate::stats::proportion;
 use crate::stats::proportion::Rate;
-use crate::stats::repeats;
+use crate::text::cut;
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
 use crate::trial::not_run::NotRun;
@@ -251,8 +252,8 @@ fn chance(summary: &Summary) -> String {
 
 /// The line for this many trials that all passed, if they are too few.
 fn too_few(threshold: f64, passed: u64) -> Option<String> {
-    let shown = repeats::shown_by_all_passing(passed, LEVEL);
-    let needed = repeats::needed_all_passing(threshold, LEVEL).filter(|needed| *needed > passed)?;
+    let shown = proportion::shown_by_all_passing(passed, LEVEL);
+    let needed = proportion::needed_all_passing(threshold, LEVEL).filter(|needed| *needed > passed)?;
     let points = rate::points(shown);
     Some(format!(
         "{passed} passes of a case prove {points} %; to prove {} %, run {needed} trials\n",

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::trace::{Usage, spoken};
 
@@ -58,4 +60,23 @@ pub(super) fn served(name: &str, servers: &[String], prefix: &str, separator: &s
         let tool = name.strip_prefix(prefix)?.strip_prefix(server.as_str())?.strip_prefix(separator)?;
         Some(format!("mcp__{server}__{tool}"))
     })
+}
+
+// Fields of an event that may have an unexpected type: they are unknown then, and the rest of the event still counts.
+
+/// A field; `None` if it is absent, null or has another type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lenient<T>(pub Option<T>);
+
+impl<T> Default for Lenient<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Option::<&RawValue>::deserialize(deserializer)?;
+        Ok(Self(raw.and_then(|raw| serde_json::from_str(raw.get()).ok())))
+    }
 }

@@ -1,5 +1,6 @@
 //! What every agent can do. The rest of the program knows nothing else about an agent.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -9,12 +10,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, NextMessage, program};
+use crate::agent::command::{AgentCommand, Assignment, NextMessage, program};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
-use crate::agent::user_session::UserSession;
 use crate::lint::SkillList;
 use crate::settings::mode::AgentKind;
 use crate::settings::{Home, Settings};
@@ -117,5 +115,118 @@ pub trait Agent: Sync {
     /// Its program.
     fn find(&self, settings: &Settings) -> Result<PathBuf, Trouble> {
         program(settings, self.kind())
+    }
+}
+
+// A session of the user's own machine, read from the file in which an agent keeps it.
+
+/// What a session file shows of the chosen prompts.
+#[derive(Debug, Default, PartialEq)]
+pub struct UserSession {
+    /// What the user asked, in order: of the whole session. `None` is a prompt that could not be read.
+    pub prompts: Vec<Option<String>>,
+    /// Whether a line up to the end of the chosen prompt could not be read. It may be a prompt: then the chosen one is not known.
+    pub is_unclear: bool,
+    /// The directory in which the agent worked.
+    pub folder: Option<String>,
+    /// When the first chosen prompt was written.
+    pub started: Option<String>,
+    pub version: Option<String>,
+    pub model: Option<String>,
+    /// The lines of the agent's own session file that count.
+    pub session: Vec<Value>,
+    /// The same as the events that the agent prints in a trial.
+    pub events: Vec<Value>,
+    /// The lines of sub-agents.
+    pub sub_agents: Vec<Value>,
+}
+
+/// The text of a prompt could not be read.
+#[derive(Debug, PartialEq)]
+pub(super) struct UnreadPrompt;
+
+/// Whether some of these lines are not known: of no type, or not even JSON.
+pub(super) fn has_unread(lines: &[Value]) -> bool {
+    lines.iter().any(|line| !line["type"].is_string())
+}
+
+/// The place of the lines of the chosen prompt, of all without a choice. `starts` has the place of each prompt's first line.
+pub(super) fn chosen(starts: &[usize], end: usize, turn: Option<usize>) -> std::ops::Range<usize> {
+    let Some(turn) = turn else { return starts.first().copied().unwrap_or(end)..end };
+    let at = |turn: usize| starts.get(turn).copied().unwrap_or(end);
+    at(turn.saturating_sub(1))..at(turn)
+}
+
+// Counts the turns of an agent's model while it works.
+
+/// The most open calls that are followed.
+const MAX_OPEN: usize = 1_000;
+
+/// What a line of an agent's session file says about the model's calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnSign {
+    /// The model made a call.
+    Called {
+        /// The call's id.
+        call: String,
+        /// The id of the answer with the call, if the agent reports it.
+        answer: Option<String>,
+    },
+    /// The call with this id was answered.
+    Answered(String),
+}
+
+/// Counts turns. A turn is an answer of the model with its calls, and ends when all calls are answered. An answer without a
+/// call is not a turn: it is the last one, or the model waits for what runs in the background.
+#[derive(Debug, Default)]
+pub struct TurnCounter {
+    ended: u64,
+    open: HashSet<String>,
+    /// The id of the answer with the last call, if the agent reports it.
+    answer: Option<String>,
+    /// Whether the turn of the last call is not counted yet. An agent may report the answer to a call before the next call of
+    /// the same turn.
+    is_new: bool,
+}
+
+impl TurnCounter {
+    /// Counts one sign.
+    pub fn note(&mut self, sign: TurnSign) {
+        match sign {
+            TurnSign::Called { call, answer } => {
+                self.is_new |= answer.is_none() || answer != self.answer;
+                self.answer = answer;
+                if self.open.len() < MAX_OPEN {
+                    self.open.insert(call);
+                }
+            }
+            TurnSign::Answered(call) => {
+                if self.open.remove(&call) && self.open.is_empty() && std::mem::take(&mut self.is_new) {
+                    self.ended += 1;
+                }
+            }
+        }
+    }
+
+    /// How many turns have ended.
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_one_answer_are_one_turn_even_if_the_first_is_answered_before_the_second_is_reported() {
+        let call =
+            |call: &str, answer: &str| TurnSign::Called { call: call.to_owned(), answer: Some(answer.to_owned()) };
+        let answered = |call: &str| TurnSign::Answered(call.to_owned());
+        let mut turns = TurnCounter::default();
+        for sign in [call("a", "1"), answered("a"), call("b", "1"), answered("b"), answered("b"), answered("z")] {
+            turns.note(sign);
+        }
+        assert_eq!(turns.ended(), 1);
     }
 }

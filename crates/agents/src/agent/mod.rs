@@ -1,41 +1,25 @@
 //! The programs under test. Only code in this directory names a vendor.
 //!
-//! An agent is a directory with an implementation of [`Agent`] and a [`profile`](crate::profile), and a line in the registry
-//! there. The files next to these directories are what agents share. An agent imports those, but neither another agent nor
-//! this file.
+//! An agent is a file or a directory of its name with an implementation of [`Agent`] and a [`profile`](crate::profile), and a line
+//! in the registry there. The other files are what agents share. An agent imports those, but neither another agent nor this file.
 
-mod agent_event;
-mod arguments;
-mod assignment;
 pub mod command;
 mod custom;
-mod derived_file;
-pub mod endpoint;
 mod field;
 mod files;
-pub mod handshake;
-mod history;
-mod interface;
+pub mod interface;
 pub mod isolation;
-mod known_tools;
-mod lenient;
 pub mod login;
 pub mod mcp_probe;
-mod recorded_changes;
 mod recorder;
-mod refusal;
-pub mod reset;
+pub mod refusal;
 mod sandbox;
 pub mod secrets;
 mod skill_list;
-mod skill_uri;
 pub mod snapshot;
 mod stream;
 pub mod trial_env;
-pub mod turns;
 pub mod user_home;
-mod user_session;
-mod version;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -44,7 +28,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use crate::agent::endpoint::PointedAgent;
 use crate::agent::isolation::IsolationStatus;
 use crate::agent::login::{Account, Login, LoginSources};
 use crate::cases::case::Case;
@@ -58,16 +41,17 @@ use crate::skill::{SKILL_FILE, USER_ONLY};
 use crate::text::redact::looks_secret;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{Ending, digest};
+use login::PointedAgent;
 
-pub use assignment::{Assignment, OutputSchema};
 pub use command::AgentCommand;
+pub use command::{Assignment, OutputSchema};
 pub use custom::{ReadLine, StreamEvent, read_in_rust};
+pub use interface::UserSession;
 pub use interface::{Agent, WorkOwner};
 pub use isolation::{bwrap, container};
 pub use sandbox::Place;
-use sandbox::Sandbox;
+use sandbox::ProgramSandbox;
 pub use trial_env::ScratchDir;
-pub use user_session::UserSession;
 
 macro_rules! programs {
     ($($family:ident: $($kind:ident = $word:literal),+;)+) => {
@@ -146,7 +130,7 @@ pub fn started_by(kind: AgentKind, settings: &Settings) -> Result<Vec<String>, T
 pub fn installed(kind: AgentKind, settings: &Settings) -> Result<(PathBuf, Option<String>), Trouble> {
     let program = of(kind).find(settings)?;
     let program = program.canonicalize().unwrap_or(program);
-    let version = version::of(kind.profile(), &program);
+    let version = files::package_version(kind.profile(), &program);
     Ok((program, version))
 }
 
@@ -187,7 +171,7 @@ pub fn account(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Acc
 
 /// The credentials that an agent would use, in a mode or in any.
 pub fn login(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Login {
-    match (settings.endpoint_of(kind), endpoint::refusal(settings, kind, mode)) {
+    match (settings.endpoint_of(kind), login::endpoint_refusal(settings, kind, mode)) {
         (_, Some(why)) => Login::Missing(why),
         (Some(url), None) => Login::Found(format!("the endpoint {url}, which gets no credentials of yours")),
         (None, None) => of(kind).login(&LoginSources::new(settings, kind, mode)),
@@ -195,7 +179,11 @@ pub fn login(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Login
 }
 
 /// Why an agent did not start to work, if its ending shows it.
-pub fn trouble_at_start(ending: &Ending, sandbox: Option<&Sandbox>, assignment: &Assignment<'_>) -> Option<Trouble> {
+pub fn trouble_at_start(
+    ending: &Ending,
+    sandbox: Option<&ProgramSandbox>,
+    assignment: &Assignment<'_>,
+) -> Option<Trouble> {
     let trouble = ending.trouble.clone().or_else(|| unknown_argument(ending.last_words.as_deref()?));
     let Assignment { mode, root, trial_env, .. } = *assignment;
     trouble.or_else(|| isolation::not_found(mode.agent, ending, sandbox?, root, trial_env))

@@ -17,7 +17,7 @@ pub(super) trait SandboxMaker: Debug + Send + Sync {
     fn isolation(&self) -> Isolation;
 
     /// How to start a program in this sandbox.
-    fn start(&self, sandbox: &Sandbox, program: &Path, args: Vec<OsString>) -> Start;
+    fn start(&self, sandbox: &ProgramSandbox, program: &Path, args: Vec<OsString>) -> Start;
 }
 
 /// What a sandbox shows at a path.
@@ -34,7 +34,7 @@ pub(super) enum Mount {
 
 /// A program in a sandbox sees this, besides the system's directories.
 #[derive(Clone, Debug)]
-pub struct Sandbox {
+pub struct ProgramSandbox {
     pub(super) maker: Arc<dyn SandboxMaker>,
     /// By place. Later ones cover earlier ones.
     pub(super) mounts: Vec<(PathBuf, Mount)>,
@@ -44,10 +44,10 @@ pub struct Sandbox {
 
 /// Where an agent's program and what the repository names start. Only `agent::isolation` makes one.
 #[derive(Clone, Debug)]
-pub struct Place(Option<Sandbox>);
+pub struct Place(Option<ProgramSandbox>);
 
 impl Place {
-    pub(super) fn inside(sandbox: Sandbox) -> Self {
+    pub(super) fn inside(sandbox: ProgramSandbox) -> Self {
         Self(Some(sandbox))
     }
 
@@ -65,7 +65,7 @@ impl Place {
         }
     }
 
-    pub fn sandbox(&self) -> Option<&Sandbox> {
+    pub fn sandbox(&self) -> Option<&ProgramSandbox> {
         self.0.as_ref()
     }
 
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-impl Sandbox {
+impl ProgramSandbox {
     /// Whether the sandbox shows a path of the machine, or has its own there.
     pub fn shows(&self, path: &Path) -> bool {
         let last = self.mounts.iter().rev().find(|(place, _)| path.starts_with(place));

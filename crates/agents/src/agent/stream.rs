@@ -11,16 +11,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::agent::agent_event::{AgentEvent, CallEnding, tool_use};
-use crate::agent::arguments::begin;
-use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, NextMessage, program};
-use crate::agent::derived_file::{DerivedFile, TRACE, slimmed};
-use crate::agent::interface::{Agent, WorkOwner};
+use crate::agent::command::{AgentCommand, Assignment, NextMessage, begin, program};
+use crate::agent::files::{DerivedFile, TRACE, slimmed};
+use crate::agent::interface::{Agent, TurnSign, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
-use crate::agent::recorder::{EndedCall, TraceRecorder, texts};
+use crate::agent::recorder::{AgentEvent, CallEnding, EndedCall, TraceRecorder, texts, tool_use};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
 use crate::files::rooted::{RootedPath, WalkControl};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Home, Settings};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::agent::assignment::Assignment;
+use crate::agent::command::Assignment;
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
 use crate::agent::secrets::secrets_in_file;
 use crate::agent::trial_env::TrialEnv;

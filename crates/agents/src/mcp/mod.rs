@@ -7,17 +7,17 @@
 
 #[cfg(not(feature = "mcp"))]
 mod off;
-mod request_log;
 #[cfg(feature = "mcp")]
 mod service;
 
-#[cfg(not(feature = "mcp"))]
-pub use off::{McpMissing, serve, serve_tools};
-pub use request_log::{ASKED_VARIABLE, lists_requested_since};
-#[cfg(feature = "mcp")]
-pub use service::{McpError, directories_in, serve, serve_on, serve_roots, serve_tools};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
+
+#[cfg(not(feature = "mcp"))]
+pub use off::{McpMissing, serve, serve_tools};
+#[cfg(feature = "mcp")]
+pub use service::{McpError, directories_in, serve, serve_on, serve_roots, serve_tools};
 
 /// A tool of a server that is no server of skills.
 #[derive(Clone, Debug)]
@@ -30,3 +30,26 @@ pub struct OfferedTool {
 
 /// Answers a call of such a tool by its name and input; the error is one of the tool.
 pub type ToolAnswer = dyn Fn(&str, &Map<String, Value>) -> Result<String, String> + Send + Sync;
+
+// The log of the lists that a client requests, for the trial that started the server.
+
+/// The entry for the notification that the skills have changed.
+const NOTIFIED: &str = "told";
+
+/// The variable that names the log file. Each line is `<milliseconds since 1970> <list>`, or has `told` as its list when
+/// the server notified the client of a change.
+pub const ASKED_VARIABLE: &str = "SKILL_EVALS_MCP_ASKED";
+
+/// The lists that the client requested after its first notification since `since`, each once. `None` if it got no
+/// notification. `log` is the text of the log file.
+pub fn lists_requested_since(log: &str, since: SystemTime) -> Option<Vec<String>> {
+    let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let entries = log.lines().filter_map(|line| line.split_once(' '));
+    let later = entries.filter(|(time, _)| time.parse().is_ok_and(|time: u128| time >= since));
+    let mut from_notification = later.map(|(_, list)| list).skip_while(|list| *list != NOTIFIED);
+    from_notification.next()?;
+    let mut lists: Vec<String> = from_notification.filter(|list| *list != NOTIFIED).map(str::to_owned).collect();
+    lists.sort_unstable();
+    lists.dedup();
+    Some(lists)
+}

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid, getppid, setsid};
 
-use super::spawn::spawn;
-use super::table::start_time_of;
+use super::start::spawn;
+use super::tree::start_time_of;
 use crate::settings::BACKGROUND_VARIABLE;
 use crate::trial::current::Runner;
 

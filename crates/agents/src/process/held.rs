@@ -6,8 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::files::at::{At, PathError};
-use crate::files::look;
-use crate::files::{bounded, rooted};
+use crate::files::{bounded, look, rooted};
 
 /// The file that a process keeps locked in its directory. Users may have named the directory above: nothing of theirs has this name.
 const LOCK: &str = ".work-lock";

@@ -9,24 +9,16 @@
 
 pub mod background;
 mod clock;
-pub mod container;
 pub mod git;
 pub mod held;
 pub mod interrupt;
-mod line_buffer;
-pub mod open_files;
 mod output;
 pub mod run_to_end;
-mod runner_end;
-mod sealed_input;
 #[cfg(target_os = "linux")]
 mod seccomp;
 pub mod service;
-mod spawn;
 mod start;
-mod supervised;
 mod supervisor;
-mod table;
 pub mod tree;
 pub mod watchdog;
 
@@ -49,16 +41,15 @@ use crate::settings;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
-pub use clock::CpuWait;
-use clock::ProgramClock;
+use clock::{ProgramClock, RunnerEnd, notified, overdue, time_is_up};
 use interrupt::RegisteredTree;
-use line_buffer::LineBuffer;
-use output::{BoundedFile, ListenerState, StdoutReader, StdoutSource, pump};
-use runner_end::{RunnerEnd, notified, overdue, time_is_up};
-use sealed_input::sealed_input;
-pub use start::Start;
-use supervised::SupervisedProgram;
+use output::{BoundedFile, LineBuffer, ListenerState, StdoutReader, StdoutSource, pump};
+use start::sealed_input;
+use supervisor::SupervisedProgram;
 use tree::TreeHolder;
+
+pub use clock::CpuWait;
+pub use start::{Start, allow_open_files, client_output, close_inherited_files};
 
 /// Time between asking a process tree to end and killing it.
 pub const GRACE: Duration = Duration::from_secs(3);
@@ -327,7 +318,7 @@ async fn start(job: &Job<'_>, tree: &mut RegisteredTree, files: [OwnedFd; 3]) ->
     let (mut command, handed) = job.start.command(&job.env, &mark)?;
     command.env(settings::TREE_VARIABLE, mark).current_dir(&job.folder);
     command.stdin(input).stdout(output).stderr(errors).process_group(0);
-    let child = spawn::spawn_awaited(&handed, Command::from(command).kill_on_drop(true))?;
+    let child = start::spawn_awaited(&handed, Command::from(command).kill_on_drop(true))?;
     tree.started(child.id().unwrap_or_default());
     Ok(Program::Direct(child))
 }

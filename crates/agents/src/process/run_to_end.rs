@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use super::Start;
-use super::spawn::{self, spawn, spawn_with};
+use super::start::{self, spawn, spawn_with};
 
 /// Exit codes of a shell that cannot run a command: syntax error, not executable, not found.
 const NOT_STARTED: [i32; 3] = [2, 126, 127];
@@ -24,7 +24,7 @@ pub fn output(start: &Start) -> io::Result<Output> {
 /// Runs `program` in `directory` and returns its standard output. It inherits standard error.
 pub fn stdout_of(program: &str, args: &[&str], directory: &Path) -> io::Result<Vec<u8>> {
     let mut command = Command::new(program);
-    let output = spawn::output(command.args(args).current_dir(directory).stdin(Stdio::null()))?;
+    let output = start::output(command.args(args).current_dir(directory).stdin(Stdio::null()))?;
     if output.status.success() {
         Ok(output.stdout)
     } else {
@@ -35,7 +35,7 @@ pub fn stdout_of(program: &str, args: &[&str], directory: &Path) -> io::Result<V
 /// Runs `program` in `directory`, and returns whether it succeeded. It inherits standard output and standard error.
 pub fn succeeds(program: &str, args: &[&str], directory: &Path) -> io::Result<bool> {
     let mut command = Command::new(program);
-    Ok(spawn::status(command.args(args).current_dir(directory).stdin(Stdio::null()))?.success())
+    Ok(start::status(command.args(args).current_dir(directory).stdin(Stdio::null()))?.success())
 }
 
 /// Opens a file in the user's default program.
@@ -44,7 +44,7 @@ pub fn open(file: &Path) -> io::Result<()> {
     let mut command = Command::new(program);
     command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let status =
-        spawn::status(&mut command).map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
+        start::status(&mut command).map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("{program} ended with {status}"))) }
 }
 
@@ -76,6 +76,6 @@ pub fn shell(command: &str, output: &File, patience: Duration) -> io::Result<Opt
         .stdout(output.try_clone()?)
         .stderr(output.try_clone()?)
         .process_group(0);
-    let status = spawn::end_within(&mut spawn(&mut shell)?, patience)?;
+    let status = start::end_within(&mut spawn(&mut shell)?, patience)?;
     Ok(status.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
 }

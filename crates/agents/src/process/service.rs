@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgrp, getpid};
 
-use super::spawn::spawn;
+use super::start::spawn;
 use super::{GRACE, interrupt};
 
 /// Interval between two checks whether the user has ended the run, or the program has ended.

@@ -1,15 +1,25 @@
-//! What to start, and in what.
+//! What to start and in what, and the start of every program. Of the open files of this process, a program inherits its standard
+//! streams and those that it is handed.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use super::container;
-use super::sealed_input::sealed_input;
+use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::files::look;
 use crate::trial::evidence::Ending;
 
 /// A program with its arguments, and what is around it.
@@ -102,7 +112,7 @@ impl Start {
             // The client has the runner's variables: they say where its daemon and its files are.
             Around::Container => {
                 let file = sealed_input(&env_file(env)?)?;
-                command.args(["run", "--name", &container::name(mark), "--env-file"]);
+                command.args(["run", "--name", &container_name(mark), "--env-file"]);
                 command.arg(format!("/dev/fd/{}", file.as_raw_fd()));
                 vec![file]
             }
@@ -157,6 +167,208 @@ fn bwrap_files(
     _bwrap: &mut Command,
 ) -> io::Result<Vec<OwnedFd>> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
+}
+
+/// Interval between two checks whether a program has ended.
+const POLL: Duration = Duration::from_millis(5);
+
+/// The same for programs that take a few milliseconds.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A start that hands files on holds it alone: no other program may inherit them.
+static STARTS: RwLock<()> = RwLock::new(());
+
+#[expect(clippy::disallowed_methods, reason = "all other code starts programs by the functions of this file")]
+pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
+    let _nothing_is_handed = STARTS.read().unwrap_or_else(PoisonError::into_inner);
+    command.spawn()
+}
+
+/// Starts a program that inherits these files, under the numbers that they have here.
+#[expect(clippy::disallowed_methods, reason = "see above")]
+pub(super) fn spawn_with(files: &[OwnedFd], command: &mut Command) -> io::Result<Child> {
+    handing(files, || command.spawn())
+}
+
+/// The same for a program whose end is awaited.
+#[expect(clippy::disallowed_methods, reason = "see above")]
+pub(super) fn spawn_awaited(
+    files: &[OwnedFd],
+    command: &mut tokio::process::Command,
+) -> io::Result<tokio::process::Child> {
+    handing(files, || command.spawn())
+}
+
+fn handing<T>(files: &[OwnedFd], start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    let inherit = |flags| {
+        files.iter().try_for_each(|file| fcntl(file, FcntlArg::F_SETFD(flags)).map(drop)).map_err(io::Error::from)
+    };
+    inherit(FdFlag::empty())?;
+    let started = start();
+    inherit(FdFlag::FD_CLOEXEC)?;
+    started
+}
+
+/// Starts a program, waits for its end, and returns its standard output, and its standard error if that is a pipe.
+pub(super) fn output(command: &mut Command) -> io::Result<Output> {
+    spawn(command.stdout(Stdio::piped()))?.wait_with_output()
+}
+
+/// Starts a program, waits for its end, and returns its standard output and standard error; `None` if it took longer than `patience`
+/// and was killed.
+pub(super) fn output_within(command: &mut Command, patience: Duration) -> io::Result<Option<Output>> {
+    let mut program = spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let (stdout, stderr) = (reader(program.stdout.take()), reader(program.stderr.take()));
+    let started = Instant::now();
+    let status = loop {
+        match program.try_wait() {
+            Ok(None) if started.elapsed() <= patience && stdout.is_ok() && stderr.is_ok() => std::thread::sleep(PAUSE),
+            Ok(Some(status)) => break Some(status),
+            ended => {
+                let _ = program.kill();
+                program.wait()?;
+                ended?;
+                break None;
+            }
+        }
+    };
+    let read = |reader: JoinHandle<io::Result<Vec<u8>>>| reader.join().unwrap_or_else(|_| Ok(Vec::new()));
+    let (stdout, stderr) = (read(stdout?)?, read(stderr?)?);
+    Ok(status.map(|status| Output { status, stdout, stderr }))
+}
+
+/// Reads a pipe to its end.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<io::Result<Vec<u8>>>> {
+    std::thread::Builder::new().spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes))?;
+        Ok(bytes)
+    })
+}
+
+/// Starts a program and waits for its end.
+pub(super) fn status(command: &mut Command) -> io::Result<ExitStatus> {
+    spawn(command)?.wait()
+}
+
+/// Waits for the end of the leader of a process group; `None` if it took longer than `patience` and was killed with its group.
+pub(super) fn end_within(leader: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = leader.try_wait()? {
+            return Ok(Some(status));
+        }
+        if started.elapsed() > patience {
+            let group = i32::try_from(leader.id()).map(Pid::from_raw).map_err(io::Error::other)?;
+            // It fails if the group has just ended.
+            let _ = killpg(group, Signal::SIGKILL);
+            leader.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+// A file that a program is given to read. It has no name, and nobody can change it: not even by `/proc/self/fd`, where a program
+// opens again what it may only read.
+
+/// Such a file with this content, read from its start.
+#[cfg(target_os = "linux")]
+pub(super) fn sealed_input(content: &[u8]) -> io::Result<OwnedFd> {
+    use std::fs::File;
+    use std::io::{Seek, Write};
+
+    use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+    use nix::sys::memfd::{MFdFlags, memfd_create};
+
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let mut file = File::from(memfd_create(c"input", flags)?);
+    file.write_all(content)?;
+    file.rewind()?;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(SealFlag::all()))?;
+    Ok(file.into())
+}
+
+/// Other systems have no seals: the descriptor only reads, and there is no other.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn sealed_input(content: &[u8]) -> io::Result<OwnedFd> {
+    use std::io::Write;
+
+    let mut file = tempfile::NamedTempFile::new()?;
+    file.write_all(content)?;
+    Ok(std::fs::File::open(file.path())?.into())
+}
+
+// The files that this process has open: how many it may have, and none of its parent's.
+
+/// Files that a process needs without trials.
+const BASE: u64 = 100;
+
+/// Maximum number of files that a trial needs: pipes, its directory, its logs.
+const PER_TRIAL: u64 = 20;
+
+/// Closes the files that whoever started this process left open in it: an agent would inherit them, whatever its sandbox hides.
+/// Files that this process opened are marked not to be inherited, and stay. Only Linux tells which are.
+pub fn close_inherited_files() {
+    let inherited = |entry: &look::Entry| {
+        let number = entry.file_name().to_str()?.parse::<i32>().ok().filter(|number| *number > 2)?;
+        let info = fs::read_to_string(entry.path()).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        let flags = OFlag::from_bits_retain(i32::from_str_radix(flags.trim(), 8).ok()?);
+        (!flags.contains(OFlag::O_CLOEXEC)).then_some(number)
+    };
+    let entries = look::usable_entries(Path::new("/proc/self/fdinfo"));
+    for number in entries.iter().filter_map(inherited) {
+        // It was open a moment ago.
+        let _ = nix::unistd::close(number);
+    }
+}
+
+/// Raises the limit if it is too low for this many trials at once, and no further: agents inherit it.
+pub fn allow_open_files(trials: usize) -> Result<(), String> {
+    let needed = BASE.saturating_add(PER_TRIAL.saturating_mul(trials as u64));
+    let Ok((limit, maximum)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
+    let is_enough = limit >= needed || maximum >= needed && setrlimit(Resource::RLIMIT_NOFILE, needed, maximum).is_ok();
+    // A single trial may need fewer files than the maximum.
+    if is_enough || trials == 1 {
+        return Ok(());
+    }
+    let possible = (limit.saturating_sub(BASE) / PER_TRIAL).max(1);
+    Err(format!(
+        "{trials} trials at once need {needed} open files, and this process may have {limit} (`ulimit -n`): allow more, or \
+         run fewer with --jobs {possible}"
+    ))
+}
+
+// The client of docker or podman, which names the container of a tree by the tree's mark.
+
+/// How long a client may take for what it does in a moment. Its daemon may never answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs a client, with the variables of this process.
+pub fn client_output(client: &Path, args: &[&str]) -> io::Result<Output> {
+    let mut command = Command::new(client);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = spawn(&mut command)?;
+    // What it prints fits into a pipe.
+    match end_within(&mut child, PATIENCE)? {
+        Some(_) => child.wait_with_output(),
+        None => Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {} s", PATIENCE.as_secs()))),
+    }
+}
+
+/// The name of the container of a tree.
+fn container_name(mark: &str) -> String {
+    format!("room-{mark}")
+}
+
+/// Removes the container of a tree. It may have ended by now, or not have begun.
+pub(super) fn remove_container(client: &Path, mark: &str) {
+    let name = container_name(mark);
+    for args in [["kill", &name].as_slice(), &["rm", "--force", &name]] {
+        let _ = client_output(client, args);
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

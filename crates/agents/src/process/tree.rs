@@ -10,8 +10,9 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::table::{Process, latest_pid, start_time_of};
-use super::{GRACE, container};
+use super::GRACE;
+use super::start::remove_container;
+use crate::files::look;
 use crate::settings::TREE_VARIABLE;
 
 /// Tells a [supervisor](super::supervisor) to kill all its descendants at once.
@@ -98,7 +99,7 @@ impl ProcessTree {
     fn end_container(&self, client: &Path) {
         let started = Instant::now();
         loop {
-            container::remove(client, &self.mark);
+            remove_container(client, &self.mark);
             if start_time_of(self.leader).is_none() || started.elapsed() > HOLDER_TIMEOUT {
                 break;
             }
@@ -153,7 +154,7 @@ impl ProcessTree {
         if let TreeHolder::Container(client) = &self.holder {
             // The client waits for the container, whose first process ends all others, unless somebody kills the client.
             if ended.signal().is_some() {
-                container::remove(client, &self.mark);
+                remove_container(client, &self.mark);
             }
             return;
         }
@@ -260,5 +261,48 @@ impl Member {
     /// Whether this process, not a later one with its id, still runs.
     fn is_alive(self) -> bool {
         start_time_of(self.pid) == Some(self.start_time)
+    }
+}
+
+// The system's process table, `/proc`.
+
+/// The latest process id of the system: the end of `/proc/loadavg`.
+fn latest_pid() -> Option<i32> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.trim_end().rsplit(' ').next()?.parse().ok()
+}
+
+/// The start time of a process in clock ticks after boot. `None` if the process does not exist, or if the system has no
+/// `/proc`.
+pub(super) fn start_time_of(pid: i32) -> Option<u64> {
+    Process::read(pid).filter(|process| !process.is_zombie).map(|process| process.start_time)
+}
+
+pub(super) struct Process {
+    pub pid: i32,
+    pub parent: i32,
+    pub group: i32,
+    pub start_time: u64,
+    /// Whether it has ended and its parent has not noticed.
+    pub is_zombie: bool,
+}
+
+impl Process {
+    /// Every process with an id above `newer_than`, without zombies.
+    pub(super) fn all(newer_than: i32) -> Vec<Self> {
+        let names = look::names(Path::new("/proc")).unwrap_or_default();
+        let pids = names.into_iter().filter_map(|name| name.to_str()?.parse().ok());
+        pids.filter(|pid| *pid > newer_than).filter_map(Self::read).filter(|process| !process.is_zombie).collect()
+    }
+
+    fn read(pid: i32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // `pid (name) state ppid pgrp …`. The name may contain `)`.
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        // The start time is field 22 of 52; five are read.
+        let start_time = fields.nth(16)?.parse().ok()?;
+        Some(Self { pid, parent, group, start_time, is_zombie: matches!(state, "Z" | "X") })
     }
 }

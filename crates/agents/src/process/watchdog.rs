@@ -131,7 +131,7 @@ fn start() -> Option<ChildStdin> {
     command.env(WATCHDOG_VARIABLE, "1").current_dir("/");
     // In its own group: Ctrl-C in a terminal is for the runner.
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    super::spawn::spawn(&mut command).ok()?.stdin.take()
+    super::start::spawn(&mut command).ok()?.stdin.take()
 }
 
 /// Reads messages until the runner has ended, then ends its trees.

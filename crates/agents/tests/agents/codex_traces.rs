@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use skill_evals_agents::agent;
-use skill_evals_agents::agent::turns::TurnCounter;
+use skill_evals_agents::agent::interface::TurnCounter;
 use skill_evals_evidence::settings::mode::AgentKind;
 use skill_evals_evidence::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
 use skill_evals_evidence::trace::{AgentProgress, Mechanism, Step, StopReason, Trace, WaitingFor};

@@ -61,7 +61,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::agent;
 use crate::cli::exit_code::Exit;
-use crate::process::{open_files, watchdog};
+use crate::process::{close_inherited_files, watchdog};
 use crate::text::problem::Problem;
 use print::{
     LIST_FORMAT, print_answer, print_clap_error, print_document, print_error, print_error_document, print_json,
@@ -174,7 +174,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = agent::take_over() {
         return code;
     }
-    open_files::close_inherited();
+    close_inherited_files();
     // clap prints help and usage errors before it returns the arguments.
     let mut program = help::grouped(command()).color(color::requested(std::env::args_os()));
     let matches = program.try_get_matches_from_mut(std::env::args_os());

@@ -1,6 +1,6 @@
 //! The registry of agents, and the data about each that other modules need.
 //!
-//! An agent is a line in the macro `agents`, a file of data in `data`, and a directory in the crate `skill-evals-agents`. Every
+//! An agent is a line in the macro `agents`, a file of data in `data`, and a module in the crate `skill-evals-agents`. Every
 //! crate can read the data.
 
 pub mod custom;
@@ -18,7 +18,7 @@ use crate::text::word_enum::word_enum;
 /// The programs by which agents run commands.
 pub const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "dash", "ksh", "ash"];
 
-/// Calls the macro `$each` with the registry. A line names the agent's directory, the types in it that implement
+/// Calls the macro `$each` with the registry. A line names the agent's module, the types in it that implement
 /// `Agent`, one for each way to start it, and their names in settings and artifacts. The first agent
 /// is the default.
 #[macro_export]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::settings::Settings;
 use crate::settings::keys::keys;
 use crate::settings::problems::filled;
-use crate::stats::special::real;
+use crate::stats::real;
 use crate::text::word_enum::word_enum;
 
 /// The default timeout of a case: 180 s, as in other runners of prompts.csv.

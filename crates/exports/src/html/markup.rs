@@ -2,7 +2,7 @@
 //! of a user.
 
 use crate::stats::Interval;
-use crate::stats::special::real;
+use crate::stats::real;
 use crate::text::escape;
 
 /// `text` on one line as the content of an element or an attribute.

@@ -11,7 +11,7 @@ use crate::grade::verdict::NEEDS_SKILL;
 use crate::results::activation_shift::ActivationShift;
 use crate::results::is_default;
 use crate::results::side_results::{CaseUsage, SideResults};
-use crate::stats::amounts::{self, Ratio};
+use crate::stats::difference::{self, Ratio};
 use crate::stats::proportion::Rate;
 
 /// The number of the format of `comparison.json`.
@@ -190,7 +190,7 @@ pub fn of(
     let settled = a.settled + b.settled;
     let ratio = |of: fn(&CaseUsage) -> &Vec<f64>, plus| {
         let amounts = (settled == 0).then(|| SideResults::amounts(a, b, of))?;
-        amounts::ratio(&amounts, plus, rule.level)
+        difference::amount_ratio(&amounts, plus, rule.level)
     };
     ComparisonResults {
         format: COMPARISON_FORMAT,

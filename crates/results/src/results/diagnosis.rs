@@ -12,7 +12,7 @@ use crate::results::variants::{MeasuredVariants, VariantRate, VariantSpending};
 use crate::stats::difference::{self, Difference};
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
-use crate::stats::{Interval, LEVEL, mean};
+use crate::stats::{Interval, LEVEL};
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
 use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
@@ -92,7 +92,7 @@ impl DiagnosedPart {
     /// whole interval is more than the usual margin away.
     fn lost(activated: &BTreeMap<String, Rate>) -> Option<Self> {
         let rates: Vec<Rate> = activated.values().copied().filter(|rate| rate.trials > 0).collect();
-        let (share, interval) = mean::of(&rates, LEVEL)?;
+        let (share, interval) = difference::mean_of(&rates, LEVEL)?;
         let interval = Interval { low: interval.low - 1.0, high: interval.high - 1.0 };
         let difference =
             Difference { baseline: 1.0, candidate: share, difference: share - 1.0, interval, cases: rates.len() };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::stats::special::{count_up, real};
+use crate::stats::{count_up, real};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::{CaseInMode, TrialId};
 

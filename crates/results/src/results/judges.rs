@@ -9,9 +9,9 @@ use crate::decide::promise::{ExpectedCases, Power};
 use crate::decide::{MARGIN, Rule};
 use crate::results::share::Share;
 use crate::stats::LEVEL;
-use crate::stats::agreement::{self, Agreement};
-use crate::stats::calibration::{CorrectedRate, JudgeAccuracy};
 use crate::stats::proportion::Rate;
+use crate::stats::proportion::{self, Agreement};
+use crate::stats::proportion::{CorrectedRate, JudgeAccuracy};
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
 
@@ -84,7 +84,7 @@ pub fn of(trials: &[JudgedTrial], labels: Option<&BTreeMap<String, bool>>) -> Ju
     Judges {
         passed: rate.into(),
         unscored: trials.iter().filter(|trial| trial.passed.is_none()).count(),
-        votes: agreement::of_votes(&votes),
+        votes: proportion::agreement_of_votes(&votes),
         calibration: labels.map(|labels| calibration(trials, labels, rate)),
     }
 }
@@ -105,7 +105,7 @@ fn calibration(trials: &[JudgedTrial], labels: &BTreeMap<String, bool>, rate: Ra
     Calibration {
         sensitivity: passed_right.into(),
         specificity: failed_right.into(),
-        kappa: agreement::cohen(&table),
+        kappa: proportion::cohen_kappa(&table),
         corrected: judge.correct(rate, LEVEL),
         power: passed_right.share().zip(failed_right.share()).map(|right| power(trials, right)),
         unmatched,

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::decide::best::{self, BestStanding};
+use crate::decide::fixed::{self, BestStanding};
 use crate::results::side_results::{CaseUsage, SideResults};
 use crate::results::variants::{MeasuredVariants, VariantRate, VariantSpending};
+use crate::stats::len;
 use crate::stats::proportion::Rate;
-use crate::stats::special::len;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::variants::VariantQuestion;
 
-pub use crate::decide::best::BestResult;
+pub use crate::decide::fixed::BestResult;
 
 /// The format number of the document.
 pub const MODELS_FORMAT: u32 = 1;
@@ -85,7 +85,7 @@ impl ModelComparison {
             known.into_iter().partition(|case| sides.iter().all(|side| is_measured(side, case)));
         let rates: Vec<Vec<Rate>> =
             sides.iter().map(|side| cases.iter().map(|case| side.counts[*case].rate).collect()).collect();
-        let standings = best::standings(&rates, margin, alpha);
+        let standings = fixed::standings(&rates, margin, alpha);
         let mut models = Vec::new();
         for (at, (variant, side)) in record.variants.iter().zip(&sides).enumerate() {
             models.push(ComparedModel {

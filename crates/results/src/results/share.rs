@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::decide::threshold::{fewest, rate_on_average};
 use crate::stats::proportion::{Rate, wilson};
 use crate::stats::sequence::beta_binomial;
-use crate::stats::{Interval, LEVEL, mean};
+use crate::stats::{Interval, LEVEL, difference};
 
 /// A rate with its share and Wilson's interval.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -63,10 +63,10 @@ pub fn together(cases: &[CaseShare]) -> Option<(f64, Interval)> {
     if measured.iter().any(|case| case.until_decided.is_some()) {
         let estimates: Option<Vec<(f64, u64)>> =
             measured.into_iter().map(|case| Some((case.share()?, case.fixed_trials()))).collect();
-        return mean::of_estimates(&estimates?, LEVEL);
+        return difference::mean_of_estimates(&estimates?, LEVEL);
     }
     let rates: Vec<Rate> = measured.into_iter().map(|case| case.rate).collect();
-    mean::of(&rates, LEVEL)
+    difference::mean_of(&rates, LEVEL)
 }
 
 /// How many of `trials` must pass if the share `threshold` of them must.

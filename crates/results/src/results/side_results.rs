@@ -13,7 +13,7 @@ use crate::grade::verdict::{are_left_without_the_skill, without_the_skill};
 use crate::results::activation_shift::TriggeredTrials;
 use crate::results::ended::{self, ProgressDifferences};
 use crate::results::triggering::ExpectedSkill;
-use crate::stats::amounts::Amounts;
+use crate::stats::difference::Amounts;
 use crate::stats::proportion::Rate;
 use crate::store::{self, RunFolder, StoreError};
 use crate::trial::id::CaseInMode;

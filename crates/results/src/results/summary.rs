@@ -11,8 +11,8 @@ use crate::results::share::{self, CaseShare, needed};
 use crate::results::triggering::Confusion;
 use crate::settings::{EffectiveRepetition, Isolation, Settings};
 use crate::stats::proportion::Rate;
-use crate::stats::special::real;
-use crate::stats::{Interval, LEVEL, repeats};
+use crate::stats::real;
+use crate::stats::{Interval, LEVEL, proportion};
 use crate::trace::description::DescriptionVisibility;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::not_run::NotRun;
@@ -397,8 +397,8 @@ impl Summary {
             self.cases.values().map(|case| case.counts.rate()).filter(|rate| rate.trials > 0).collect();
         let k = rates.iter().map(|rate| rate.trials).min().filter(|k| *k > 1)?;
         let mean = |figures: Vec<f64>| figures.iter().sum::<f64>() / real(figures.len() as u64);
-        let any = rates.iter().filter_map(|rate| repeats::pass_at_k(*rate, k)).collect();
-        let all = rates.iter().filter_map(|rate| repeats::pass_hat_k(*rate, k)).collect();
+        let any = rates.iter().filter_map(|rate| proportion::pass_at_k(*rate, k)).collect();
+        let all = rates.iter().filter_map(|rate| proportion::pass_hat_k(*rate, k)).collect();
         Some(RepeatFigures { k, pass_at_k: mean(any), pass_hat_k: mean(all) })
     }
 

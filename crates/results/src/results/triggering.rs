@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::checks::{NOT_TRIGGERED, TRIGGERED};
 use crate::results::share::Share;
 use crate::skill::{of_plugin, slug};
-use crate::stats::retrieval::Triggering;
+use crate::stats::proportion::Triggering;
 use crate::stats::{Interval, LEVEL};
 use crate::trial::outcome::{Status, Verdict};
 use crate::trial::run_record::TrialRecord;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::results::ended;
 use crate::results::side_results::{SideReader, SideResults};
-use crate::stats::mean;
+use crate::stats::difference;
 use crate::stats::proportion::Rate;
 use crate::stats::{Interval, LEVEL};
 use crate::store::{RunFolder, StoreError};
@@ -26,7 +26,7 @@ pub struct VariantRate {
 impl VariantRate {
     /// `None` if no case was measured.
     pub fn of(cases: &[Rate]) -> Option<Self> {
-        let (share, interval) = mean::of(cases, LEVEL)?;
+        let (share, interval) = difference::mean_of(cases, LEVEL)?;
         let rate = cases.iter().copied().fold(Rate::default(), Rate::plus);
         Some(Self { rate, share, interval })
     }

@@ -4,8 +4,6 @@
 //! The candidate is compared with the baseline. All numbers are about the given cases, weighted equally. Trials that were not
 //! measured (errors, unscored) are only counted; they enter no rate.
 
-pub mod best;
-mod first_round;
 pub mod fixed;
 pub mod pair_choice;
 pub mod plan;
@@ -18,10 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::stats::difference;
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
-use crate::stats::{Interval, LEVEL, holm};
+use crate::stats::{self, Interval, LEVEL, difference};
 use result::CompareResult;
 use sequential::SequentialEvidence;
 
@@ -280,7 +277,7 @@ impl JoinedCases {
         let baseline = side(self.not_measured.0, |case| case.1).with(shares.0);
         let candidate = side(self.not_measured.1, |case| case.2).with(shares.1);
         let trials: BTreeSet<u64> = self.both.iter().flat_map(|(_, a, b)| [a.rate.trials, b.rate.trials]).collect();
-        let cases = self.both.into_iter().zip(p.iter().zip(holm::adjusted(p)));
+        let cases = self.both.into_iter().zip(p.iter().zip(stats::holm_adjusted(p)));
         let cases = cases.map(|((case, baseline, candidate), (p, adjusted))| CaseChange {
             case,
             baseline,

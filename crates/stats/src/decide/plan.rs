@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::{Rule, result::CompareResult};
-use crate::stats::discordance::e_broke;
-use crate::stats::power::{self, Discordance};
+use super::Rule;
+use super::result::CompareResult;
+use crate::stats::len;
 use crate::stats::proportion::Rate;
-use crate::stats::rounds::RoundPairs;
-use crate::stats::special::len;
-use crate::stats::stratified::{self, Stratum};
+use crate::stats::sequence::{RoundPairs, e_broke};
+use crate::stats::stratified::{self, Discordance, Stratum};
+
 word_enum! {
     /// When a comparison that runs stops.
     #[derive(Default)]
@@ -50,7 +50,9 @@ const MOST_PLANNED: u64 = 4_000;
 /// probability `power`, by the exact test, which looks once; none if they show none. For more than 4,000 pairs, what 4,000 find.
 pub fn detectable_fixed(pairs: u64, before: f64, rule: &Rule, power: f64) -> Option<f64> {
     let pairs = pairs.min(MOST_PLANNED);
-    let found = |drop: f64| power::fixed(pairs, Discordance::of(before, before - drop), rule.alpha / 2.0) >= power;
+    let found = |drop: f64| {
+        stratified::power_of_fixed(pairs, Discordance::of(before, before - drop), rule.alpha / 2.0) >= power
+    };
     smallest(before, found).map(|drop| drop.max(rule.margin.unwrap_or_default().min(before)))
 }
 
@@ -165,7 +167,7 @@ pub(super) fn more_trials(strata: &[Stratum], difference: f64, alpha: f64) -> Op
     let mean = |of: fn(&Discordance) -> f64| tried.iter().map(of).sum::<f64>() / len(tried.len());
     let (loss, win) = (mean(|case| case.loss), mean(|case| case.win));
     let truth = if difference < 0.0 { Discordance { loss, win } } else { Discordance { loss: win, win: loss } };
-    let needed = 2 * power::pairs_needed(truth, alpha, 0.8, MOST_PAIRS)?;
+    let needed = 2 * stratified::pairs_needed(truth, alpha, 0.8, MOST_PAIRS)?;
     let have = strata.iter().map(|stratum| stratum.baseline.trials + stratum.candidate.trials).sum::<u64>();
     Some(needed.saturating_sub(have).max(2 * tried.len() as u64))
 }
@@ -183,7 +185,7 @@ mod tests {
     fn stored_runs_find_a_drop_just_as_large_as_is_said() {
         let rule = Rule { margin: None, ..RULE };
         let drop = detectable_fixed(200, 0.9, &rule, 0.8).expect("a drop");
-        let found = |drop| power::fixed(200, Discordance::of(0.9, 0.9 - drop), 0.025);
+        let found = |drop| stratified::power_of_fixed(200, Discordance::of(0.9, 0.9 - drop), 0.025);
         assert!(found(drop) >= 0.8 && found(drop - 0.002) < 0.8, "{drop}");
         let tolerant = Rule { margin: Some(0.4), ..RULE };
         assert_eq!(
@@ -241,7 +243,7 @@ mod tests {
     fn more_trials_are_those_that_a_difference_of_the_size_seen_needs() {
         let stratum = Stratum { baseline: Rate::new(9, 10), candidate: Rate::new(6, 10) };
         let more = more_trials(&[stratum], -0.3, 0.05).expect("a number");
-        let needed = power::pairs_needed(Discordance::of(0.9, 0.6), 0.05, 0.8, 1000).expect("a number");
+        let needed = stratified::pairs_needed(Discordance::of(0.9, 0.6), 0.05, 0.8, 1000).expect("a number");
         assert_eq!(more, 2 * needed - 20);
         let alike = Stratum { baseline: Rate::new(9, 10), candidate: Rate::new(9, 10) };
         assert_eq!(more_trials(&[alike], 0.0, 0.05), None);

@@ -10,7 +10,7 @@ use super::plan::{ComparePlan, USUAL_POWER, USUAL_RATE};
 use super::result::CompareResult;
 use super::sequential::{Pair, SequentialTest};
 use crate::stats::proportion::Rate;
-use crate::stats::special::{len, real};
+use crate::stats::{len, real};
 
 /// What is assumed of the cases to compare.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,15 +1,11 @@
-//! Do two sides differ, over cases of different difficulty? One exact test for any numbers of cases and trials.
-//!
-//! If the sides of a case do not differ, the candidate's passes are hypergeometric, given how many trials of both sides
-//! passed. Cases are independent, so the distribution of their number in all cases together is the convolution. With
-//! one trial per case and side this is McNemar's exact test, with one case it is Fisher's.
-//!
-//! Cox, Analysis of Binary Data (1970), section 4.3 (exact conditional inference for several 2×2 tables).
+//! Exact tests of two sides, over cases of different difficulty, and the power of a plan.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::proportion::Rate;
-use super::special::real;
+use super::{beta_share, binomial_mass, count_up, len, normal_quantile, real};
 
 /// A case on two sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -134,9 +130,279 @@ impl Distribution {
     }
 }
 
+// A difference of scores: the permutation test, stratified by case.
+
+/// Different sums up to which all orders are counted.
+const MOST_SUMS: usize = 100_000;
+
+/// Scores and their sums are told apart to this.
+const STEP: f64 = 1e-9;
+
+/// Random orders for up to 2,000 trials; fewer for more trials, which need fewer.
+const MOST_ORDERS: usize = 19_999;
+const FEWEST_ORDERS: usize = 499;
+const WORK: usize = 40_000_000;
+
+/// The scores of a case's trials.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CaseScores {
+    /// The baseline's trials.
+    pub baseline: Vec<f64>,
+    /// The candidate's trials.
+    pub candidate: Vec<f64>,
+}
+
+/// The mean of what the candidate scores less the baseline in each case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoreDifference {
+    /// From −1 to 1, if scores are from 0 to 1.
+    pub mean: f64,
+    /// Of the mean, if both sides score alike.
+    pub tails: Tails,
+}
+
+/// The difference of the scores, case by case. If both sides score alike, all ways to give the scores of a case to its two sides are
+/// equally likely (Fisher 1935; Phipson, Smyth 2010). The tails are exact, unless there are very many different scores; then they are
+/// estimated from random orders, always the same ones. A case with scores on one side only does not count; `None` if no other is
+/// there.
+pub fn score_difference(cases: &[CaseScores]) -> Option<ScoreDifference> {
+    let pools: Vec<Pool> = cases.iter().filter_map(Pool::of).collect();
+    let tails = exact_sums(&pools).unwrap_or_else(|| estimated_tails(pools.clone()));
+    (!pools.is_empty()).then(|| ScoreDifference { mean: mean(&pools), tails })
+}
+
+/// The tails by all orders; `None` if they have too many different sums.
+fn exact_sums(pools: &[Pool]) -> Option<Tails> {
+    let mut all = BTreeMap::from([(0, 1.0)]);
+    for pool in pools {
+        let own = pool.differences()?;
+        let mut sums = BTreeMap::new();
+        for (sum, of_sum) in &all {
+            for (difference, of_difference) in &own {
+                *sums.entry(sum + difference).or_insert(0.0) += of_sum * of_difference;
+            }
+        }
+        all = sums;
+        if all.len() > MOST_SUMS {
+            return None;
+        }
+    }
+    let seen = pools.iter().map(|pool| steps(pool.difference())).sum::<i64>();
+    // Each case was rounded once.
+    let near = i64::try_from(pools.len()).ok()?;
+    let share =
+        |of: &dyn Fn(i64) -> bool| all.iter().filter(|(sum, _)| of(**sum)).map(|(_, of_sum)| of_sum).sum::<f64>();
+    Some(Tails {
+        less: share(&|sum| sum <= seen + near).min(1.0),
+        greater: share(&|sum| sum >= seen - near).min(1.0),
+        equal: share(&|sum| (sum - seen).abs() <= near).min(1.0),
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "sums of scores are far below 2^63 steps")]
+fn steps(value: f64) -> i64 {
+    (value / STEP).round() as i64
+}
+
+/// The tails by random orders.
+fn estimated_tails(mut pools: Vec<Pool>) -> Tails {
+    let seen = mean(&pools);
+    let trials: usize = pools.iter().map(|pool| pool.scores.len()).sum();
+    let orders = (WORK / trials).clamp(FEWEST_ORDERS, MOST_ORDERS);
+    let mut rng = fastrand::Rng::with_seed(0);
+    // What was seen is an order, too.
+    let (mut less, mut equal, mut greater) = (0, 1, 0);
+    for _ in 0..orders {
+        for pool in &mut pools {
+            pool.deal(&mut rng);
+        }
+        let change = mean(&pools) - seen;
+        // Sums of the same numbers in another order differ in their last digits.
+        match change.abs() < 1e-9 {
+            true => equal += 1,
+            false if change < 0.0 => less += 1,
+            false => greater += 1,
+        }
+    }
+    let share = |orders_of: usize| len(orders_of) / len(orders + 1);
+    Tails { less: share(less + equal), greater: share(greater + equal), equal: share(equal) }
+}
+
+/// The scores of a case, those of the candidate first.
+#[derive(Clone)]
+struct Pool {
+    scores: Vec<f64>,
+    of_candidate: usize,
+    sum: f64,
+}
+
+impl Pool {
+    fn of(case: &CaseScores) -> Option<Self> {
+        let CaseScores { baseline, candidate } = case;
+        let scores = [candidate.as_slice(), baseline].concat();
+        let (of_candidate, sum) = (candidate.len(), scores.iter().sum());
+        (!baseline.is_empty() && !candidate.is_empty()).then_some(Self { scores, of_candidate, sum })
+    }
+
+    /// Every difference that an order of the scores makes, in steps, with its probability; `None` if there are too many.
+    fn differences(&self) -> Option<BTreeMap<i64, f64>> {
+        // By the number of scores that the candidate has so far: their sums, each with the probability to choose them.
+        let mut chosen = vec![BTreeMap::new(); self.of_candidate + 1];
+        chosen[0] = BTreeMap::from([(0, 1.0)]);
+        for (before, score) in self.scores.iter().enumerate() {
+            for count in (0..=self.of_candidate.min(before)).rev() {
+                let left = self.scores.len() - before;
+                let chance = len(self.of_candidate - count) / len(left);
+                let sums: Vec<(i64, f64)> = std::mem::take(&mut chosen[count]).into_iter().collect();
+                for (sum, of_sum) in sums {
+                    if chance < 1.0 {
+                        *chosen[count].entry(sum).or_insert(0.0) += of_sum * (1.0 - chance);
+                    }
+                    if chance > 0.0 {
+                        *chosen[count + 1].entry(sum + steps(*score)).or_insert(0.0) += of_sum * chance;
+                    }
+                }
+            }
+            if chosen.iter().map(BTreeMap::len).sum::<usize>() > MOST_SUMS {
+                return None;
+            }
+        }
+        let others = len(self.scores.len() - self.of_candidate);
+        let mut differences = BTreeMap::new();
+        for (sum, chance) in std::mem::take(&mut chosen[self.of_candidate]) {
+            let of_candidate = real(sum.unsigned_abs()) * STEP * if sum < 0 { -1.0 } else { 1.0 };
+            let difference = of_candidate / len(self.of_candidate) - (self.sum - of_candidate) / others;
+            *differences.entry(steps(difference)).or_insert(0.0) += chance;
+        }
+        Some(differences)
+    }
+
+    /// Gives the candidate as many scores as before, chosen anew.
+    fn deal(&mut self, rng: &mut fastrand::Rng) {
+        for at in 0..self.of_candidate {
+            let chosen = rng.usize(at..self.scores.len());
+            self.scores.swap(at, chosen);
+        }
+    }
+
+    fn difference(&self) -> f64 {
+        let candidate: f64 = self.scores[..self.of_candidate].iter().sum();
+        candidate / len(self.of_candidate) - (self.sum - candidate) / len(self.scores.len() - self.of_candidate)
+    }
+}
+
+fn mean(pools: &[Pool]) -> f64 {
+    pools.iter().map(Pool::difference).sum::<f64>() / len(pools.len())
+}
+
+// The power of a plan: how often it finds a change. Computed from every outcome, because a normal approximation
+// promises 80 % when it is 76 % (Connor, Biometrics 43 (1987) 207, for exact tests).
+//
+// A plan is a number of pairs of trials of the same case, one on each side. A pair is a loss (only the baseline
+// passes) with probability `loss` and a win (only the candidate passes) with probability `win`.
+
+/// How often a pair is discordant, and in which direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Discordance {
+    /// The probability that only the baseline passes.
+    pub loss: f64,
+    /// The probability that only the candidate passes.
+    pub win: f64,
+}
+
+impl Discordance {
+    /// For a case that passes with probability `before` in the baseline and `after` in the candidate.
+    pub fn of(before: f64, after: f64) -> Self {
+        Self { loss: before * (1.0 - after), win: after * (1.0 - before) }
+    }
+
+    /// The probability that a pair is discordant.
+    pub fn any(self) -> f64 {
+        self.loss + self.win
+    }
+
+    /// The probability that a discordant pair is a loss.
+    fn direction(self) -> f64 {
+        if self.any() > 0.0 { self.loss / self.any() } else { 0.5 }
+    }
+}
+
+/// The probability that McNemar's exact test, one-sided at `alpha`, finds the candidate worse after `pairs`.
+pub fn power_of_fixed(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
+    over_discordant(pairs, truth.any(), |discordant| {
+        losses_needed(discordant, alpha).map_or(0.0, |needed| at_least(discordant, needed, truth.direction()))
+    })
+}
+
+/// The number of pairs with which [`fixed`] finds the candidate worse with probability `power`. `None` if it is above
+/// `most`. Up to 400 pairs, it is computed from all outcomes near the value of the normal formula. Above that, the
+/// formula is right to a hundredth and used alone: `((z_α √ψ + z_β √(ψ − δ²)) / δ)² + 1/δ`, where ψ is the probability
+/// of a discordant pair and δ the difference.
+pub fn pairs_needed(truth: Discordance, alpha: f64, power: f64, most: u64) -> Option<u64> {
+    let apart = truth.loss - truth.win;
+    if apart <= 0.0 {
+        return None;
+    }
+    let (any, up, down) = (truth.any(), normal_quantile(1.0 - alpha), normal_quantile(power));
+    let about = ((up * any.sqrt() + down * (any - apart * apart).max(0.0).sqrt()) / apart).powi(2) + 1.0 / apart;
+    let mut high = count_up(about).max(1);
+    if about <= COUNTED {
+        let enough = |pairs: u64| power_of_fixed(pairs, truth, alpha) >= power;
+        let mut low = 0;
+        while !enough(high) {
+            (low, high) = (high, high + 1);
+        }
+        // Power may fall by a little with a further pair, since losses are whole numbers, so the exact minimum is not
+        // searched.
+        while high - low > 1 {
+            let middle = u64::midpoint(low, high);
+            *(if enough(middle) { &mut high } else { &mut low }) = middle;
+        }
+    }
+    (high <= most).then_some(high)
+}
+
+/// Above this number of pairs, the normal formula is used.
+const COUNTED: f64 = 400.0;
+
+/// The expected value of `of` over the number of discordant pairs among `pairs`.
+fn over_discordant(pairs: u64, any: f64, of: impl Fn(u64) -> f64) -> f64 {
+    let (fewest, most) = likely(pairs, any);
+    (fewest..=most).map(|k| binomial_mass(pairs, k, any) * of(k)).sum()
+}
+
+/// The range of the number of discordant pairs that holds nearly all of the probability: eight standard deviations of rare
+/// ones to both sides, and no fewer than 40.
+fn likely(pairs: u64, any: f64) -> (u64, u64) {
+    let mean = real(pairs) * any;
+    let reach = (8.0 * mean.sqrt()).max(40.0);
+    (count_up(mean - reach), count_up(mean + reach).min(pairs))
+}
+
+/// The number of losses among `discordant` pairs that makes the exact p at most `alpha`. `None` if even all are not
+/// enough.
+fn losses_needed(discordant: u64, alpha: f64) -> Option<u64> {
+    let enough = |losses: u64| at_least(discordant, losses, 0.5) <= alpha;
+    if !enough(discordant) {
+        return None;
+    }
+    let (mut low, mut high) = (0, discordant);
+    while high - low > 1 {
+        let middle = u64::midpoint(low, high);
+        *(if enough(middle) { &mut high } else { &mut low }) = middle;
+    }
+    Some(high)
+}
+
+/// The probability of at least `k` successes in `n` trials of probability `p`: `I_p(k, n−k+1)`.
+fn at_least(n: u64, k: u64, p: f64) -> f64 {
+    if k == 0 { 1.0 } else { beta_share(real(k), real(n - k) + 1.0, p) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::proportion::Rate;
     use crate::stats::reference::{close, count, number, rows};
 
     fn stratum(a: (u64, u64), b: (u64, u64)) -> Stratum {
@@ -233,5 +499,108 @@ mod tests {
         let cut = known(&[1e-50, 1.0, 1e-50], 0.0).with(&known(&[1.0], 0.0));
         assert_eq!((cut.start, cut.probability.as_slice()), (11, &[1.0][..]));
         assert!((cut.cut / 2e-50 - 1.0).abs() < 1e-9, "{}", cut.cut);
+    }
+
+    fn case(baseline: &[f64], candidate: &[f64]) -> CaseScores {
+        CaseScores { baseline: baseline.to_vec(), candidate: candidate.to_vec() }
+    }
+
+    #[test]
+    fn one_trial_a_case_is_the_sign_flip() {
+        let pairs = [(0.6, 1.0), (1.0, 1.0), (0.2, 0.8), (0.6, 0.8), (0.2, 1.0), (0.4, 1.0), (0.4, 0.8), (0.2, 0.0)];
+        let cases: Vec<CaseScores> = pairs.iter().map(|(a, b)| case(&[*a], &[*b])).collect();
+        // Of 128 ways to choose the signs of the seven differences, three sum to 2.8 or more.
+        let p = score_difference(&cases).expect("cases").tails.greater;
+        assert!((p - 3.0 / 128.0).abs() < 1e-12, "{p}");
+    }
+
+    #[test]
+    fn passes_and_failures_are_the_exact_test() {
+        let side = |passes: usize, trials: usize| [vec![1.0; passes], vec![0.0; trials - passes]].concat();
+        let cases = [case(&side(2, 6), &side(5, 6)), case(&side(3, 6), &side(4, 6))];
+        let strata = [[2, 6, 5, 6], [3, 6, 4, 6]]
+            .map(|[a, of_a, b, of_b]| Stratum { baseline: Rate::new(a, of_a), candidate: Rate::new(b, of_b) });
+        let (found, expected) = (score_difference(&cases).expect("cases").tails, exact(&strata));
+        for (found, expected) in [(found.greater, expected.greater), (found.less, expected.less)] {
+            assert!((found - expected).abs() < 1e-12, "{found}, exactly {expected}");
+        }
+    }
+
+    #[test]
+    fn a_worse_candidate_is_as_unlikely_as_a_better_one() {
+        let (low, high) = ([0.1, 0.2, 0.3], [0.7, 0.8, 0.9]);
+        let better = score_difference(&[case(&low, &high)]).expect("cases").tails.greater;
+        let worse = score_difference(&[case(&high, &low)]).expect("cases").tails.less;
+        assert!((better - 0.05).abs() < 1e-12 && (worse - 0.05).abs() < 1e-12, "{better} {worse}");
+    }
+
+    #[test]
+    fn of_very_many_different_scores_random_orders_say_nearly_the_same() {
+        let score = |at: u32| f64::from(at).sqrt().fract();
+        let cases: Vec<CaseScores> = (1..9)
+            .map(|at| {
+                case(&[score(at), score(at + 10), score(at + 30)], &[score(at + 50), score(at + 70), score(at + 99)])
+            })
+            .collect();
+        let pools: Vec<Pool> = cases.iter().filter_map(Pool::of).collect();
+        let few = &pools[..3];
+        let (all, some) = (super::exact_sums(few).expect("20³ sums"), estimated_tails(few.to_vec()));
+        assert!((all.less - some.less).abs() < 0.01 && (all.greater - some.greater).abs() < 0.01);
+        assert!(super::exact_sums(&pools).is_none() && score_difference(&cases).is_some());
+    }
+
+    #[test]
+    fn equal_scores_are_always_as_far_apart_and_cases_of_one_side_say_nothing() {
+        let equal = score_difference(&[case(&[0.5], &[0.5])]).expect("cases");
+        assert_eq!(equal, ScoreDifference { mean: 0.0, tails: Tails { less: 1.0, greater: 1.0, equal: 1.0 } });
+        assert_eq!(score_difference(&[case(&[0.5], &[]), case(&[], &[1.0])]), None);
+    }
+
+    #[test]
+    fn exact_power_agrees_with_enumeration_and_shows_what_the_normal_formula_lacks() {
+        for row in rows("paired_sample_size_connor_1987") {
+            let (loss, win) = (number(&row["p10"]), number(&row["p01"]));
+            let pairs = count(&row["n_ceil"]);
+            // Two-sided: found worse, or found better by mistake.
+            let power = power_of_fixed(pairs, Discordance { loss, win }, 0.025)
+                + power_of_fixed(pairs, Discordance { loss: win, win: loss }, 0.025);
+            assert!((power - number(&row["exact_mcnemar_power_at_n"])).abs() < 1e-6, "{row}: {power}");
+        }
+    }
+
+    #[test]
+    fn pairs_needed_have_the_power_and_one_less_has_not() {
+        for (before, after) in [(0.95, 0.7), (0.9, 0.6), (0.8, 0.5)] {
+            let truth = Discordance::of(before, after);
+            let needed = pairs_needed(truth, 0.05, 0.8, 10_000).expect("some");
+            assert!(power_of_fixed(needed, truth, 0.05) >= 0.8);
+            assert!(power_of_fixed(needed - 1, truth, 0.05) < 0.8);
+        }
+        // Fewer than the formula says, by Wilks's table: of 181 trials, five fail that fail one time in twenty, to 95 %.
+        assert_eq!(pairs_needed(Discordance { loss: 0.05, win: 0.0 }, 0.05, 0.95, 10_000), Some(181));
+        assert_eq!(pairs_needed(Discordance::of(0.5, 0.5), 0.05, 0.8, 10_000), None);
+        assert_eq!(pairs_needed(Discordance::of(0.9, 0.89), 0.05, 0.8, 100), None);
+        let many = pairs_needed(Discordance::of(0.9, 0.87), 0.05, 0.8, 10_000).expect("a number");
+        let power = power_of_fixed(many, Discordance::of(0.9, 0.87), 0.05);
+        assert!(many > 1000 && (power - 0.8).abs() < 0.01, "{many}: {power}");
+    }
+
+    #[test]
+    fn many_pairs_needed_are_those_of_the_normal_formula() {
+        // ((z_α √ψ + z_β √(ψ − δ²)) / δ)² + 1/δ: 11721.1 and 12759.8.
+        assert_eq!(pairs_needed(Discordance::of(0.9, 0.89), 0.05, 0.8, 20_000), Some(11_722));
+        assert_eq!(pairs_needed(Discordance::of(0.6, 0.58), 0.025, 0.9, 20_000), Some(12_760));
+        assert_eq!(pairs_needed(Discordance::of(0.6, 0.58), 0.025, 0.9, 12_760), Some(12_760));
+        assert_eq!(pairs_needed(Discordance::of(0.6, 0.58), 0.025, 0.9, 12_759), None);
+    }
+
+    #[test]
+    fn where_one_loss_is_enough_the_power_is_that_of_any_loss() {
+        // The exact p of one loss is a half.
+        for (loss, pairs) in [(0.001, 100), (0.1, 3), (0.3, 400)] {
+            let (truth, expected) = (Discordance { loss, win: 0.0 }, 1.0 - (1.0 - loss).powi(pairs));
+            let pairs = u64::from(pairs.unsigned_abs());
+            close(power_of_fixed(pairs, truth, 0.5), expected, &"one look");
+        }
     }
 }

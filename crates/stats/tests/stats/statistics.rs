@@ -7,10 +7,10 @@ use skill_evals_stats::decide::result::CompareResult;
 use skill_evals_stats::decide::threshold::{ThresholdSide, standing};
 use skill_evals_stats::decide::{CaseCount, Rule, SideCounts, fixed};
 use skill_evals_stats::stats::LEVEL;
+use skill_evals_stats::stats::binomial;
 use skill_evals_stats::stats::difference;
 use skill_evals_stats::stats::proportion::Rate;
-use skill_evals_stats::stats::rounds::Rounds;
-use skill_evals_stats::stats::special::binomial;
+use skill_evals_stats::stats::sequence::Rounds;
 use skill_evals_stats::stats::stratified::Stratum;
 
 use crate::worlds::{self, Kind, Rates, rates};

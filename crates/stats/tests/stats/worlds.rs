@@ -1,7 +1,7 @@
 //! Worlds in which the true rates are known, to hold comparisons against.
 
 use skill_evals_stats::decide::Rule;
-use skill_evals_stats::decide::best::{BestResult, standings};
+use skill_evals_stats::decide::fixed::{BestResult, standings};
 use skill_evals_stats::decide::plan::ComparePlan;
 use skill_evals_stats::decide::sequential::{Pair, SequentialTest};
 use skill_evals_stats::stats::proportion::Rate;

@@ -6,22 +6,10 @@
 //! nested sub-agents, and a skill that the prompt started as a sub-agent. Each sub-agent has a file of its own;
 //! `subagents.jsonl` has all of them.
 
-mod call;
-mod cli;
-mod ending;
 mod events;
 mod evidence;
-mod forks;
-mod history;
-mod home;
-mod listing;
-mod live;
-mod login;
-mod sdk;
 mod session;
-mod slim;
-mod sub_agents;
-mod user_session;
+mod start;
 mod wire;
 
 use std::fs::File;
@@ -30,13 +18,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
-use crate::agent::interface::{Agent, WorkOwner};
+use crate::agent::command::{AgentCommand, Assignment};
+use crate::agent::interface::{Agent, TurnSign, UserSession, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
-use crate::agent::user_session::UserSession;
 use crate::lint::SkillList;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
@@ -44,6 +29,7 @@ use crate::skill::{SKILL_FILE, Skill};
 use crate::trace::Trace;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
+
 pub use ClaudeCode::{Cli as ClaudeCli, Sdk as ClaudeSdk};
 
 /// The name of the session file in a trial's directory.
@@ -68,8 +54,8 @@ impl Agent for ClaudeCode {
     fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
         let program = self.find(assignment.settings)?;
         match self {
-            ClaudeCode::Cli => cli::command(assignment, program),
-            ClaudeCode::Sdk => sdk::command(assignment, program),
+            ClaudeCode::Cli => start::cli_command(assignment, program),
+            ClaudeCode::Sdk => start::sdk_command(assignment, program),
         }
     }
 
@@ -82,15 +68,15 @@ impl Agent for ClaudeCode {
     }
 
     fn listings(&self) -> &'static [SkillList] {
-        &listing::LISTINGS
+        &session::LISTINGS
     }
 
     fn users_setup(&self, setup: Home) -> Result<(Vec<String>, String), Trouble> {
-        home::users_setup(setup)
+        start::users_setup(setup)
     }
 
     fn login(&self, around: &LoginSources<'_>) -> Login {
-        login::find(around)
+        start::find_login(around)
     }
 
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
@@ -106,15 +92,15 @@ impl Agent for ClaudeCode {
     }
 
     fn user_session(&self, lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -> Option<UserSession> {
-        user_session::read(lines, sub_agents, turn)
+        evidence::read(lines, sub_agents, turn)
     }
 
     fn work(&self, line: &[u8]) -> WorkOwner {
-        live::work_owner(line)
+        events::work_owner(line)
     }
 
     fn session(&self, trial_env: &TrialEnv) -> Option<File> {
-        evidence::session(trial_env)
+        evidence::open_session(trial_env)
     }
 
     fn signs(&self, line: &[u8]) -> Vec<TurnSign> {
@@ -122,7 +108,7 @@ impl Agent for ClaudeCode {
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {
-        live::describe(line)
+        events::describe(line)
     }
 }
 

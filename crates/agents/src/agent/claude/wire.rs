@@ -11,7 +11,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::agent::lenient::Lenient;
+use crate::agent::field::Lenient;
 use crate::agent::refusal::Refusal;
 use crate::text::cut::bytes;
 use crate::text::redact::Masked;
@@ -112,7 +112,7 @@ impl ModelMessage {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Block {
+pub(super) struct MessageBlock {
     #[serde(rename = "type")]
     pub kind: String,
     pub text: Option<String>,
@@ -128,7 +128,7 @@ pub(super) struct Block {
     pub is_error: Option<Lenient<bool>>,
 }
 
-impl Block {
+impl MessageBlock {
     /// Whether it has all that a call has.
     pub(super) fn is_call(&self) -> bool {
         self.id.is_some() && self.name.is_some() && self.input.is_some()
@@ -395,7 +395,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for FirstItems<T> {
 
 /// A message's content: a list of blocks, or one text.
 #[derive(Default)]
-pub(super) struct MessageContent(pub Vec<Block>);
+pub(super) struct MessageContent(pub Vec<MessageBlock>);
 
 impl MessageContent {
     /// Whether the message may have more blocks than are read.
@@ -417,7 +417,7 @@ impl<'de> Deserialize<'de> for MessageContent {
 
             fn visit_str<E>(self, text: &str) -> Result<MessageContent, E> {
                 let text = Some(text.to_owned());
-                Ok(MessageContent(vec![Block { kind: "text".to_owned(), text, ..Block::default() }]))
+                Ok(MessageContent(vec![MessageBlock { kind: "text".to_owned(), text, ..MessageBlock::default() }]))
             }
 
             fn visit_unit<E>(self) -> Result<MessageContent, E> {
@@ -445,8 +445,9 @@ const SHOWN: [&str; 6] = ["text", "image", "document", "tool_reference", "search
 impl<'de> Deserialize<'de> for ToolTexts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let content = MessageContent::deserialize(deserializer)?;
-        let is_unknown =
-            |block: &&Block| !SHOWN.contains(&block.kind.as_str()) || (block.kind == "text" && block.text.is_none());
+        let is_unknown = |block: &&MessageBlock| {
+            !SHOWN.contains(&block.kind.as_str()) || (block.kind == "text" && block.text.is_none())
+        };
         let unknown = content.0.iter().find(is_unknown).map(|block| block.kind.clone());
         let mut texts = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name.0));
         let mut text = texts.next().unwrap_or_default();

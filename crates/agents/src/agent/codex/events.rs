@@ -5,14 +5,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::code::CODE;
-use super::rollout::RolloutFacts;
+use super::rollout::{CODE, RolloutFacts};
 use super::wire::{CodexTokens, RanCommand, RolloutError, mcp_tool};
+use crate::agent::field::Lenient;
 use crate::agent::interface::WorkOwner;
-use crate::agent::lenient::Lenient;
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
-use crate::agent::refusal::refused;
-use crate::agent::reset::wait_in;
+use crate::agent::refusal::{refused, wait_in};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{AgentProgress, OpenCall, OpenCalls, Step, StopReason, Usage, WaitingFor, excerpt, shell};
 use crate::trial::evidence::digest;

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::code::CodeCalls;
-use super::wire::{CodexTokens, CompletedItem, RanCommand, RolloutError, RolloutLine, RolloutPayload};
-use super::{calls_skill, listing};
+use super::calls_skill;
+use super::wire::{CodexTokens, CompletedItem, McpCall, RanCommand, RolloutError, RolloutLine, RolloutPayload};
+use crate::agent::interface::TurnSign;
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
-use crate::agent::turns::TurnSign;
-use crate::settings::mode::AgentKind;
-use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, Usage, shell, spoken};
+use crate::lint::SkillList;
+use crate::profile::AgentKind;
+use crate::skill::{Skill, slug};
+use crate::text::redact::Masked;
+use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, Usage, excerpt, shell, spoken};
 
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: &[&str] = AgentKind::Codex.profile().tools.shells;
@@ -278,9 +280,9 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             };
             match payload.role.as_deref() {
                 Some("developer") if !self.of_sub_agents => {
-                    if let Some(list) = listing::within(text) {
-                        let native = listing::skills(list).map(|(name, _)| name.to_owned()).collect();
-                        let described = self.recorder.listed(listing::skills(list));
+                    if let Some(list) = skill_list_in(text) {
+                        let native = listed_skills(list).map(|(name, _)| name.to_owned()).collect();
+                        let described = self.recorder.listed(listed_skills(list));
                         let offered = OfferedSkills { native, described, ..OfferedSkills::default() };
                         self.recorder.trace.offered = Some(offered);
                     }
@@ -469,4 +471,189 @@ fn exit_code(output: &str) -> Option<i64> {
     let rest = output.split_once("exited with code ").or_else(|| output.split_once("Exit code: "))?.1;
     let digits: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '-').collect();
     digits.parse().ok()
+}
+
+// What the model's code did. Recent models write JavaScript that calls the tools, and see only what the code prints.
+
+/// The tool with which a model runs its own code.
+pub(super) const CODE: &str = "functions__exec";
+
+/// The tool with which it waits for code that takes longer.
+const WAIT: &str = "functions__wait";
+
+/// The tools with which code runs shell commands.
+const SHELLS: [&str; 3] = ["exec_command", "shell_command", "local_shell"];
+
+/// How a part of the code begins that may run more than once, without white space.
+const REPEATS: [&str; 6] = ["for(", "forawait(", "while(", "do{", "=>", "function"];
+
+/// What the code of a model and its sub-agents did.
+#[derive(Debug, Default)]
+struct CodeCalls {
+    /// Calls with an answer, by id.
+    answered: HashMap<String, AnsweredCall>,
+    /// Calls of tools of MCP servers, each with the code's step.
+    mcp_calls: Vec<(McpCall, usize)>,
+    /// Commands since the last answer.
+    new_commands: Vec<String>,
+    /// How many commands the code may have run.
+    possible_commands: u64,
+    /// How many commands codex reported.
+    reported_commands: u64,
+}
+
+#[derive(Debug)]
+struct AnsweredCall {
+    /// The code, and the commands that it ran.
+    call: String,
+    evidence: String,
+    step: usize,
+}
+
+impl CodeCalls {
+    /// Whether this tool runs code, or waits for code.
+    fn is_code(tool: &str) -> bool {
+        [CODE, WAIT].contains(&tool)
+    }
+
+    /// The model called this tool, maybe to run code.
+    pub(super) fn called(&mut self, tool: &str, input: &str) {
+        if tool == CODE {
+            self.possible_commands = self.possible_commands.saturating_add(possible_commands(input));
+        }
+    }
+
+    /// The code ran a command.
+    pub(super) fn ran(&mut self, command: &str) {
+        self.reported_commands += 1;
+        self.new_commands.push(command.to_owned());
+    }
+
+    /// The call with this id was answered.
+    pub(super) fn answered(
+        &mut self,
+        recorder: &mut TraceRecorder<'_>,
+        id: String,
+        EndedCall { tool: name, input, output, .. }: EndedCall,
+    ) {
+        let output = recorder.read(&name, output);
+        let call = format!("{input}\n{}", std::mem::take(&mut self.new_commands).join("\n"));
+        let evidence = format!("{name} {}", excerpt(&input));
+        recorder.wrote(&input);
+        recorder.shown(&call, &evidence, &output, true);
+        self.answered.insert(id, AnsweredCall { call, evidence, step: recorder.trace.steps.len() });
+        let failed = output.starts_with("unsupported call");
+        recorder.trace.push(Step::Tool { name, input, output, failed });
+    }
+
+    /// The code called `notify`: the model sees the text with the call's answer. Each text is a line with the call's id.
+    pub(super) fn notified(&self, recorder: &mut TraceRecorder<'_>, id: &str, text: &str) {
+        let Some(AnsweredCall { call, evidence, step }) = self.answered.get(id) else { return };
+        recorder.trace.at = Some(*step);
+        recorder.shown(call, evidence, text, true);
+        recorder.trace.at = None;
+        if let Some(Step::Tool { output, .. }) = recorder.trace.steps.get_mut(*step) {
+            *output = Masked::stored(format!("{output}\n{text}")).cut();
+        }
+    }
+
+    /// The code called a tool of an MCP server at this step.
+    fn called_mcp(&mut self, call: McpCall, step: usize) {
+        self.mcp_calls.push((call, step));
+    }
+
+    /// Records which skills the code requested, now that everything it printed is known.
+    pub(super) fn finish(self, recorder: &mut TraceRecorder<'_>) {
+        for (McpCall { tool, input, failed }, step) in self.mcp_calls {
+            recorder.trace.at = Some(step);
+            recorder.called_by_code(&tool, &input, failed);
+            recorder.trace.at = None;
+        }
+        let unreported = self.possible_commands.saturating_sub(self.reported_commands);
+        recorder.trace.unreported_commands = recorder.trace.unreported_commands.saturating_add(unreported);
+    }
+}
+
+/// The most commands that code can have run: codex may not report a command whose error looks like a sandbox's. The
+/// maximum is unknown (`u64::MAX`) if a part with commands may run more than once.
+fn possible_commands(code: &str) -> u64 {
+    let code: String = code.split_whitespace().collect();
+    let repeat = REPEATS.iter().filter_map(|word| code.find(word)).min().unwrap_or(code.len());
+    let mut named = 0;
+    let mut called_once = 0;
+    for tool in SHELLS {
+        named += code.matches(tool).count();
+        called_once += code[..repeat].matches(&format!("tools.{tool}(")).count();
+    }
+    let is_known = named == called_once && !code.contains("tools[");
+    if is_known { u64::try_from(named).unwrap_or(u64::MAX) } else { u64::MAX }
+}
+
+// The list of skills that codex shows its model, in a message of its own.
+
+/// codex gives the list 2 % of the model's window, in tokens of four bytes; each line takes whole tokens. codex's own skills
+/// take 432 of them. Measured with its default window of 272,000 tokens.
+pub(super) static LISTINGS: [SkillList; 1] = [SkillList {
+    agent: "codex",
+    window: "272,000",
+    room: 5_440 - 432,
+    unit: "tokens",
+    takes: |skill: &Skill| {
+        let description: usize = skill.description.chars().take(MAX_DESCRIPTION).map(char::len_utf8).sum();
+        (LINE_BYTES + skill.name.len() + skill.slug.len() + description).div_ceil(4)
+    },
+    bare: |_| 0,
+    beyond: "it cuts the longest descriptions, and where that is not enough all of them",
+}];
+
+/// How many characters of a description codex shows at most.
+const MAX_DESCRIPTION: usize = 1_024;
+
+/// The bytes of `- : (file: r0//SKILL.md)` and the line break.
+const LINE_BYTES: usize = 26;
+
+/// The tags around the list.
+const TAGS: [&str; 2] = ["<skills_instructions>", "</skills_instructions>"];
+
+/// The heading before the entries.
+const HEADING: &str = "### Available skills";
+
+/// The list in a message of codex, if it has one.
+pub(super) fn skill_list_in(text: &str) -> Option<&str> {
+    let list = text.split_once(TAGS[0])?.1;
+    Some(list.split_once(TAGS[1]).map_or(list, |(list, _)| list))
+}
+
+/// A line `- name: description (file: r1/name/SKILL.md)`.
+struct SkillLine<'a> {
+    name: &'a str,
+    /// As much of the description as codex shows.
+    description: &'a str,
+    /// `r1/name/SKILL.md)`.
+    file: &'a str,
+}
+
+fn entries(list: &str) -> impl Iterator<Item = SkillLine<'_>> {
+    let list = list.split_once(HEADING).map_or(list, |(_, list)| list);
+    list.lines().filter_map(|line| {
+        let (entry, file) = line.strip_prefix("- ")?.rsplit_once("(file: ")?;
+        let (name, description) = entry.split_once(": ")?;
+        Some(SkillLine { name, description, file })
+    })
+}
+
+/// The names of the skills in a list, each with as much of its description as codex shows.
+fn listed_skills(list: &str) -> impl Iterator<Item = (&str, &str)> {
+    entries(list).map(|entry| (entry.name, entry.description))
+}
+
+/// A list as a recording stores it: only with the descriptions of skills with these slugs.
+pub(super) fn slimmed(list: &str, skills: &[&str]) -> String {
+    let entries = entries(list).map(|SkillLine { name, description, file }| {
+        let description = if skills.contains(&slug(name).as_str()) { description.trim_end() } else { "…" };
+        let space = if description.is_empty() { "" } else { " " };
+        format!("- {name}: {description}{space}(file: {file}\n")
+    });
+    let [open, close] = TAGS;
+    format!("{open}\n{HEADING}\n{}{close}", entries.collect::<String>())
 }

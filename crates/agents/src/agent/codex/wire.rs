@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::agent::lenient::Lenient;
+use crate::agent::field::Lenient;
 use crate::agent::refusal::Refusal;
 use crate::trace::trouble::TroubleKind;
 use crate::trace::{StopReason, Usage};

@@ -1,45 +1,46 @@
-//! Agents that a user describes in the settings. One speaks the Agent Client Protocol: `client` is our side of it, and `acp`
-//! reads its lines. The others take arguments and print JSON lines. What a line says, `rules` of the settings say, or a function
-//! of the user's harness, which `rust` asks; `events` reads either.
+//! Agents that a user describes in the settings. One speaks the Agent Client Protocol: `acp` is our side of it, and
+//! reads its lines. The others take arguments and print JSON lines, which `events` reads. What a line says, rules of the settings
+//! say, or a function of the user's harness.
 //!
 //! Standard output (`trace.jsonl`) has what such an agent shows. What the trial itself knows of the offer is the only line of
 //! `session.jsonl`: these agents do not show it.
 
 mod acp;
-mod answer;
-mod client;
-mod command;
 mod events;
-mod offer;
-mod rules;
-mod rust;
-mod stream_event;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::agent::agent_event::AgentEvent;
-use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, NextMessage};
-use crate::agent::derived_file::{DerivedFile, TRACE, slimmed};
+use crate::agent::command::{
+    AgentCommand, Assignment, LONGEST_ARGUMENT, NextMessage, begin, environment, mcp_file, mcp_path, program, refuse,
+    settings_args_of,
+};
+use crate::agent::files::{DerivedFile, TRACE, read_if_exists, slimmed, write_private};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
+use crate::agent::recorder::AgentEvent;
+use crate::agent::secrets::secrets_in_file;
 use crate::agent::stream::{LineReader, decoded, in_words, work_owner};
 use crate::agent::trial_env::TrialEnv;
+use crate::files::at::At;
+use crate::files::bounded;
+use crate::profile::AgentKind;
 use crate::profile::custom::{CustomAgent, Protocol};
-use crate::settings::ToolNames;
-use crate::settings::mode::AgentKind;
+use crate::settings::{CustomStart, FILE, Settings, ToolNames, fill};
+use crate::text::redact::looks_secret;
 use crate::trace::exposure::Reference;
-use crate::trace::trouble::Trouble;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Mechanism, Step, Trace};
-use acp::AcpLines;
+use crate::trial::sandbox::Sandbox;
+use acp::{AcpClient, AcpLines};
 use events::EventLines;
 
-pub use rust::{ReadLine, read_in_rust};
-pub use stream_event::StreamEvent;
+pub use events::StreamEvent;
+pub use events::{ReadLine, read_in_rust};
 
 /// The file with what the trial knows of the offer.
 const SESSION: &str = "session.jsonl";
@@ -91,12 +92,12 @@ impl Agent for CustomAgent {
     }
 
     fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(self, assignment)
+        start_command(self, assignment)
     }
 
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
         let mut session = DerivedFile::new(directory.join(SESSION), mask);
-        if let Some(line) = offer::known(trial_env) {
+        if let Some(line) = known_offer(trial_env) {
             session.add_line(line.to_string().as_bytes())?;
         }
         session.finish()
@@ -116,7 +117,7 @@ impl Agent for CustomAgent {
     fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
         let (kind, names) = (self.kind(), &reference.names);
         if self.description.protocol == Protocol::Rust {
-            rust::function(&self.description.name).map_err(|trouble| io::Error::other(trouble.detail))?;
+            events::function(&self.description.name).map_err(|trouble| io::Error::other(trouble.detail))?;
         }
         let mut trace = match self.description.protocol {
             Protocol::Acp => decoded(kind, AcpLines::new(self, names), reference, directory),
@@ -131,10 +132,202 @@ impl Agent for CustomAgent {
     }
 
     fn resumed(&self, assignment: &Assignment<'_>, _: &[OsString], message: &str) -> Option<NextMessage> {
-        command::resumed(self, assignment, message)
+        resumed_command(self, assignment, message)
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {
         in_words(said(self, line))
+    }
+}
+
+// How to start an agent that the user describes: the arguments and variables of the settings, with their placeholders filled.
+
+/// The placeholder of a message.
+const MESSAGE: &str = "{prompt}";
+
+/// How the settings start the agent.
+fn start_program<'a>(agent: &CustomAgent, settings: &'a Settings) -> Result<&'a CustomStart, Trouble> {
+    let own = settings.agents.get(&agent.description.name);
+    own.and_then(|own| own.custom.as_ref()).ok_or_else(|| {
+        let why = format!("[agents.{}] is missing in evals/evals.toml", agent.description.name);
+        Trouble::new(TroubleKind::CouldNotStart, why)
+    })
+}
+
+fn start_command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+    let Assignment { case, settings, mode, trial_env, .. } = *assignment;
+    let start = start_program(agent, settings)?;
+    if agent.description.protocol == Protocol::Rust {
+        events::function(&agent.description.name)?;
+    }
+    let is_acp = agent.description.protocol == Protocol::Acp;
+    let mut command = begin(assignment, program(settings, mode.agent)?, &[], false)?;
+    let further = case.has_more_messages() && !is_acp && !start.has("resumed");
+    let in_argument = has_message(start);
+    let messages = std::iter::once(&case.prompt).chain(&case.follow_ups);
+    let longest = messages.map(String::len).max().unwrap_or_default();
+    let lacks = [
+        ("a change of skills during the session", !case.during.is_empty()),
+        ("a system prompt", case.system_prompt.is_some() && !start.has("system_prompt")),
+        ("a further message", further),
+        ("a message of more than 100,000 bytes in an argument", in_argument && longest > LONGEST_ARGUMENT),
+    ];
+    refuse(assignment, &lacks)?;
+    note_offer(assignment)?;
+
+    if let Some(server) = assignment.server.filter(|_| start.has("mcp")) {
+        mcp_file(assignment, server, json!({}))?;
+    }
+    let values = PlaceholderValues::new(assignment);
+    let mut env = environment(assignment, &[]);
+    let mut secrets = home_files(start, trial_env)?;
+    for (name, template) in &start.env {
+        let Some(value) = fill(template, |word| values.first(word)) else { continue };
+        if settings.secret_env.contains(name) || looks_secret(name, &value) {
+            secrets.push(value.clone());
+        }
+        env.insert(name.into(), value.into());
+    }
+    let args = filled(start, |word| values.first(word)).into_iter().chain(settings_args_of(assignment).cloned());
+    let args = args.map(Into::into).collect();
+    (command.args, command.env, command.secrets) = (args, env, secrets);
+    if case.sandbox == Sandbox::ReadOnly {
+        let tools = "tools can write in the workspace unless the agent asks for permission";
+        command.not_enforced.push(tools.to_owned());
+    }
+    if is_acp {
+        command.dialogue = Some(Box::new(AcpClient::new(assignment, start.authenticate.clone())));
+    } else {
+        command.input = (!in_argument).then(|| case.prompt.as_bytes().to_vec());
+    }
+    Ok(command)
+}
+
+/// Copies files of the user's home to the trial's. Returns the secrets in them.
+fn home_files(start: &CustomStart, trial_env: &TrialEnv) -> Result<Vec<String>, Trouble> {
+    let mut secrets = Vec::new();
+    for path in &start.home_files {
+        let name = start.agent.description.name.as_str();
+        let from = std::env::home_dir().unwrap_or_default().join(path.as_path());
+        let Some(content) = read_if_exists(&from)? else {
+            let why = format!("{} does not exist; see `home_files` under [agents.{name}] in {FILE}", from.display());
+            return Err(Trouble::new(TroubleKind::CouldNotStart, why));
+        };
+        let to = trial_env.home().join(path.as_path());
+        write_private(&to, content.as_bytes())?;
+        secrets.extend(secrets_in_file(&path.as_path().display().to_string(), &content));
+    }
+    Ok(secrets)
+}
+
+/// The arguments with their placeholders filled.
+fn filled(start: &CustomStart, value: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let group = |group: &Vec<String>| group.iter().map(|text| fill(text, &value)).collect::<Option<Vec<_>>>();
+    start.args.iter().filter_map(group).flatten().collect()
+}
+
+/// The values of placeholders in a trial.
+struct PlaceholderValues {
+    all: BTreeMap<&'static str, String>,
+    session: String,
+}
+
+impl PlaceholderValues {
+    fn new(assignment: &Assignment<'_>) -> Self {
+        let Assignment { case, mode, settings, trial_env, root, .. } = *assignment;
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        let mut all = BTreeMap::from([
+            ("workspace", trial_env.workspace().to_string()),
+            ("home", trial_env.home().to_string()),
+            ("root", path(root)),
+            ("prompt", case.prompt.clone()),
+        ]);
+        all.extend(settings.model_for(mode).map(|model| ("model", model.to_owned())));
+        all.extend(settings.endpoint_of(mode.agent).map(|url| ("endpoint", url.to_owned())));
+        all.extend(case.system_prompt.clone().map(|text| ("system_prompt", text)));
+        all.extend(assignment.server.map(|_| ("mcp", path(&mcp_path(trial_env)))));
+        Self { all, session: trial_env.session_id().to_owned() }
+    }
+
+    /// The value for the first message.
+    fn first(&self, word: &str) -> Option<String> {
+        match word {
+            "session" => Some(self.session.clone()),
+            _ => self.all.get(word).cloned(),
+        }
+    }
+
+    /// The value for this further message.
+    fn further(&self, word: &str, message: &str) -> Option<String> {
+        match word {
+            "resumed" => Some(self.session.clone()),
+            "prompt" => Some(message.to_owned()),
+            _ => self.all.get(word).cloned(),
+        }
+    }
+}
+
+/// Whether the arguments have the message, which is standard input otherwise.
+fn has_message(start: &CustomStart) -> bool {
+    start.args.iter().flatten().any(|text| text.contains(MESSAGE))
+}
+
+/// How the agent gets this further message. Nothing that it may have written since is read.
+fn resumed_command(agent: &CustomAgent, assignment: &Assignment<'_>, message: &str) -> Option<NextMessage> {
+    let start = start_program(agent, assignment.settings).ok()?;
+    let values = PlaceholderValues::new(assignment);
+    let args = filled(start, |word| values.further(word, message)).into_iter();
+    let args = args.chain(settings_args_of(assignment).cloned()).map(OsString::from);
+    if has_message(start) {
+        NextMessage::in_argument(message, args)
+    } else {
+        Some(NextMessage::as_input(message, args))
+    }
+}
+
+// What a trial knows of what it offered: the skills in the agent's directory, and whether the agent asked our MCP server for
+// its tools. The agent does not show what it makes of that.
+
+/// The states of the MCP server of skills.
+const ASKED: &str = "connected";
+const NOT_ASKED: &str = "the agent did not ask for its tools";
+
+fn offer_path(trial_env: &TrialEnv) -> PathBuf {
+    trial_env.control().join("offer.json")
+}
+
+/// Notes what this trial offers.
+fn note_offer(assignment: &Assignment<'_>) -> Result<(), Trouble> {
+    let Assignment { mode, trial_env, server, .. } = *assignment;
+    let skills = if mode.delivery.native() { trial_env.skill_names() } else { Vec::new() };
+    // Another server than ours logs nothing for us.
+    let server = server.map(|server| json!({ "name": server.names.server, "logs": !server.is_own() }));
+    let note = json!({ "type": "offer", "skills": skills, "server": server });
+    let path = offer_path(trial_env);
+    Ok(fs::write(&path, note.to_string()).at(&path)?)
+}
+
+/// What was noted, and whether the agent asked the server by now.
+fn known_offer(trial_env: &TrialEnv) -> Option<Value> {
+    let mut note: Value = serde_json::from_str(&bounded::read_text(&offer_path(trial_env)).ok()?).ok()?;
+    if note["server"]["logs"] == true {
+        let log = trial_env.request_log().unwrap_or_default();
+        note["server"]["asked"] = log.lines().any(|line| line.ends_with(" tools")).into();
+    }
+    Some(note)
+}
+
+/// What that line says. Whether an agent uses another server than ours is not known, and then nothing is.
+fn said_of_offer(line: &Value) -> Vec<AgentEvent> {
+    let (true, Some(skills)) = (line["type"] == "offer", line["skills"].as_array()) else { return Vec::new() };
+    let names = skills.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let server = &line["server"];
+    match (server["name"].as_str(), server["asked"].as_bool()) {
+        (None, _) => vec![AgentEvent::Placed(names)],
+        (Some(_), None) => Vec::new(),
+        (Some(name), Some(asked)) => {
+            let state = if asked { ASKED } else { NOT_ASKED };
+            vec![AgentEvent::Placed(names), AgentEvent::Server(name.to_owned(), state.to_owned())]
+        }
     }
 }

@@ -1,13 +1,12 @@
 //! bubblewrap: whether it works on this machine, and what all its sandboxes have in common.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::{fs, io};
 
-use crate::agent::sandbox::{Mount, SYSTEM, Sandbox, SandboxMaker};
+use crate::agent::sandbox::{Mount, ProgramSandbox, SYSTEM, SandboxMaker};
 use crate::agent::trial_env::HOST;
 use crate::files::at::{At, PathError};
 use crate::files::look::{self, Step};
@@ -23,7 +22,7 @@ impl SandboxMaker for Bwrap {
         Isolation::Bwrap
     }
 
-    fn start(&self, sandbox: &Sandbox, program: &Path, args: Vec<OsString>) -> Start {
+    fn start(&self, sandbox: &ProgramSandbox, program: &Path, args: Vec<OsString>) -> Start {
         let call = std::iter::once(program.into()).chain(args).collect();
         Start::sandbox(self.0.clone(), options(sandbox), call)
     }
@@ -60,7 +59,7 @@ pub const ALLOW_NAMESPACES: &str = "allow unprivileged user namespaces here: on 
                                     kernel.unprivileged_userns_clone, in a container by `--privileged`";
 
 /// The options for this sandbox.
-fn options(sandbox: &Sandbox) -> Vec<OsString> {
+fn options(sandbox: &ProgramSandbox) -> Vec<OsString> {
     // Without the first ones, bubblewrap shows nothing and starts nothing. They were made when it was tried.
     let mut options = base().unwrap_or_default();
     for (place, mount) in &sandbox.mounts {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::unistd::{getgid, getuid};
 
-use crate::agent::sandbox::{Mount, Sandbox, SandboxMaker};
+use crate::agent::sandbox::{Mount, ProgramSandbox, SandboxMaker};
 use crate::agent::trial_env::HOST;
 use crate::process::{self, Start};
 use crate::settings::{FILE, Isolation};
@@ -38,7 +38,7 @@ const OPTIONS: [&str; 13] = [
 
 /// What makes containers here.
 #[derive(Debug)]
-pub struct Engine {
+pub struct ContainerEngine {
     client: PathBuf,
     /// The id of the image: its name may get another image while a run goes on.
     image: String,
@@ -47,16 +47,16 @@ pub struct Engine {
 }
 
 /// docker or podman with this image, if one of them works. A process tries it once.
-pub fn working(image: &str) -> Result<Arc<Engine>, String> {
-    static FOUND: Mutex<BTreeMap<String, Result<Arc<Engine>, String>>> = Mutex::new(BTreeMap::new());
+pub fn working(image: &str) -> Result<Arc<ContainerEngine>, String> {
+    static FOUND: Mutex<BTreeMap<String, Result<Arc<ContainerEngine>, String>>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     found.entry(image.to_owned()).or_insert_with(|| find(image).map(Arc::new)).clone()
 }
 
-fn find(image: &str) -> Result<Engine, String> {
+fn find(image: &str) -> Result<ContainerEngine, String> {
     let mut failed = Vec::new();
     for client in CLIENTS.into_iter().filter_map(process::find_program) {
-        match Engine::with_image(client.clone(), image) {
+        match ContainerEngine::with_image(client.clone(), image) {
             Ok(engine) => return Ok(engine),
             Err(why) => failed.push(format!("{}: {why}", client.display())),
         }
@@ -71,7 +71,7 @@ fn find(image: &str) -> Result<Engine, String> {
     ))
 }
 
-impl Engine {
+impl ContainerEngine {
     /// The id of its image.
     pub fn image(&self) -> &str {
         &self.image
@@ -79,7 +79,7 @@ impl Engine {
 
     fn with_image(client: PathBuf, image: &str) -> Result<Self, String> {
         let format = "{{.Id}}{{range .Config.Env}}\n{{.}}{{end}}";
-        let output = process::container::client_output(&client, &["image", "inspect", "--format", format, "--", image]);
+        let output = process::client_output(&client, &["image", "inspect", "--format", format, "--", image]);
         let output = output.map_err(|error| error.to_string())?;
         if !output.status.success() {
             let words = String::from_utf8_lossy(&output.stderr);
@@ -93,7 +93,7 @@ impl Engine {
         Ok(Self { client, image, search_path })
     }
 
-    fn arguments(&self, sandbox: &Sandbox, program: &Path, args: Vec<OsString>) -> Vec<OsString> {
+    fn arguments(&self, sandbox: &ProgramSandbox, program: &Path, args: Vec<OsString>) -> Vec<OsString> {
         let mut call: Vec<OsString> = OPTIONS.map(OsString::from).to_vec();
         call.push(format!("--hostname={HOST}").into());
         call.push(format!("--user={}:{}", getuid(), getgid()).into());
@@ -122,12 +122,12 @@ impl Engine {
     }
 }
 
-impl SandboxMaker for Engine {
+impl SandboxMaker for ContainerEngine {
     fn isolation(&self) -> Isolation {
         Isolation::Docker
     }
 
-    fn start(&self, sandbox: &Sandbox, program: &Path, args: Vec<OsString>) -> Start {
+    fn start(&self, sandbox: &ProgramSandbox, program: &Path, args: Vec<OsString>) -> Start {
         Start::container(self.client.clone(), self.arguments(sandbox, program, args))
     }
 }
@@ -163,9 +163,10 @@ mod tests {
     #[test]
     fn a_container_shows_what_the_sandbox_shows_and_has_no_right_and_no_other_mount() {
         let bound = |place: &str, mount| (PathBuf::from(place), mount);
-        let engine = Engine { client: "/bin/docker".into(), image: "sha256:ab".to_owned(), search_path: "/bin".into() };
+        let engine =
+            ContainerEngine { client: "/bin/docker".into(), image: "sha256:ab".to_owned(), search_path: "/bin".into() };
         let engine = Arc::new(engine);
-        let sandbox = Sandbox {
+        let sandbox = ProgramSandbox {
             maker: engine.clone(),
             mounts: vec![
                 bound("/data/a, \"b\"", Mount::ReadOnly("/data/a, \"b\"".into())),

@@ -8,31 +8,29 @@
 //! No trial gets the directories of another one.
 
 pub mod capture;
-mod mocks;
-mod paths;
 mod scratch;
-mod scratch_base;
 mod skills;
-mod versions;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use nix::unistd::{getgid, getuid};
+use serde::Serialize;
 use thiserror::Error;
 
+use crate::cases::mocks::Mocks;
 use crate::files::at::{At, PathError};
 use crate::files::look;
 use crate::files::material::{Material, MaterialProblem};
 use crate::files::rooted::{self, RootedPath};
 use crate::files::stamp::Stamp;
+use crate::mock::{COMMANDS, CallLog, LOG, SERVERS, SHARE};
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::ChangeMeta;
-use skills::{EnvSkills, rooted_in_parent};
-use versions::PreparedChanges;
+use skills::{EnvSkills, PreparedChanges, rooted_in_parent};
 
-pub use paths::{HOST, RoomPaths};
 pub use scratch::ScratchDir;
 pub use skills::{OriginalSkills, SkillContents, file_mode};
 
@@ -341,5 +339,159 @@ impl TrialEnv {
             self.start_files.insert(file.path.clone(), (stamp.ok_or_else(missing)?, digest));
         }
         Ok(copied.digest)
+    }
+}
+
+// The paths of a room, for those in it.
+//
+// A model reads its working directory, and may read everything else around it. It must not learn from a path that it is evaluated,
+// or by what; and providers know a prompt again only if it is the same in every trial.
+
+/// The paths of a room's directories where a sandbox shows them: those of an ordinary user's project, the same in every trial.
+#[derive(Clone, Debug)]
+pub struct RoomPaths {
+    /// The name of the user.
+    pub user: String,
+    pub home: PathBuf,
+    pub workspace: PathBuf,
+    pub tmp: PathBuf,
+    pub skills: PathBuf,
+    /// The directory of both, and of the files of the runner that its programs must read.
+    pub shown: PathBuf,
+    /// Where its programs are searched, if not where the runner's are.
+    pub search_path: Option<OsString>,
+}
+
+/// Names of users, of which the first without a home on this machine is taken: programs of a real user may be shown.
+const USERS: [&str; 4] = ["dev", "sam", "robin", "kim"];
+
+/// Where else a sandbox shows files, of which the first is taken that has none on this machine: the user may have files there that
+/// agents are to read. So it is not /tmp.
+const PLACES: [&str; 3] = ["/mnt", "/srv", "/media"];
+
+/// The name of the machine.
+pub const HOST: &str = "workstation";
+
+impl RoomPaths {
+    /// The paths on this machine.
+    pub fn here() -> Self {
+        let is_free = |user: &&&str| !look::is_usable(&Path::new("/home").join(user));
+        let user = USERS.iter().find(is_free).unwrap_or(&USERS[0]);
+        let home = Path::new("/home").join(user);
+        let is_empty = |place: &&&str| look::usable_entries(Path::new(place)).is_empty();
+        let shown: PathBuf = PLACES.iter().find(is_empty).unwrap_or(&PLACES[0]).into();
+        Self {
+            user: (*user).to_owned(),
+            workspace: home.join("project"),
+            home,
+            // Not in the home: an agent may rename what is above them there, and put a link in its place, through which the next
+            // sandbox would make directories outside.
+            tmp: shown.join("tmp"),
+            skills: shown.join("skills"),
+            shown,
+            search_path: None,
+        }
+    }
+
+    /// What names the user and the machine in a room, by the names of the files in /etc: this process's user is that of the room.
+    pub fn identity(&self) -> [(&'static str, String); 3] {
+        let Self { user, home, .. } = self;
+        let (id, group, home) = (getuid(), getgid(), home.display());
+        let root = if id.is_root() { "" } else { "root:x:0:0:root:/root:/bin/bash\n" };
+        let users = format!(
+            "{root}{user}:x:{id}:{group}::{home}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"
+        );
+        let root = if group.as_raw() == 0 { "" } else { "root:x:0:\n" };
+        let groups = format!("{root}{user}:x:{group}:\nnogroup:x:65534:\n");
+        [("passwd", users), ("group", groups), ("hostname", format!("{HOST}\n"))]
+    }
+}
+
+// What is answered from files, in the room.
+
+/// The name of this program where no room shows it.
+const OWN: &str = "program";
+
+/// What shells read at the start of a login, before they run what an agent asks for. bash reads only the first of its own.
+const LOGIN_FILES: [&str; 4] = [".bash_profile", ".bash_login", ".profile", ".zprofile"];
+
+/// Those of them that are made.
+const MADE: [&str; 2] = [".profile", ".zprofile"];
+
+/// The largest of them that is read, in bytes.
+const LARGEST_LOGIN: u64 = 1 << 20;
+
+impl TrialEnv {
+    /// Shows the commands that are answered from files, at the front of the agent's search path. Returns the record of their calls,
+    /// which begins now.
+    pub fn show_mocks(&self, mocks: &Mocks) -> Result<CallLog, WorkspaceError> {
+        let control = RootedPath::open(&self.control()).at(&self.control())?;
+        for (command, answers) in &mocks.commands {
+            self.show_program_as(&control, &Path::new(COMMANDS).join(command), answers)?;
+        }
+        for (server, answers) in &mocks.servers {
+            self.show_program_as(&control, &Path::new(SERVERS).join(server), answers)?;
+        }
+        let log = Path::new(SHARE).join(LOG);
+        control.join(SHARE).create_dir_all()?;
+        let path = self.control().join(&log);
+        let calls = CallLog::open(&path).at(&path)?;
+        self.add_shown(path, &log);
+        self.put_first_at_login()?;
+        Ok(calls)
+    }
+
+    /// Puts the commands at the front of the search path of login shells, which set it anew. What a setup command wrote for them stays.
+    fn put_first_at_login(&self) -> Result<(), WorkspaceError> {
+        let front = self.place_of(Path::new(COMMANDS)).to_string_lossy().replace('\'', r"'\''");
+        let line = format!("\nexport PATH='{front}':\"$PATH\"\n");
+        for name in LOGIN_FILES {
+            let file = self.home().join(name);
+            let before = file.read(LARGEST_LOGIN);
+            if before.is_ok() || MADE.contains(&name) {
+                file.replace(&[&*before.unwrap_or_default(), line.as_bytes()].concat(), rooted::COMMON)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows this program as `program`, a path in a directory, and what it answers there.
+    fn show_program_as(
+        &self,
+        control: &RootedPath,
+        program: &Path,
+        answers: &impl Serialize,
+    ) -> Result<(), WorkspaceError> {
+        let answers = serde_json::to_vec(answers).map_err(std::io::Error::from).at(program)?;
+        let new = control.join(program);
+        if let Some(directory) = program.parent() {
+            control.join(directory).create_dir_all()?;
+        }
+        rooted_in_parent(&self.own_program(OWN)?)?.copy_to(&new)?;
+        self.add_shown(self.control().join(program), program);
+        let name = Path::new(SHARE).join(program);
+        control.join(&name).replace(&answers, rooted::PRIVATE)?;
+        self.add_shown(self.control().join(&name), &name);
+        Ok(())
+    }
+
+    /// The MCP servers that are answered from files: the name of each, and the program that serves it.
+    pub fn mocked_servers(&self) -> Vec<(String, PathBuf)> {
+        let directory = self.place_of(Path::new(SERVERS));
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = shown.iter().map(|(_, place)| place).filter(|place| place.parent() == Some(&directory));
+        let named = places.filter_map(|place| Some((place.file_name()?.to_string_lossy().into_owned(), place.clone())));
+        named.collect()
+    }
+
+    /// A search path with the commands that are answered from files before all others, if there are some.
+    pub fn search_path(&self, path: Option<&OsString>) -> Option<OsString> {
+        let front = self.place_of(Path::new(COMMANDS));
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.iter().any(|(_, place)| place.parent() == Some(&front)).then(|| {
+            let others = path.into_iter().flat_map(std::env::split_paths);
+            let all: Vec<PathBuf> = std::iter::once(front.clone()).chain(others).collect();
+            std::env::join_paths(all).unwrap_or_else(|_| front.clone().into())
+        })
     }
 }

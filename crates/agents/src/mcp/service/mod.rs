@@ -1,31 +1,23 @@
 //! The server itself.
 #![expect(clippy::disallowed_methods, reason = "a client reads it")]
 
-mod answer;
-mod batch;
-mod completions;
-mod directory;
-mod extension;
-mod fixed;
 mod library;
-mod prompts;
-mod request_log;
-mod resources;
+mod offers;
 mod server;
-mod skill_list;
-mod state;
 mod stdio;
-mod tools;
-mod uri;
-mod writer;
 
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::service::ServerInitializeError;
-use rmcp::{ServerHandler, ServiceExt};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::{RequestContext, ServerInitializeError};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::json;
 use thiserror::Error;
 use tokio::io::AsyncWrite;
 use tokio::sync::watch;
@@ -33,13 +25,11 @@ use tokio::time::sleep;
 
 use crate::cases::repository::Repository;
 use crate::files::look;
+use crate::mcp::{OfferedTool, ToolAnswer};
 use crate::settings::BuiltIn;
-pub use fixed::serve_tools;
 use library::SkillSource;
-use request_log::RequestLog;
-use server::Server;
-use state::ServerState;
-use stdio::LineTransport;
+use server::{Server, ServerState};
+use stdio::{LineTransport, RequestLog};
 
 /// Why a server could not serve.
 #[derive(Debug, Error)]
@@ -137,4 +127,57 @@ fn serve_handler<H: ServerHandler>(
     // A scan of a file system that hangs must not keep this process alive.
     runtime.shutdown_timeout(Duration::ZERO);
     result
+}
+
+// A server with tools of any kind, each answered by a function.
+
+struct FixedServer {
+    name: String,
+    tools: Vec<Tool>,
+    answer: Box<ToolAnswer>,
+}
+
+/// Serves these tools under the server's `name` until standard input ends.
+pub fn serve_tools(name: &str, tools: Vec<OfferedTool>, answer: Box<ToolAnswer>) -> Result<(), McpError> {
+    let tools = tools.into_iter().map(|OfferedTool { name, description, input_schema }| {
+        let schema = input_schema.unwrap_or_else(|| {
+            JsonObject::from_iter([
+                ("type".to_owned(), json!("object")),
+                ("additionalProperties".to_owned(), json!(true)),
+            ])
+        });
+        // Without these hints codex does not run a tool if nobody can approve it.
+        let annotations = ToolAnnotations::new().read_only(true).destructive(false).open_world(false);
+        let mut tool = Tool::new(name, "", Arc::new(schema)).with_annotations(annotations);
+        tool.description = description.map(Into::into);
+        tool
+    });
+    let server = FixedServer { name: name.to_owned(), tools: tools.collect(), answer };
+    serve_handler(|| server, BufReader::new(io::stdin()), tokio::io::stdout())
+}
+
+impl ServerHandler for FixedServer {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(capabilities).with_server_info(Implementation::new(self.name.clone(), "1.0.0"))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        Ok(match (self.answer)(&request.name, &request.arguments.unwrap_or_default()) {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
+            Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]).into(),
+        })
+    }
 }

@@ -1,23 +1,24 @@
 //! The protocol's transport: lines of JSON on standard input and output.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, BufRead, Read};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion,
-    RequestId, ServerJsonRpcMessage,
+    RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
-use tokio::io::AsyncWrite;
-use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
 
-use super::batch::{Batches, Outgoing, answered};
-use super::writer::Writer;
+use crate::mcp::{ASKED_VARIABLE, NOTIFIED};
 
 /// Maximum length of a line, in bytes. No request of this protocol is nearly as long.
 const MAX_LINE: u64 = 4 * 1024 * 1024;
@@ -336,6 +337,179 @@ fn begins_handshake(request: &ClientRequest) -> bool {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,
         request => request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty(),
+    }
+}
+
+// JSON-RPC batches: several messages in one line, whose answers are also sent in one line. Only protocol version
+// 2025-03-26 has them.
+
+/// The batches that are not answered yet.
+#[derive(Debug, Default)]
+struct Batches {
+    /// Whether the negotiated protocol version has batches.
+    pub allowed: bool,
+    open: Vec<Batch>,
+}
+
+#[derive(Debug, Default)]
+struct Batch {
+    unanswered: Vec<RequestId>,
+    answers: Vec<ServerJsonRpcMessage>,
+}
+
+impl Batches {
+    /// Adds a batch with these requests, and the answers that it already has. Returns the answers to send now.
+    pub(super) fn begin(
+        &mut self,
+        unanswered: Vec<RequestId>,
+        answers: Vec<ServerJsonRpcMessage>,
+    ) -> Option<Vec<ServerJsonRpcMessage>> {
+        self.open.push(Batch { unanswered, answers });
+        self.take_complete()
+    }
+
+    /// What to send when the server sends `message`. `None` if its batch waits for other answers.
+    pub(super) fn sending(&mut self, message: ServerJsonRpcMessage) -> Option<Outgoing> {
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(result) = &response.result
+        {
+            self.allowed = result.protocol_version == ProtocolVersion::V_2025_03_26;
+        }
+        let Some(batch) = answered(&message).and_then(|id| self.stop_waiting_for(id)) else {
+            return Some(Outgoing::One(Box::new(message)));
+        };
+        batch.answers.push(message);
+        self.take_complete().map(Outgoing::Batch)
+    }
+
+    /// Handles the cancellation of a request: it gets no answer.
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Option<Vec<ServerJsonRpcMessage>> {
+        self.stop_waiting_for(id)?;
+        self.take_complete()
+    }
+
+    /// The batch that waited for the answer to this request.
+    fn stop_waiting_for(&mut self, id: &RequestId) -> Option<&mut Batch> {
+        self.open.iter_mut().find_map(|batch| {
+            let position = batch.unanswered.iter().position(|request| request == id)?;
+            batch.unanswered.remove(position);
+            Some(batch)
+        })
+    }
+
+    fn take_complete(&mut self) -> Option<Vec<ServerJsonRpcMessage>> {
+        let position = self.open.iter().position(|batch| batch.unanswered.is_empty())?;
+        // A batch of notifications has no answer.
+        Some(self.open.remove(position).answers).filter(|answers| !answers.is_empty())
+    }
+}
+
+/// What is sent in one line.
+enum Outgoing {
+    One(Box<ServerJsonRpcMessage>),
+    Batch(Vec<ServerJsonRpcMessage>),
+}
+
+/// The request that a message answers.
+pub(super) fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
+}
+
+impl Outgoing {
+    /// The requests that it answers.
+    pub(super) fn answered(&self) -> Vec<RequestId> {
+        let messages = match self {
+            Self::One(message) => std::slice::from_ref(&**message),
+            Self::Batch(messages) => messages,
+        };
+        messages.iter().filter_map(answered).cloned().collect()
+    }
+
+    pub(super) fn line(&self) -> serde_json::Result<Vec<u8>> {
+        let mut line = match self {
+            Self::One(message) => serde_json::to_vec(message)?,
+            Self::Batch(messages) => serde_json::to_vec(messages)?,
+        };
+        line.push(b'\n');
+        Ok(line)
+    }
+}
+
+// Writes whole lines to the output. A line is written to its end even if its sender stops waiting.
+
+/// Maximum number of lines that wait to be written. Further senders wait.
+const MAX_WAITING: usize = 64;
+
+type OutgoingLine = (Vec<u8>, oneshot::Sender<io::Result<()>>);
+
+struct Writer {
+    lines: Option<mpsc::Sender<OutgoingLine>>,
+    task: JoinHandle<()>,
+}
+
+impl Writer {
+    pub(super) fn new(mut output: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        let (lines, mut queue) = mpsc::channel::<OutgoingLine>(MAX_WAITING);
+        let task = tokio::spawn(async move {
+            while let Some((line, sender)) = queue.recv().await {
+                let mut result = output.write_all(&line).await;
+                if result.is_ok() {
+                    result = output.flush().await;
+                }
+                // Fails only if the sender stopped waiting.
+                let _ = sender.send(result);
+            }
+        });
+        Self { lines: Some(lines), task }
+    }
+
+    /// Writes a line, if there is one.
+    pub(super) fn write(&self, line: Option<Vec<u8>>) -> impl Future<Output = io::Result<()>> + Send + 'static + use<> {
+        let lines = self.lines.clone();
+        async move {
+            let Some(line) = line else { return Ok(()) };
+            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+            let (sender, result) = oneshot::channel();
+            lines.ok_or_else(closed)?.send((line, sender)).await.map_err(|_| closed())?;
+            result.await.map_err(|_| closed())?
+        }
+    }
+
+    /// Returns when all lines are written.
+    pub(super) async fn close(&mut self) -> io::Result<()> {
+        self.lines = None;
+        (&mut self.task).await.map_err(io::Error::other)
+    }
+}
+
+// The server's side of the log.
+
+/// The log, if the environment names a file for it.
+#[derive(Debug, Default)]
+pub(super) struct RequestLog(Option<Mutex<File>>);
+
+impl RequestLog {
+    pub(super) fn from_env() -> Self {
+        let open = |path| OpenOptions::new().append(true).create(true).open(path).ok();
+        Self(std::env::var_os(ASKED_VARIABLE).and_then(open).map(Mutex::new))
+    }
+
+    /// Logs that the client is notified of a change.
+    pub(super) fn notified(&self) {
+        self.requested(NOTIFIED);
+    }
+
+    /// Logs that the client requests this list. The server continues if the log cannot be written.
+    pub(super) fn requested(&self, list: &str) {
+        if let Some(file) = &self.0 {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = file.write_all(format!("{now} {list}\n").as_bytes());
+        }
     }
 }
 

@@ -31,12 +31,12 @@ pub struct CommitFiles {
 
 /// What of a directory is exported: all but the directory of this path in it, or only that.
 #[derive(Clone, Copy, Debug)]
-pub enum Part<'a> {
+pub enum CommitPart<'a> {
     Without(&'a Path),
     Only(&'a Path),
 }
 
-impl Part<'_> {
+impl CommitPart<'_> {
     fn has(self, path: &Path) -> bool {
         match self {
             Self::Without(directory) => !path.starts_with(directory),
@@ -47,7 +47,7 @@ impl Part<'_> {
 
 /// Writes the commit's version of a part of `directory` to the existing directory `to`, as in a work tree but without filter
 /// programs. If the work tree is a sparse one, so is this.
-pub fn export(directory: &Path, commit: &str, part: Part<'_>, to: &Path) -> io::Result<CommitFiles> {
+pub fn export(directory: &Path, commit: &str, part: CommitPart<'_>, to: &Path) -> io::Result<CommitFiles> {
     let place = place(directory)?;
     let folder: PathBuf = to.join(&place).components().collect();
     fs::create_dir_all(&folder)?;
@@ -66,7 +66,7 @@ pub fn export(directory: &Path, commit: &str, part: Part<'_>, to: &Path) -> io::
     let mut entries = entries(&listed);
     entries.retain(|entry| part.has(&own(path(entry.name))));
     let list = scratch.directory.path().join("list");
-    let write_list = |entries: &[Entry<'_>]| {
+    let write_list = |entries: &[CommitEntry<'_>]| {
         fs::write(&list, entries.iter().flat_map(|entry| [entry.name, b"\0"].concat()).collect::<Vec<u8>>())
     };
     write_list(&entries)?;
@@ -84,7 +84,7 @@ pub fn export(directory: &Path, commit: &str, part: Part<'_>, to: &Path) -> io::
     let (mut links, mut submodules) = (Vec::new(), Vec::new());
     let is_false = |value: &String| ["false", "no", "off", "0"].contains(&&*value.to_ascii_lowercase());
     let has_modes = !settings.get("core.filemode").is_some_and(is_false);
-    for Entry { kind, hash, name } in entries {
+    for CommitEntry { kind, hash, name } in entries {
         let file = own(path(name));
         match kind {
             b"100644" | b"100755" if !has_modes => executable_as(&directory.join(&file), &folder.join(&file))?,
@@ -104,7 +104,7 @@ pub fn export(directory: &Path, commit: &str, part: Part<'_>, to: &Path) -> io::
 }
 
 /// A file, a link or a submodule of a commit.
-struct Entry<'a> {
+struct CommitEntry<'a> {
     kind: &'a [u8],
     hash: &'a [u8],
     /// Its path from the root of the work tree.
@@ -112,11 +112,11 @@ struct Entry<'a> {
 }
 
 /// The entries of a list of `ls-files --stage -z`.
-fn entries(listed: &[u8]) -> Vec<Entry<'_>> {
+fn entries(listed: &[u8]) -> Vec<CommitEntry<'_>> {
     let entry = |line| {
         let mut parts = <[u8]>::splitn(line, 2, |byte| *byte == b'\t');
         let mut facts = parts.next()?.split(|byte| *byte == b' ');
-        Some(Entry { kind: facts.next()?, hash: facts.next()?, name: parts.next()? })
+        Some(CommitEntry { kind: facts.next()?, hash: facts.next()?, name: parts.next()? })
     };
     listed.split(|byte| *byte == 0).filter_map(entry).collect()
 }
@@ -265,7 +265,7 @@ mod tests {
         fs::write(folder.join("skills/a/SKILL.md"), "new").expect("a file");
         let to = tempfile::tempdir().expect("a directory");
         let hash = commit(&folder, "main").expect("a commit");
-        let all = Part::Without(Path::new("evals/recordings"));
+        let all = CommitPart::Without(Path::new("evals/recordings"));
         let at = export(&folder, &hash, all, to.path()).expect("an export").folder;
         // As in the work tree, by what a parent directory says of it.
         let read = |path: &str| fs::read_to_string(at.join(path)).expect("a file");
@@ -306,11 +306,12 @@ mod tests {
         run(top.path(), &["sparse-checkout", "set", "--no-cone", "/in/"]);
         let to = tempfile::tempdir().expect("a directory");
         let commit = commit(top.path(), "HEAD").expect("a commit");
-        let exported = export(top.path(), &commit, Part::Without(Path::new("in/large")), to.path()).expect("an export");
+        let exported =
+            export(top.path(), &commit, CommitPart::Without(Path::new("in/large")), to.path()).expect("an export");
         assert_eq!(exported.submodules, [(PathBuf::from("in/library"), hash)]);
         assert!(to.path().join("in/file").is_file() && to.path().join("in/library").is_dir());
         assert!(!to.path().join("out").exists() && !to.path().join("in/large").exists());
-        export(top.path(), &commit, Part::Only(Path::new("in/large")), to.path()).expect("an export");
+        export(top.path(), &commit, CommitPart::Only(Path::new("in/large")), to.path()).expect("an export");
         assert!(to.path().join("in/large/file").is_file());
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
-use crate::agent::endpoint;
+use crate::agent::login;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::test_case::TestCase;
 use crate::process::interrupt;
@@ -45,7 +45,7 @@ impl EventListener for Collector {
 /// Calibrates the agent of this kind, if it is installed and can be pointed at a scripted model.
 pub fn of(settings: &Settings, kind: AgentKind) -> Result<AgentCalibration, String> {
     let agent = InstalledAgent::find(settings, kind).map_err(|trouble| trouble.detail)?;
-    if !endpoint::can_be_pointed(settings, kind) {
+    if !login::can_be_pointed(settings, kind) {
         let why = "it cannot be pointed at a scripted model; use `{endpoint}` in its `args` or `env`";
         return Err(format!("{} cannot be calibrated: {why}", agent.name()));
     }
@@ -59,7 +59,7 @@ pub fn due(run: &RunContext) -> Vec<InstalledAgent> {
         return Vec::new();
     }
     let kinds: HashSet<AgentKind> = run.plan.entries.iter().map(|entry| entry.planned.mode.agent).collect();
-    let kinds = kinds.into_iter().filter(|kind| endpoint::can_be_pointed(settings, *kind));
+    let kinds = kinds.into_iter().filter(|kind| login::can_be_pointed(settings, *kind));
     let agents = kinds.filter_map(|kind| InstalledAgent::find(settings, kind).ok());
     let mut due: Vec<InstalledAgent> = agents.filter(|agent| agent.wants_calibration(settings)).collect();
     due.sort_by_key(|agent| agent.kind.as_str());

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::agent;
-use crate::agent::handshake::Handshake;
 use crate::agent::isolation::bwrap::ALLOW_NAMESPACES;
 use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::login::Login;
+use crate::agent::mcp_probe::Handshake;
 use crate::agent::trial_env::ScratchDir;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
@@ -370,7 +370,7 @@ impl Doctor {
                 if result.succeeded() {
                     self.missing(name, found, isolation::advice(&added).unwrap_or_default())
                 } else if is_isolated && not_found {
-                    self.missing(name, found, isolation::unseen::unknown(kind))
+                    self.missing(name, found, isolation::unknown(kind))
                 } else if matches!(kind, AgentKind::Custom(_)) {
                     // Nothing says that the program of a user's agent knows this argument.
                     self.note(name, Health::Unknown, format!("{path}, which does not tell its version"), None)

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::decide::CaseCount;
 use crate::results::outcome_table::OutcomeTable;
 use crate::stats::proportion::Rate;
-use crate::stats::special::real;
+use crate::stats::real;
 use crate::text::cut;
 use document::{Part, number, text};
 use shape::Shape;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ResultFile;
 use crate::decide::SideCounts;
-use crate::stats::permutation::{self, CaseScores, ScoreDifference};
+use crate::stats::stratified::{self, CaseScores, ScoreDifference};
 
 /// A side with the tool's own figures.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl ResultSide {
         let scores = |side: &Self, case| side.measured.get(case).cloned().unwrap_or_default();
         let of_case = |case| CaseScores { baseline: scores(self, case), candidate: scores(candidate, case) };
         let cases: Vec<CaseScores> = self.measured.keys().map(of_case).collect();
-        permutation::difference(&cases)
+        stratified::score_difference(&cases)
     }
 
     /// Whether scores tell more than that a trial passed or failed. Otherwise the answer of the comparison is all they say.

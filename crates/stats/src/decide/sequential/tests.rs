@@ -1,6 +1,6 @@
 use super::*;
-use crate::stats::discordance::e_broke;
 use crate::stats::proportion::Rate;
+use crate::stats::sequence::e_broke;
 
 const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(0.1) };
 const NO_MARGIN: Rule = Rule { margin: None, ..RULE };
@@ -49,7 +49,7 @@ fn run_shards(shards: &[&[(f64, f64)]], plan: ComparePlan, seed: u64) -> Sequent
     let mut runs = Vec::new();
     for (number, rates) in shards.iter().enumerate() {
         let cases = (0..rates.len()).map(|case| format!("{number}-{case}")).collect();
-        let rule = Rule { alpha: RULE.alpha / crate::stats::special::len(shards.len()), ..RULE };
+        let rule = Rule { alpha: RULE.alpha / crate::stats::len(shards.len()), ..RULE };
         let mut state = SequentialTest::new(cases, rule, plan, 60, seed);
         while !state.is_done() {
             let case = state.next_case(&[]).expect("cases");

@@ -9,10 +9,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::conversation::{ChatCall, ToolResult};
-use super::skills::{self, LoadableSkill};
-use crate::files::bounded;
-use crate::files::look;
+use crate::files::{bounded, look};
 use crate::process::run_to_end;
+use crate::skill::{SKILL_FILE, SkillFile};
 
 /// The longest output that the model gets, in bytes. Of a longer one it gets the start and the end.
 const MAX_OUTPUT: usize = 30_000;
@@ -90,15 +89,15 @@ fn called(call: &ChatCall, tools: &[Tool]) -> Result<(String, Option<i32>), Stri
         value.ok_or_else(|| format!("the input has no text `{key}`"))
     };
     match call.tool.as_str() {
-        "skill" => load(text("name")?).map(|text| (text, None)),
-        "read_file" => read(text("path")?).map(|text| (text, None)),
-        "write_file" => write(text("path")?, text("content")?).map(|text| (text, None)),
+        "skill" => load_skill(text("name")?).map(|text| (text, None)),
+        "read_file" => read_file(text("path")?).map(|text| (text, None)),
+        "write_file" => write_file(text("path")?, text("content")?).map(|text| (text, None)),
         _ => shell(text("command")?).map_err(|error| error.to_string()),
     }
 }
 
-fn load(name: &str) -> Result<String, String> {
-    let all = skills::found();
+fn load_skill(name: &str) -> Result<String, String> {
+    let all = found_skills();
     let skill = all.iter().find(|skill| skill.name == name);
     skill.map(LoadableSkill::content).ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|skill| skill.name.as_str()).collect();
@@ -106,14 +105,14 @@ fn load(name: &str) -> Result<String, String> {
     })
 }
 
-fn read(path: &str) -> Result<String, String> {
-    let skills = Path::new(skills::DIRECTORY).canonicalize();
+fn read_file(path: &str) -> Result<String, String> {
+    let skills = Path::new(SKILLS_DIRECTORY).canonicalize();
     let path = allowed(path, &skills.into_iter().collect::<Vec<_>>())?;
     let bytes = bounded::read_at_most(&path, MAX_READ).map_err(|error| error.to_string())?;
     Ok(shortened(&String::from_utf8_lossy(&bytes)))
 }
 
-fn write(path: &str, content: &str) -> Result<String, String> {
+fn write_file(path: &str, content: &str) -> Result<String, String> {
     let target = allowed(path, &[])?;
     // Opening a named pipe would wait for a reader.
     if look::is_usable(&target) && !look::is_usable_file(&target) {
@@ -185,4 +184,63 @@ fn shortened(text: &str) -> String {
     let (start, rest) = text.as_bytes().split_at(half);
     let (left_out, end) = rest.split_at(rest.len() - half);
     format!("{}\n[… {} bytes …]\n{}", part(start), left_out.len(), part(end))
+}
+
+// The skills in the workspace, and the text that loads one.
+
+/// The directory of the skills, from the workspace.
+const SKILLS_DIRECTORY: &str = ".agents/skills";
+
+/// The most files of a skill that are listed.
+const MOST_FILES: usize = 100;
+
+/// A skill that the model can load.
+pub(super) struct LoadableSkill {
+    pub name: String,
+    pub description: String,
+    folder: PathBuf,
+    body: String,
+}
+
+/// The skills that are there now, by the names of their directories.
+pub(super) fn found_skills() -> Vec<LoadableSkill> {
+    let entries = look::usable_entries(Path::new(SKILLS_DIRECTORY));
+    entries.into_iter().filter_map(|entry| read_skill(entry.into_path())).collect()
+}
+
+fn read_skill(folder: PathBuf) -> Option<LoadableSkill> {
+    let bytes = bounded::read(&folder.join(SKILL_FILE)).ok()?;
+    let SkillFile { skill, body, .. } = SkillFile::parse(&folder, &bytes);
+    let body = String::from_utf8_lossy(&bytes).get(body).unwrap_or_default().to_owned();
+    let is_whole = !skill.description.is_empty();
+    is_whole.then_some(LoadableSkill { name: skill.name, description: skill.description, folder, body })
+}
+
+impl LoadableSkill {
+    pub(super) fn location(&self) -> PathBuf {
+        self.folder.join(SKILL_FILE)
+    }
+
+    /// What the tool for skills returns: the body, the directory, and the names of the other files.
+    pub(super) fn content(&self) -> String {
+        let Self { name, folder, body, .. } = self;
+        let directory = folder.display();
+        let mut text = format!(
+            "<skill_content name=\"{name}\">\n{}\n\nSkill directory: {directory}\nPaths in this skill are relative to it.\n",
+            body.trim()
+        );
+        let mut files = Vec::new();
+        let unread = look::Walk::new(folder).max_depth(4).each(|entry| {
+            if entry.file_type().is_file() && entry.path() != self.location() {
+                let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+                files.push(path.display().to_string());
+            }
+            if files.len() == MOST_FILES { look::Step::Stop } else { look::Step::Into }
+        });
+        for file in files {
+            let _ = writeln!(text, "<file>{file}</file>");
+        }
+        unread.report(|error| _ = writeln!(text, "<unreadable>{error}</unreadable>"));
+        text + "</skill_content>"
+    }
 }
