@@ -135,7 +135,9 @@ impl ReadyRun {
     pub fn keep(&self, engine: &Engine<'_>) -> Result<(), Problem> {
         if self.keep {
             kept::keep_plan(&self.run)?;
-            kept::warnings(&self.run).iter().for_each(|warning| engine.host.warn(warning));
+            for warning in kept::warnings(&self.run) {
+                engine.host.warn(&warning);
+            }
         }
         Ok(())
     }

@@ -8,8 +8,8 @@ use std::process::Command;
 use std::thread;
 
 use skill_evals::run::changed_skills::changed_skills;
-use skill_evals::run::other_changes::other_changes;
-use skill_evals::run::read_tree::ReadTree;
+use skill_evals::run::changed_skills::other_changes;
+use skill_evals::run::skill_version::ReadTree;
 use skill_evals::run::skill_version::SkillVersion;
 use skill_evals_agents::process::git as asked;
 use skill_evals_cases::cases::catalog::Catalog;

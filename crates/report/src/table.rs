@@ -18,7 +18,6 @@ use crate::settings::{CostSource, Isolation};
 use crate::stats::LEVEL;
 use crate::stats::proportion;
 use crate::stats::proportion::Rate;
-use crate::text::cut;
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
 use crate::trial::not_run::NotRun;

@@ -106,21 +106,16 @@ pub fn grade(args: &GradeArgs) -> CliResult {
                     changed_records.push(record);
                 }
                 if args.json {
-                    let folder = shown_path(&run.root, folder.path());
-                    printed.push(GradeOutput::Graded {
-                        id: outcome.id,
-                        folder,
-                        changed,
-                        grade: Box::new(outcome.grade),
-                    });
+                    let (folder, grade) = (shown_path(&run.root, folder.path()), Box::new(outcome.grade));
+                    printed.push(GradeOutput::Graded { id: outcome.id, folder, changed, grade });
                 }
             }
             Err(problem) => {
-                let problem = problem.to_string();
                 any_not_graded = true;
+                let problem = problem.to_string();
                 if !args.json {
-                    let path = folder.path().display().to_string();
-                    writeln!(text_stdout(), "{}: {}", escape::line(&path), escape::block(&problem))?;
+                    let path = escape::line(&folder.path().display().to_string());
+                    writeln!(text_stdout(), "{path}: {}", escape::block(&problem))?;
                 }
                 printed.push(GradeOutput::NotGraded { folder: shown_path(&run.root, folder.path()), problem });
             }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use skill_evals::run::changed_skills::other_changes;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::digests::{RecordingDrift, SkillFolders, as_before};
-use skill_evals::run::other_changes::other_changes;
-use skill_evals::run::read_tree::ReadTree;
+use skill_evals::run::skill_version::ReadTree;
 use skill_evals::run::skill_version::SkillVersion;
 use skill_evals_agents::process;
 use skill_evals_cases::cases::case::fields::{self, CaseField};
