@@ -334,7 +334,7 @@ pub fn power_of_fixed(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
     })
 }
 
-/// The number of pairs with which [`fixed`] finds the candidate worse with probability `power`. `None` if it is above
+/// The number of pairs with which [`power_of_fixed`] finds the candidate worse with probability `power`. `None` if it is above
 /// `most`. Up to 400 pairs, it is computed from all outcomes near the value of the normal formula. Above that, the
 /// formula is right to a hundredth and used alone: `((z_α √ψ + z_β √(ψ − δ²)) / δ)² + 1/δ`, where ψ is the probability
 /// of a discordant pair and δ the difference.
