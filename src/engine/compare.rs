@@ -18,9 +18,12 @@ use crate::results::estimate::Estimate;
 use crate::results::gate::ComparedRun;
 use crate::results::stored_comparison;
 use crate::run::context::RunContext;
-use crate::run::kept::{self, KeptStore};
-use crate::run::open_run::LiveRun;
-use crate::run::pairs::{self, Pairing, PairsStopped};
+use crate::run::kept;
+use crate::run::kept_store::KeptStore;
+use crate::run::live::LiveRun;
+use crate::run::pairing;
+use crate::run::pairing::Pairing;
+use crate::run::pairs::{self, PairsStopped};
 use crate::run::{budget, history, preflight, same_contents};
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
@@ -190,12 +193,12 @@ impl Engine<'_> {
         let has_modes = sides.baseline.mode.is_some() && sides.candidate.mode.is_some();
         settings.resume = resumes;
         let mut run = self.once_each(Loaded { repository, settings, catalog }, chosen, &request, has_modes)?;
-        run.versions = pairs::versions(&run, &sides)?;
+        run.versions = pairing::versions(&run, &sides)?;
         if !request.is_gate {
             // A gate has said it.
             run.versions.iter().filter_map(|version| version.warning.as_deref()).for_each(|why| self.host.warn(why));
         }
-        let mut pairing = pairs::pair(&run, &sides)?;
+        let mut pairing = pairing::pair(&run, &sides)?;
         check(&pairing)?;
         let all = pairing.cases.len();
         if let Some(shard) = run.chosen.shard {
@@ -205,7 +208,7 @@ impl Engine<'_> {
                 return Ok(PreparedComparison::NoCase(shard, all));
             }
         }
-        if !resumes && pairs::unchanged(&run, &sides) {
+        if !resumes && pairing::unchanged(&run, &sides) {
             let max_cost_usd = run.settings.max_cost_usd;
             return Ok(PreparedComparison::Unchanged(Box::new(UnchangedComparison { sides, pairing, max_cost_usd })));
         }

@@ -14,7 +14,7 @@ use crate::results::estimate::Estimate;
 use crate::results::stored_summary;
 use crate::results::summary::CaseCounts;
 use crate::run::context::RunContext;
-use crate::run::kept::KeptStore;
+use crate::run::kept_store::KeptStore;
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::record::{self, FailedTrials, RecordedTrials};
 use crate::run::{history, kept, preflight, scheduler, trial};
@@ -122,7 +122,7 @@ impl Engine<'_> {
 }
 
 impl ReadyRun {
-    /// A run that keeps nothing beside its results.
+    /// A run that keeps nothing but its results.
     pub fn of(run: RunContext) -> Self {
         Self { run, is_stored: false, keep: false }
     }

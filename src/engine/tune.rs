@@ -99,7 +99,7 @@ impl<'a> Tuning<'a> {
         Ok(Candidate { label, description, text })
     }
 
-    /// What an earlier start that gave no answer was told for the same request.
+    /// What the agent proposed for the same request in an earlier start that gave no answer.
     pub fn earlier_proposal(&self, asked: &str) -> Option<Proposal> {
         self.budget.paid.proposal(asked)
     }

@@ -23,11 +23,11 @@ use crate::results::table;
 use crate::run::agent_run;
 use crate::run::context::RunContext;
 use crate::run::judge;
+use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
-use crate::run::open_run::Redactors;
+use crate::run::regrade;
 use crate::run::review::{self, TrialReview};
-use crate::run::trial;
-use crate::run::trial::StoredTrial;
+use crate::run::stored_trial::StoredTrial;
 use crate::settings::TestSelection;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::skill::slug;
@@ -301,7 +301,7 @@ impl Importer<'_> {
             let exhibit = stored.exhibit(case, skill, folder);
             judge::store_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
         }
-        let (_, grade) = trial::regrade(run, case, skill, folder)?;
+        let (_, grade) = regrade::regrade(run, case, skill, folder)?;
         text(folder.write_grade(&grade))?;
         let review = TrialReview::of(run, folder)?;
         text(folder.write_session(&session::session(meta, &grade, &review.timeline())))?;

@@ -15,10 +15,10 @@ use crate::grade::rubric::{self, Attempt, JudgeAnswer, JudgeQuestion, JudgeSubje
 use crate::profile;
 use crate::run::agent_run::unstored;
 use crate::run::context::RunContext;
-use crate::run::open_run::LiveRun;
+use crate::run::live::LiveRun;
 use crate::run::pace::PaceWait;
-use crate::run::trial::TrialEvidence;
-use crate::run::user_messages::{AgentAnswer, Question};
+use crate::run::question::{AgentAnswer, Question};
+use crate::run::stored_trial::TrialEvidence;
 use crate::store::{self, StoreError, TrialFolder};
 use crate::text::problem::Problem;
 use crate::trace::trouble::{Trouble, TroubleKind};

@@ -2,7 +2,6 @@
 //! decided them is as it is today. And gates with the same contents share one comparison, with the trials of both sides. Whether a
 //! trial is used never depends on what it did.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,15 +9,14 @@ use std::time::Duration;
 use crate::cases::test_case::TestCase;
 use crate::results::table;
 use crate::run::context::RunContext;
-use crate::run::pairs::Pairing;
+use crate::run::kept_store::{KeptStore, ReportedAgent};
+use crate::run::pairing::Pairing;
 use crate::run::{open_run, record, same_contents};
-use crate::settings::mode::{AgentKind, Mode};
-use crate::store::{
-    KeptAs, KeptPair, KeptTrial, KeptTrials, PairSide, RunFolder, RunningComparison, Staging, StoreError, TrialFolder,
-};
+use crate::settings::mode::Mode;
+use crate::store::{KeptAs, KeptPair, KeptTrial, KeptTrials, PairSide, RunFolder, Staging, StoreError, TrialFolder};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::Meta;
-use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Outcome, Verdict};
 use crate::trial::run_record::{PairRecord, PlanLine};
 
@@ -257,56 +255,4 @@ pub fn remove_old(run: &RunContext) -> Result<(), StoreError> {
 /// Warnings about kept trials that were passed over.
 pub fn warnings(run: &RunContext) -> Vec<String> {
     run.kept.as_ref().map(|kept| kept.trials.warnings()).unwrap_or_default()
-}
-
-// What a run keeps for later ones, and what earlier ones kept for it.
-
-/// What a run keeps, and what it may use of earlier ones.
-#[derive(Debug)]
-pub struct KeptStore {
-    pub(super) trials: KeptTrials,
-    /// What decides the trials of each case that may stand for trials of a base.
-    pub(super) keys: HashMap<CaseInMode, String>,
-    pub(super) comparison: Option<RunningComparison>,
-    /// What the agents of the run have reported, by agent and requested model: the first of each.
-    pub(super) reported: Mutex<HashMap<(AgentKind, Option<String>), ReportedAgent>>,
-}
-
-/// What an agent reports of itself, as far as it does.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ReportedAgent {
-    pub(super) version: Option<String>,
-    /// Its model, if it is not the one that was requested.
-    pub(super) model: Option<String>,
-}
-
-impl ReportedAgent {
-    /// Whether this version and model do not contradict what it reports.
-    pub(super) fn agrees(&self, version: Option<&String>, model: Option<&String>) -> bool {
-        let agree = |one: &Option<String>, other: Option<&String>| {
-            one.as_ref().zip(other).is_none_or(|(one, other)| one == other)
-        };
-        agree(&self.version, version) && agree(&self.model, model)
-    }
-}
-
-impl KeptStore {
-    /// Continues the comparison of these contents. `waits` is called while another process has it. Returns which measurement of
-    /// them it is.
-    pub fn continue_with(&mut self, contents: &str, waits: &mut dyn FnMut()) -> Result<u32, StoreError> {
-        let comparison = self.trials.comparison(contents, waits)?;
-        let measurement = comparison.measurement;
-        self.comparison = Some(comparison);
-        Ok(measurement)
-    }
-
-    /// How many trials of the comparison of these contents have been measured.
-    pub fn measured(&self, contents: &str) -> usize {
-        self.trials.measured(contents)
-    }
-
-    /// The kept trials that may stand for the next trial of this case.
-    pub fn unused(&self, planned: &TestCase) -> Vec<KeptTrial> {
-        self.keys.get(&planned.case_in_mode()).map(|key| self.trials.unused(key)).unwrap_or_default()
-    }
 }

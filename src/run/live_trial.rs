@@ -1,33 +1,24 @@
 //! One attempt at a trial with its agent: prepare, run, decode, grade, judge, store.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write};
+use crate::run::mocked::show;
+use crate::run::setup::run_setup;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use tempfile::TempDir;
-use tokio::sync::Notify;
+use std::time::Duration;
 
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::snapshot::{self, SkillSnapshot};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::trial_env::capture::masked;
-use crate::agent::{self, Agent, Assignment, OutputSchema};
+use crate::agent::{Assignment, OutputSchema};
 use crate::cases::case::Case;
 use crate::cases::case_parts::{self, files_part};
 use crate::cases::case_tree::or_problem;
 use crate::cases::catalog::FoundSkill;
-use crate::cases::mocks::Mocks;
 use crate::cases::plugin::Plugin;
-use crate::cases::repository::Repository;
 use crate::cases::start_files::start_files;
-use crate::checks::program::{ProgramEnding, ProgramRuns};
+use crate::checks::program::ProgramRuns;
 use crate::files::inside;
 use crate::grade::checks;
-use crate::mock::CallLog;
 use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
@@ -36,28 +27,26 @@ use crate::run::calibration::ModeKnowledge;
 use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::judge;
-use crate::run::open_run::LiveRun;
+use crate::run::live::LiveRun;
 use crate::run::pace::{self, Lead};
-use crate::run::programs::{EndedProgram, SandboxedRun};
-use crate::run::trial::{StoredTrial, TrialEvidence, by_checks, with_subject};
-use crate::run::user_messages::Player;
+use crate::run::question::Player;
+use crate::run::regrade::{by_checks, with_subject};
+use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::settings::Stop;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::skill::slug;
 use crate::store::{self, TrialFolder};
-use crate::text::redact::{Redactor, secrets_within_all};
+use crate::text::redact::secrets_within_all;
+use crate::trace::Trace;
 use crate::trace::change::ChangeMeta;
-use crate::trace::exposure::{Reference, SkillTexts};
+use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trace::{Step, Trace};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Evidence, Inputs, Meta, RefusedAttempts, SKILL_PART, ServerMeta, SkillMeta, SourceMeta,
 };
 use crate::trial::id::TrialId;
-use crate::trial::mock::{MockCall, MockCalls, MockServer};
 use crate::trial::outcome::{Grade, Verdict};
-use crate::trial::setup::SetupMeta;
 
 pub(super) struct LiveTrial<'a> {
     pub run: &'a RunContext,
@@ -355,235 +344,5 @@ pub(super) fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) 
         follow_ups: case.follow_ups.clone(),
         history: case.history.clone(),
         tags: case.tags.clone(),
-    }
-}
-
-// Ends a trial as soon as its verdict is settled: grades what its agent has left so far by the code that grades whole
-// trials, each time that the agent has written more.
-
-/// How often the sizes of the files are read.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Grading takes at most one part in this many of an agent's time. Files are read as a whole each time, so the longer they
-/// are, the rarer that is.
-const SHARE_OF_TIME: u32 = 10;
-
-/// The most bytes that are read. The agent of a trial with more runs to its end.
-const MAX_BYTES: u64 = 64 << 20;
-
-/// Its file with the agent's output, as for whole trials.
-const TRACE: &str = "trace.jsonl";
-
-/// A copy of what a running agent has left so far, for the verdict and for a user who answers, in a directory that is removed with its value. The stored output itself ends
-/// within a line, since masking holds back its last bytes.
-pub(super) struct EvidenceSoFar(TempDir);
-
-impl EvidenceSoFar {
-    pub(super) fn new(folder: &TrialFolder) -> io::Result<(Self, OutputSoFar)> {
-        let directory = tempfile::Builder::new().prefix(".so-far-").tempdir_in(folder.path())?;
-        let output = File::create(directory.path().join(TRACE))?;
-        Ok((Self(directory), OutputSoFar { file: output, bytes: 0 }))
-    }
-
-    /// What the agent has left so far. Its evidence is stored, which replaces that of an earlier call.
-    pub(super) fn trace(
-        &self,
-        assignment: &Assignment<'_>,
-        redactor: &Redactor,
-        reference: &Reference,
-    ) -> io::Result<Trace> {
-        let agent = agent::of(assignment.mode.agent);
-        let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-        agent.keep_evidence(assignment.trial_env, self.0.path(), &mask)?;
-        agent.decode(reference, self.0.path())
-    }
-}
-
-/// Where the lines of the output go, until they are more than is read.
-pub(super) struct OutputSoFar {
-    file: File,
-    bytes: u64,
-}
-
-impl OutputSoFar {
-    /// Adds a whole line, masked. Without it the trial just runs on.
-    pub(super) fn add(&mut self, line: &[u8]) {
-        if self.bytes <= MAX_BYTES {
-            self.bytes += line.len() as u64 + 1;
-            let _ = self.file.write_all(&[line, b"\n"].concat());
-        }
-    }
-}
-
-pub(super) struct WatchedTrial<'a> {
-    pub assignment: &'a Assignment<'a>,
-    pub so_far: &'a EvidenceSoFar,
-    pub redactor: &'a Redactor,
-    pub reference: &'a Reference,
-    /// Whether nothing that follows can change the verdict of a trial with this trace.
-    pub is_settled: &'a (dyn Fn(&Trace) -> bool + Sync),
-}
-
-impl WatchedTrial<'_> {
-    /// Does `work`, in which the agent runs, and notifies `settled` once the verdict is settled.
-    pub(super) fn watched<T>(&self, settled: &Notify, work: impl FnOnce() -> T) -> T {
-        let (at_work, over) = channel::<()>();
-        thread::scope(|scope| {
-            // Where the system has no more threads, the trial runs to its end.
-            let _ = thread::Builder::new().spawn_scoped(scope, move || {
-                let agent = agent::of(self.assignment.mode.agent);
-                let (mut session, mut bytes, mut wait) = (None, 0, POLL_INTERVAL);
-                // The sender is dropped when the work ends, even by a panic.
-                while over.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                    let before = bytes;
-                    bytes = self.bytes_written(agent, &mut session);
-                    if bytes == before {
-                        wait = POLL_INTERVAL;
-                        continue;
-                    }
-                    if bytes > MAX_BYTES {
-                        return;
-                    }
-                    let started = Instant::now();
-                    if self.is_settled_now() {
-                        return settled.notify_one();
-                    }
-                    wait = POLL_INTERVAL.max(started.elapsed() * SHARE_OF_TIME);
-                }
-            });
-            let result = work();
-            drop(at_work);
-            result
-        })
-    }
-
-    /// The size of the agent's output and of its session file.
-    fn bytes_written(&self, agent: &dyn Agent, session: &mut Option<File>) -> u64 {
-        if session.is_none() {
-            *session = agent.session(self.assignment.trial_env);
-        }
-        let session = session.as_ref().and_then(|file| file.metadata().ok());
-        let output = self.so_far.0.path().join(TRACE).metadata().ok();
-        let files = [output, session];
-        files.into_iter().flatten().map(|file| file.len()).sum()
-    }
-
-    /// Grades the agent's evidence so far. What cannot be read now may be readable in the next call.
-    fn is_settled_now(&self) -> bool {
-        let trace = self.so_far.trace(self.assignment, self.redactor, self.reference);
-        trace.is_ok_and(|trace| (self.is_settled)(&trace))
-    }
-}
-
-// Setup commands: they prepare the workspace of a trial, in the agent's sandbox and before the agent.
-
-/// Runs these commands one after the other. All of them together have `timeout`. The first one that fails, or that takes the
-/// skills from the agent of `mode`, is the trouble of the trial, with the end of its output.
-pub(super) fn run_setup(
-    run: &RunContext,
-    mode: Option<&Mode>,
-    commands: &[String],
-    trial_env: &mut TrialEnv,
-    timeout: Duration,
-    redactor: &Redactor,
-) -> Result<Vec<SetupMeta>, Trouble> {
-    let mut ended = Vec::new();
-    if commands.is_empty() {
-        return Ok(ended);
-    }
-    let began = Instant::now();
-    for command in commands {
-        let started = Instant::now();
-        let program = SandboxedRun {
-            root: &run.root,
-            settings: &run.settings,
-            trial_env,
-            program: Path::new("/bin/sh"),
-            args: ["-c".into(), command.into()].to_vec(),
-            env: BTreeMap::new(),
-            reads: &[],
-            input: None,
-            timeout: timeout.saturating_sub(began.elapsed()),
-            more_time: "`timeout_s` of the case gives its setup more",
-            redactor,
-        };
-        let EndedProgram { ending, last_output, .. } =
-            program.run().map_err(|why| Trouble::new(TroubleKind::Interrupted, why.to_string()))?;
-        let failure = match ending {
-            // No program can start there.
-            Ok(ProgramEnding { exit_code: 0, .. }) if !trial_env.has_workspace() => {
-                Some("it removed or replaced the workspace".to_owned())
-            }
-            Ok(ProgramEnding { exit_code: 0, .. }) => mode.and_then(|mode| snapshot::disturbed(mode, trial_env)),
-            Ok(ProgramEnding { not_started: Some(why), .. }) | Err(why) => Some(why),
-            Ok(ProgramEnding { exit_code, .. }) => Some(format!("exit status {exit_code}")),
-        };
-        if let Some(why) = failure {
-            let said = if why.contains(&last_output) { String::new() } else { format!(": {last_output}") };
-            let told = redactor.mask_text(&format!("`{command}`: {why}{said}"));
-            return Err(Trouble::new(TroubleKind::Setup, told));
-        }
-        ended.push(SetupMeta::new(redactor.mask_text(command), started.elapsed()));
-    }
-    trial_env.note_setup();
-    Ok(ended)
-}
-
-// What is answered from files in a trial, and the record of its calls.
-
-/// What the agent of a trial was shown.
-pub(super) struct ShownMocks {
-    calls: CallLog,
-    servers: BTreeMap<String, MockServer>,
-}
-
-/// Shows the agent what is answered from files, if anything is; its digest goes into `inputs`.
-pub(super) fn show(
-    run: &RunContext,
-    mode: &Mode,
-    case: &Case,
-    trial_env: &TrialEnv,
-    inputs: &mut Inputs,
-) -> Result<Option<ShownMocks>, Trouble> {
-    let mocks = Mocks::of(&Repository::new(run.root.clone()), &run.settings.mocks, case, mode.delivery);
-    let listed = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
-    let mut mocks = mocks.map_err(|problems| files(&listed(problems)))?;
-    // What was read before may have changed since.
-    inputs.0.remove(case_parts::MOCKS);
-    let Some(digest) = &mocks.digest else { return Ok(None) };
-    inputs.0.insert(case_parts::MOCKS.to_owned(), digest.clone());
-    // As agents name them, and in place of them.
-    if let Some(plugin) = run.plugin_for(mode, case) {
-        for server in &plugin.servers {
-            let mocked = mocks.servers.remove(server);
-            mocks.servers.extend(mocked.map(|mocked| (plugin.server_name(server), mocked)));
-        }
-    }
-    let calls = trial_env.show_mocks(&mocks).map_err(|error| disk(&error))?;
-    Ok(Some(ShownMocks { calls, servers: mocks.servers }))
-}
-
-impl ShownMocks {
-    /// The calls that were made, also those of tools that no file answers: an agent does not send them to a server.
-    pub(super) fn record(self, trace: &Trace, redactor: &Redactor) -> MockCalls {
-        let Self { calls, servers } = self;
-        let mut record = calls.calls();
-        for step in &trace.steps {
-            let Step::Tool { name, input, .. } = step else { continue };
-            let of = servers.iter().find_map(|(known, server)| {
-                Some((server, name.strip_prefix("mcp__")?.strip_prefix(known)?.strip_prefix("__")?))
-            });
-            let Some((server, tool)) = of.filter(|(server, tool)| server.tools.iter().all(|known| known.name != *tool))
-            else {
-                continue;
-            };
-            let name = format!("{}/{tool}", server.name);
-            record.calls.push(MockCall { name, input: input.clone(), answered: false, violated: None });
-        }
-        for MockCall { name, input, violated, .. } in &mut record.calls {
-            (*name, *input) = (redactor.mask_text(name), redactor.masked(input).cut());
-            *violated = violated.as_ref().map(|why| redactor.masked(why).cut());
-        }
-        record
     }
 }

@@ -11,8 +11,8 @@ use crate::results::run_status::NotRunReasons;
 use crate::results::run_status::is_live;
 use crate::results::stored_comparison;
 use crate::results::summary::Summary;
+use crate::run::case_digests;
 use crate::run::context::RunContext;
-use crate::run::digests;
 use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
 use crate::text::cut;
@@ -256,7 +256,7 @@ fn add_pairs(shards: &[ShardRun<'_>], run: &RunFolder) -> Result<(), StoreError>
 
 /// Whether a shard measured the cases of this run with what its agents see and its checks today; if not, what differs.
 pub fn check_cases(run: &RunContext, shard: &RunFolder) -> Result<(), Problem> {
-    let now = run.plan.entries.iter().map(|entry| digests::sharded(run, entry));
+    let now = run.plan.entries.iter().map(|entry| case_digests::sharded(run, entry));
     let now: AllCases = now.map(|case| (case.case.clone(), case)).collect();
     let then = ShardRun::open(shard)?.cases()?;
     if now == then {

@@ -1,31 +1,32 @@
 //! Opens a run: its directory, its lock, its record, the snapshots of the skills, and what an earlier part of it left.
 
+use crate::run::case_digests;
+use crate::run::live::LiveRun;
+use crate::run::live::Redactors;
+use crate::run::live::Snapshots;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::agent::isolation;
-use crate::agent::secrets::{secrets_in_arguments, secrets_in_variable};
 use crate::agent::snapshot::SkillSnapshot;
 use crate::agent::trial_env::{ScratchDir, WorkspaceError};
 use crate::cases::catalog::Catalog;
-use crate::cases::plugin::Plugin;
 use crate::process::{background, watchdog};
 use crate::results::table;
 use crate::run::agent_run::files;
 use crate::run::budget::Budget;
-use crate::run::calibration::{self, ModeKnowledge};
+use crate::run::calibration::{self};
 use crate::run::context::RunContext;
 use crate::run::digests::{SkillFolders, opened_skills};
-use crate::run::{digests, preflight};
-use crate::settings::mode::{Mode, SkillSelection};
-use crate::settings::{Settings, TestSelection};
-use crate::store::{Ledger, LedgerContents, RunFolder, RunLock, StoreError};
+use crate::run::preflight;
+use crate::settings::TestSelection;
+use crate::settings::mode::Mode;
+use crate::store::{Ledger, RunFolder, RunLock, StoreError};
 use crate::text::problem::Problem;
-use crate::text::redact::{Redactor, looks_secret};
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::TroubleKind;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, TrialRecord};
@@ -164,7 +165,7 @@ fn locked(folder: &RunFolder, is_shared: bool, resumes: bool) -> Result<RunLock,
 /// Stores what all shards of the run are to have, if it is one of them. Returns its digest.
 fn all_cases(run: &RunContext, folder: &RunFolder) -> Result<Option<String>, Problem> {
     let Some(whole) = &run.whole_plan else { return Ok(None) };
-    let mut cases: Vec<ShardedCase> = whole.entries.iter().map(|entry| digests::sharded(run, entry)).collect();
+    let mut cases: Vec<ShardedCase> = whole.entries.iter().map(|entry| case_digests::sharded(run, entry)).collect();
     // The order of the files decides nothing.
     cases.sort_by(|a, b| a.case.cmp(&b.case));
     Ok(Some(folder.write_all_cases(&cases).map_err(trouble)?))
@@ -296,112 +297,5 @@ impl EventListener for ProgressWriter {
             _ => return,
         };
         self.stored(self.ledger.append(&line));
-    }
-}
-
-// What live trials share, once their run is open.
-
-/// What live trials share.
-#[derive(Debug)]
-pub struct LiveRun {
-    pub folder: RunFolder,
-    /// In the scratch directory, and removed before it.
-    pub snapshots: Snapshots,
-    /// Has the trial environments.
-    pub scratch: ScratchDir,
-    pub redactors: Redactors,
-    /// What is known of each mode's trials, by its name.
-    pub known: HashMap<String, ModeKnowledge>,
-    /// Outdated results of an earlier part of the run that are kept, and which inputs have changed.
-    pub kept_although_changed: Vec<(TrialId, Vec<String>)>,
-    /// Results and cost of earlier parts of the run.
-    pub before: LedgerContents,
-    /// Why the progress file lacks lines.
-    pub ledger_trouble: Arc<Mutex<Option<String>>>,
-    /// What may still be spent.
-    pub(super) budget: Budget,
-    /// Which result could not be stored, and why.
-    pub(super) not_stored: OnceLock<String>,
-    /// Makes this process the run's runner.
-    pub(super) lock: RunLock,
-}
-
-/// Copies of the skills for trials, made when the run began: of every version, and of every selection that a mode offers.
-#[derive(Debug)]
-pub struct Snapshots {
-    /// By commit; `None` is the working tree.
-    versions: HashMap<Option<String>, Arc<SkillSnapshot>>,
-    parts: Mutex<HashMap<SnapshotKey, Arc<SkillSnapshot>>>,
-}
-
-/// The commit, the slugs of the skills, and the place of the plugin that some of them come with.
-type SnapshotKey = (Option<String>, Vec<String>, Option<PathBuf>);
-
-impl LiveRun {
-    /// Notes that a result could not be stored. No further trial starts, since its result would be lost as well.
-    pub(super) fn not_stored(&self, why: &str) {
-        let _ = self.not_stored.set(why.to_owned());
-    }
-}
-
-impl Snapshots {
-    pub(super) fn new(versions: HashMap<Option<String>, Arc<SkillSnapshot>>) -> Self {
-        Self { versions, parts: Mutex::default() }
-    }
-
-    /// The skills for a trial in `mode` of the skill `slug`, which its agent may get with this plugin.
-    pub fn offered(&self, mode: &Mode, slug: &str, plugin: Option<&Plugin>) -> Result<Arc<SkillSnapshot>, Trouble> {
-        let Some(whole) = self.versions.get(&mode.commit) else {
-            return Err(Trouble::new(TroubleKind::Files, "the run did not begin with these skills"));
-        };
-        if mode.offer == SkillSelection::All && !whole.has_plugins() {
-            return Ok(Arc::clone(whole));
-        }
-        let slugs: Vec<String> =
-            whole.slugs().filter(|other| mode.offer.includes(slug, other)).map(str::to_owned).collect();
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (mode.commit.clone(), slugs, plugin.map(Plugin::place));
-        let part =
-            parts.entry(key).or_insert_with_key(|(_, slugs, plugin)| Arc::new(whole.part(slugs, plugin.as_deref())));
-        Ok(Arc::clone(part))
-    }
-}
-
-/// Creates redactors. Keeps each, because creating one takes longer than some trials.
-#[derive(Debug)]
-pub struct Redactors {
-    /// The values of variables that are listed as secret, or look secret, and secrets in other values and in arguments.
-    secrets: Vec<String>,
-    redactors: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
-}
-
-impl Redactors {
-    pub fn new(settings: &Settings) -> Self {
-        // A value that is not Unicode cannot be a key.
-        let variables =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let custom = || settings.agents.values().filter_map(|agent| agent.custom.as_ref());
-        let of_server = settings.mcp.own.iter().flat_map(|own| own.env.clone());
-        let of_agents = custom().flat_map(|custom| custom.env.clone());
-        let secrets =
-            variables.chain(settings.env.clone()).chain(of_server).chain(of_agents).flat_map(|(name, value)| {
-                let within = secrets_in_variable(&value);
-                let is_secret = settings.secret_env.contains(&name) || looks_secret(&name, &value);
-                within.into_iter().chain(is_secret.then_some(value))
-            });
-        let of_server = settings.mcp.own.iter().map(|own| &own.args).chain(custom().flat_map(|custom| &custom.args));
-        let of_agents =
-            settings.agents.values().map(|agent| &agent.args).chain(settings.modes.iter().map(|mode| &mode.args));
-        let secrets = secrets.chain(of_server.chain(of_agents).flat_map(|args| secrets_in_arguments(args))).collect();
-        Self { secrets, redactors: Mutex::default() }
-    }
-
-    /// A redactor that masks these values, those of secret variables, and what looks like a key.
-    pub fn masking(&self, secrets: Vec<String>) -> Arc<Redactor> {
-        let mut redactors = self.redactors.lock().unwrap_or_else(PoisonError::into_inner);
-        let redactor = redactors.entry(secrets).or_insert_with_key(|secrets| {
-            Arc::new(Redactor::new(self.secrets.iter().chain(secrets).map(String::as_str)))
-        });
-        Arc::clone(redactor)
     }
 }

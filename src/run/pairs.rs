@@ -1,33 +1,23 @@
 //! Runs the pairs of a comparison, a trial on each side of the same case, until its plan is done or a limit is reached.
 //! [`decide`](crate::decide) chooses the case of the next pair by the pairs before it.
 
+use crate::run::pairing::PairedCase;
+use crate::run::pairing::Pairing;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::cases::case::FoundCase;
-use crate::cases::test_case::TestCase;
-use crate::checks::Check;
 use crate::decide::sequential::{Pair, SequentialTest};
-use crate::grade::verdict::NEEDS_SKILL;
 use crate::results::stored_comparison;
-use crate::run::changed_skills::readable_skills;
 use crate::run::context::RunContext;
 use crate::run::kept;
-use crate::run::open_run::LiveRun;
-use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::live::LiveRun;
 use crate::run::scheduler::{self, trial};
-use crate::run::skill_version::ReadTree;
-use crate::run::skill_version::SkillVersion;
-use crate::settings::Settings;
-use crate::settings::mode::{Delivery, Mode};
 use crate::store::{KeptPair, PairSide, StoreError};
-use crate::text::problem::Problem;
 use crate::trial::event::RunEvent;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::{Outcome, TrialError};
-use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord, PlanLine, TrialRecord};
-use crate::trial::shard::Shard;
+use crate::trial::run_record::{PairRecord, PlanLine, TrialRecord};
 
 /// A comparison ends after this many pairs in a row that were not measured: what prevented that prevents it in all.
 const MOST_LOST: usize = 5;
@@ -274,175 +264,4 @@ pub fn begun(pairs: &[PairRecord]) -> HashMap<CaseInMode, u32> {
         *most = id.number.max(*most);
     }
     begun
-}
-
-// The two sides of a comparison: what each makes of the modes that were chosen, and the cases that both can run.
-
-/// A case on both sides.
-#[derive(Clone, Debug)]
-pub struct PairedCase {
-    /// Its name: `skill/case`, and the mode where cases are compared in several.
-    pub name: String,
-    pub baseline: TestCase,
-    pub candidate: TestCase,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct Pairing {
-    /// The cases that both sides can run.
-    pub cases: Vec<PairedCase>,
-    /// Cases that one side has no skill for, by name, with the reason.
-    pub left_out: Vec<(String, String)>,
-    /// Whether one side has no skills and the other has, so that both are judged by what both are asked.
-    pub outcome_only: bool,
-    /// Where each case is among `cases`, by what its trials in the baseline are called.
-    places: HashMap<CaseInMode, usize>,
-}
-
-/// The mode that a side makes of `base`. Its name is that of the mode it starts from, and what is different.
-pub fn mode_of(side: &ComparedSide, base: &Arc<Mode>, settings: &Settings) -> Result<Arc<Mode>, Problem> {
-    let base = match &side.mode {
-        None => base,
-        Some(name) => settings.mode(name).ok_or_else(|| settings.unknown_mode(name))?,
-    };
-    let mut mode = Mode::clone(base);
-    let mut differs = Vec::new();
-    if side.without && mode.delivery != Delivery::None {
-        mode.delivery = Delivery::None;
-        differs.push("without".to_owned());
-    }
-    if let Some(model) = &side.model {
-        mode.model = Some(model.clone());
-        differs.push(model.clone());
-    }
-    if let Some(offer) = &side.offer {
-        mode.offer = offer.clone();
-        differs.push(format!("offer-{offer}"));
-    }
-    if let Some(commit) = &side.commit {
-        mode.commit = Some(commit.clone());
-        differs.push(commit.get(..12).unwrap_or(commit).to_owned());
-    }
-    if side.again {
-        differs.push("again".to_owned());
-    }
-    if !differs.is_empty() {
-        mode.name = free_name(&format!("{}.{}", base.name, differs.join(".")), settings);
-    }
-    Ok(Arc::new(mode))
-}
-
-/// The name without characters that directories and tests may not contain, and different from the name of every other
-/// mode.
-pub(super) fn free_name(name: &str, settings: &Settings) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
-    let mut name: String = name.chars().map(|c| if allowed(c) { c } else { '-' }).take(90).collect();
-    while settings.mode(&name).is_some() {
-        name.push('_');
-    }
-    name
-}
-
-pub fn versions(run: &RunContext, sides: &ComparedSides) -> Result<Vec<SkillVersion>, Problem> {
-    let commits: BTreeSet<&String> =
-        [&sides.baseline, &sides.candidate].into_iter().filter_map(|side| side.commit.as_ref()).collect();
-    commits.into_iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
-}
-
-/// Whether the sides can differ in nothing but their skills, and have the same ones, file by file. What cannot be read differs.
-pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
-    let but_skills = |side: &ComparedSide| ComparedSide { label: String::new(), commit: None, ..side.clone() };
-    if but_skills(&sides.baseline) != but_skills(&sides.candidate) || sides.baseline.commit == sides.candidate.commit {
-        return false;
-    }
-    let skills = |side: &ComparedSide| match &side.commit {
-        None => readable_skills(ReadTree { root: &run.root, settings: &run.settings, catalog: &run.catalog }),
-        Some(commit) => readable_skills(run.versions.iter().find(|version| version.commit == *commit)?.tree()),
-    };
-    skills(&sides.baseline).is_some_and(|baseline| Some(baseline) == skills(&sides.candidate))
-}
-
-/// The planned cases on both sides. A case in several modes counts as several.
-pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, Problem> {
-    let mut pairing = Pairing::default();
-    let mut both = Vec::new();
-    for PlannedCase { planned, .. } in &run.plan.entries {
-        let in_mode = |mode| TestCase { found: Arc::clone(&planned.found), mode };
-        let a = in_mode(mode_of(&sides.baseline, &planned.mode, &run.settings)?);
-        both.push((a, in_mode(mode_of(&sides.candidate, &planned.mode, &run.settings)?)));
-    }
-    let modes: BTreeSet<String> = both.iter().map(|(_, b)| b.mode.name.clone()).collect();
-    let mut seen = BTreeSet::new();
-    for (a, b) in both {
-        let found = Arc::clone(&a.found);
-        let name = b.case_in_mode().compared_as(modes.len() > 1);
-        // Where both sides name their mode, a case in several default modes is one.
-        if !seen.insert(name.clone()) {
-            continue;
-        }
-        if a.mode == b.mode {
-            return Err(format!(
-                "both sides are the same: `{}` in the mode `{}`; say what is to differ, or --aa to see how much changes by \
-                 itself",
-                found.id, a.mode
-            ).into());
-        }
-        let lacks = |planned: &TestCase| {
-            run.skills_of(planned.mode.commit.as_deref()).is_none_or(|skills| skills.skill(&found.skill).is_none())
-        };
-        let lacking = [(&a, &sides.baseline), (&b, &sides.candidate)].into_iter().find(|(planned, _)| lacks(planned));
-        let one_lacks_skills = (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
-        if let Some((_, side)) = lacking {
-            pairing.left_out.push((name, format!("unknown skill `{}` in {}", found.skill, side.label)));
-        } else if one_lacks_skills && needs_skill(&found, &run.settings) {
-            pairing.left_out.push((name, NEEDS_SKILL.to_owned()));
-        } else {
-            pairing.outcome_only |= one_lacks_skills;
-            pairing.places.insert(a.case_in_mode(), pairing.cases.len());
-            pairing.cases.push(PairedCase { name, baseline: a, candidate: b });
-        }
-    }
-    Ok(pairing)
-}
-
-/// Whether no check of the case is left without those that need the skill. What is wrong with a case is said when it is run.
-fn needs_skill(found: &FoundCase, settings: &Settings) -> bool {
-    let is_left = |check: &Check| !check.asks_for_skill() && check.weight.is_none_or(|weight| weight.amount > 0.0);
-    found.case().is_ok_and(|case| !case.checks.iter().any(is_left) && !case.has_checks_of_others(settings))
-}
-
-impl Pairing {
-    /// The cases of a shard, by their names in the candidate. Cases that are left out are in the first.
-    #[must_use]
-    pub fn part(mut self, shard: Shard) -> Self {
-        self.cases.retain(|case| shard.has(&case.candidate.case_in_mode()));
-        let places = self.cases.iter().enumerate().map(|(at, case)| (case.baseline.case_in_mode(), at));
-        self.places = places.collect();
-        if shard.number > 1 {
-            self.left_out.clear();
-        }
-        self
-    }
-
-    /// The cases of both sides, in order.
-    pub fn trials(&self) -> impl Iterator<Item = &TestCase> {
-        self.cases.iter().flat_map(|case| [&case.baseline, &case.candidate])
-    }
-
-    pub fn baselines(&self) -> impl Iterator<Item = &TestCase> {
-        self.cases.iter().map(|case| &case.baseline)
-    }
-
-    /// The place among the cases of the one that a pair is of; none where it is not among them any more.
-    pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
-        let place = *self.places.get(&CaseInMode::of(&pair.baseline))?;
-        (self.cases[place].candidate.trial(pair.candidate.number) == pair.candidate).then_some(place)
-    }
-
-    /// Both sides of every case, each as often as it has been begun, and once at least.
-    pub fn plan(&self, begun: &HashMap<CaseInMode, u32>) -> RunPlan {
-        let repeats = |planned: &TestCase| begun.get(&planned.case_in_mode()).map_or(1, |begun| *begun.max(&1));
-        let entries = self.trials().map(|planned| PlannedCase::times(planned.clone(), repeats(planned)));
-        RunPlan { entries: entries.collect() }
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::agent::isolation;
 use crate::agent::trial_env::{ScratchDir, TrialEnv};
-use crate::run::open_run::Redactors;
+use crate::run::live::Redactors;
 use crate::settings::Settings;
 use crate::text::problem::Problem;
 

@@ -23,7 +23,7 @@ use crate::files::rooted::{RootedPath, WalkedFile};
 use crate::files::{bounded, inside};
 use crate::process::{self, Job, OutputListener, Reply};
 use crate::run::context::RunContext;
-use crate::run::trial::TrialEvidence;
+use crate::run::stored_trial::TrialEvidence;
 use crate::settings::Settings;
 use crate::store;
 use crate::text::cut;

@@ -9,8 +9,8 @@ use crate::grade::rubric::Judgment;
 use crate::results::timeline::Timeline;
 use crate::run::context::RunContext;
 use crate::run::judge;
-use crate::run::trial;
-use crate::run::trial::{StoredTrial, TrialEvidence};
+use crate::run::regrade;
+use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::store::TrialFolder;
 use crate::text::problem::Problem;
 use crate::trace::Trace;
@@ -53,7 +53,7 @@ impl TrialReview {
             let gone = || gone(&meta.skill.slug, &meta.case.id);
             let case = case(run, &meta).ok_or_else(gone)?;
             let skill = run.catalog.skill(&meta.skill.slug).ok_or_else(gone)?;
-            trial::regrade(run, case, skill, folder)?.1
+            regrade::regrade(run, case, skill, folder)?.1
         };
         Ok(Self { meta, trace, final_text, grade })
     }

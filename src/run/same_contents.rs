@@ -14,11 +14,11 @@ use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
 use crate::cases::test_case::TestCase;
 use crate::results::run_status::is_live;
+use crate::run::case_digests;
 use crate::run::context::RunContext;
-use crate::run::digests;
 use crate::run::digests::{InputReader, SkillFolders};
-use crate::run::open_run::Redactors;
-use crate::run::pairs::Pairing;
+use crate::run::live::Redactors;
+use crate::run::pairing::Pairing;
 use crate::run::shared_contents::SharedContents;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::store::{self, RunFolder};
@@ -66,7 +66,7 @@ pub fn of_case(run: &RunContext, planned: &TestCase) -> Result<String, Problem> 
     let programs = start_programs(run, case);
     let besides = run.besides_skills_at_start(case, mode).map_err(|error| error.to_string())? + &programs;
     run.shared_contents.cases().entry(planned.case_in_mode()).or_insert(besides);
-    let checks = digests::checks(run, planned, case)?;
+    let checks = case_digests::checks(run, planned, case)?;
     let _ = writeln!(text, "programs\n{programs}\nchecks\n{checks}\n{}", limits(run, case, mode));
     text += &run.shared_contents.agent(run, mode.agent)?;
     Ok(digest(text.as_bytes()))

@@ -13,10 +13,10 @@ use crate::files::bounded;
 use crate::files::look::{self, Entry};
 use crate::run::calibration::unmeasured;
 use crate::run::context::RunContext;
+use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
-use crate::run::open_run::Redactors;
-use crate::run::trial;
-use crate::run::trial::StoredTrial;
+use crate::run::regrade;
+use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::RunFolder;
 use crate::text::problem::Problem;
@@ -149,7 +149,7 @@ impl ReadSession {
         }
         let mut stored = StoredTrial::read(run, &folder).map_err(|error| text(&error))?;
         stored.final_text = stored.trace.final_message.clone();
-        let mut grade = trial::by_checks(run, &stored.exhibit(case, skill, &folder))?;
+        let mut grade = regrade::by_checks(run, &stored.exhibit(case, skill, &folder))?;
         if case.is_judged(&run.settings) && grade.verdict == Verdict::Pass {
             grade.verdict = Verdict::Unscored;
             grade.trouble = Some(Trouble::new(TroubleKind::NotJudged, "no judge is asked about a session"));

@@ -8,7 +8,7 @@ use crate::cases::test_case::TestCase;
 use crate::checks::Check;
 use crate::lint::calls_skill;
 use crate::run::context::RunContext;
-use crate::run::pairs::{free_name, mode_of};
+use crate::run::pairing::{free_name, mode_of};
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::preflight;
 use crate::settings::Settings;

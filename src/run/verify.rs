@@ -21,11 +21,11 @@ use crate::files::rooted::RootedPath;
 use crate::lint;
 use crate::results::verification::{CheckFault, FaultKind, Verification};
 use crate::run::context::RunContext;
-use crate::run::live_trial;
 use crate::run::live_trial::case_meta;
 use crate::run::programs;
-use crate::run::trial::TrialEvidence;
-use crate::run::trial::with_subject;
+use crate::run::regrade::with_subject;
+use crate::run::setup;
+use crate::run::stored_trial::TrialEvidence;
 use crate::settings::FILE;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{self, TrialFolder};
@@ -247,7 +247,7 @@ impl CaseVerifier<'_> {
             trial_env.create_directories(&run.settings.create).map_err(|error| failed(&error))?;
             let timeout = case.timeout.unwrap_or(run.settings.timeout);
             let redactor = run.program_runner.open(&run.settings)?.1.masking(secrets_within_all(&case.setup));
-            let ended = live_trial::run_setup(run, None, &case.setup, &mut trial_env, timeout, &redactor);
+            let ended = setup::run_setup(run, None, &case.setup, &mut trial_env, timeout, &redactor);
             meta.setup = ended.map_err(|trouble| match trouble.kind {
                 TroubleKind::Setup => self.unusable("setup", &trouble),
                 _ => NotVerified::Run(failed(&trouble).into()),

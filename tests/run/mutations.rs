@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use skill_evals::run::context::RunContext;
-use skill_evals::run::trial::StoredTrial;
+use skill_evals::run::stored_trial::StoredTrial;
 use skill_evals_agents::agent;
 use skill_evals_cases::cases::catalog::FoundSkill;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};

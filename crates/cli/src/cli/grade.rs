@@ -20,8 +20,9 @@ use crate::results::stored_summary::no_trials;
 use crate::results::summary::Summary;
 use crate::results::table;
 use crate::run::context::RunContext;
+use crate::run::regrade;
 use crate::run::skill_version::SkillVersion;
-use crate::run::{import, preflight, review, trial};
+use crate::run::{import, preflight, review};
 use crate::settings::Settings;
 use crate::store::{self, RunFolder, TrialFolder};
 use crate::text::diagnostic::shown_path;
@@ -224,7 +225,7 @@ fn grade_one<'a>(
     let skill = skills
         .and_then(|skills| skills.skill(&id.skill))
         .ok_or_else(|| format!("the skill `{}` no longer exists", id.skill))?;
-    let (meta, grade) = trial::regrade(run, case, skill, folder)?;
+    let (meta, grade) = regrade::regrade(run, case, skill, folder)?;
     // A recording has no stored grade.
     let changed =
         folder.has_grade().map_err(|error| error.to_string())? && folder.grade().map_or(true, |stored| stored != grade);

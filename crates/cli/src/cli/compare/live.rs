@@ -18,7 +18,7 @@ use crate::report::table::dollars;
 use crate::report::{diagnostics, estimate as words};
 use crate::results::estimate::{self, Estimate};
 use crate::results::stored_comparison;
-use crate::run::pairs::Pairing;
+use crate::run::pairing::Pairing;
 use crate::run::preflight;
 use crate::trial::run_record::ComparedSides;
 

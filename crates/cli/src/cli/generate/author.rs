@@ -14,7 +14,7 @@ use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::process::{interrupt, watchdog};
 use crate::report::diagnostics::counted;
 use crate::report::table::{clock, cost, dollars, tokens};
-use crate::run::open_run::Redactors;
+use crate::run::live::Redactors;
 use crate::run::preflight;
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;

@@ -29,7 +29,7 @@ use crate::results::stored_sides::{self, TrialSide};
 use crate::results::stored_summary::no_trials;
 use crate::results::summary::Summary;
 use crate::run::context::RunContext;
-use crate::run::open_run::Redactors;
+use crate::run::live::Redactors;
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::shown_path;
 use crate::text::escape;

@@ -22,8 +22,9 @@ use crate::files::stamp::Stamps;
 use crate::grade::rubric;
 use crate::process::interrupt;
 use crate::report::diagnostics::counted;
+use crate::run::case_digests::{self, CaseDigests};
 use crate::run::context::RunContext;
-use crate::run::digests::{self, CaseDigests, opened_skills};
+use crate::run::digests::opened_skills;
 use crate::run::plan::PlannedCase;
 use crate::run::preflight;
 use crate::store::{self, RECORDINGS};
@@ -187,7 +188,7 @@ impl<'a> WatchSession<'a> {
             let recording = store::recording(&run.root, &entry.planned.trial(1)).meta();
             recording.map(|meta| opened_skills(&meta.inputs)).unwrap_or_default()
         });
-        digests::of_case(run, &entry.planned, opened)
+        case_digests::of_case(run, &entry.planned, opened)
     }
 
     /// Runs the plan. Returns the cases whose recordings are stale or missing.

@@ -19,7 +19,7 @@ use crate::results::calibration::{AgentCalibration, CALIBRATION_FORMAT, ReadStat
 use crate::run::calibration::InstalledAgent;
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
-use crate::run::trial::StoredTrial;
+use crate::run::stored_trial::StoredTrial;
 use crate::run::{open_run, scheduler};
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::settings::{Calibrate, CheckSettings, JudgeSettings, Settings, TestSelection};

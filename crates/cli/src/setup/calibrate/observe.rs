@@ -9,7 +9,7 @@ use super::cases::{
 };
 use crate::profile::Profile;
 use crate::results::calibration::{Observation, ReadState};
-use crate::run::trial::StoredTrial;
+use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::Delivery;
 use crate::stand_in::{AnswerUsage, Fault, ScriptedRequest};
 use crate::trace::Mechanism;

@@ -21,7 +21,7 @@ use crate::process::Start;
 use crate::process::git;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
-use crate::run::open_run::Redactors;
+use crate::run::live::Redactors;
 use crate::run::{plan, preflight};
 use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;

@@ -1,0 +1,136 @@
+//! Grades a trial by its evidence: a live trial, a recording, or a trial of an earlier part of the run.
+
+use crate::cases::case::Case;
+use crate::cases::catalog::FoundSkill;
+use crate::checks::contents::Contents;
+use crate::checks::program::ProgramRuns;
+use crate::checks::{GradingInput, PrintedOnce};
+use crate::files::{bounded, inside};
+use crate::grade::checks::grade;
+use crate::run::context::RunContext;
+use crate::run::custom_check;
+use crate::run::judge;
+use crate::run::programs::{self, CaseProgramRuns, unchanged_start_files};
+use crate::run::stored_trial::StoredTrial;
+use crate::run::stored_trial::TrialEvidence;
+use crate::store::TrialFolder;
+use crate::text::problem::Problem;
+use crate::trial::event::RunEvent;
+use crate::trial::evidence::Meta;
+use crate::trial::outcome::Grade;
+use std::fmt::{self};
+use std::path::Path;
+
+/// Grades a stored trial again, with the stored answer of its judge. The grade is not written.
+pub fn regrade(
+    run: &RunContext,
+    case: &Case,
+    skill: &FoundSkill,
+    folder: &TrialFolder,
+) -> Result<(Meta, Grade), Problem> {
+    let trial = StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
+    let exhibit = trial.exhibit(case, skill, folder);
+    let grade = again_by_checks(run, &exhibit)?;
+    let grade = judge::rejoin(run, &exhibit, grade).map_err(|error| error.to_string())?;
+    Ok((trial.meta, grade))
+}
+
+/// As [`by_checks`], for a stored trial. Fails if its grade contains a custom check that cannot be run here: the new grade
+/// would lack it.
+pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, Problem> {
+    let folder = exhibit.folder;
+    if folder.has_grade().map_err(|error| error.to_string())? {
+        let lacking = folder.grade().map(|grade| run.custom_checks.lacking(&grade)).unwrap_or_default();
+        if !lacking.is_empty() {
+            let list = lacking.join("`, `");
+            return Err(format!(
+                "its grade contains `{list}`, which only the harness of the crate can check; nothing was graded. Run this \
+                 in that repository, where the harness is asked, or name it in {}",
+                custom_check::VARIABLE
+            ).into());
+        }
+    }
+    by_checks(run, exhibit)
+}
+
+/// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run, or the user
+/// ended the run before the programs of the case had answered.
+pub(super) fn by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, Problem> {
+    let TrialEvidence { case, evidence, folder, .. } = exhibit;
+    let repetition = run.settings.repetition.of(&case.skill, case.repetition);
+    let CaseProgramRuns { runs, not_enforced } = programs::run_all(run, exhibit)?;
+    let grade = with_subject(run, exhibit, &runs, |subject| grade(case, subject));
+    let grade =
+        Grade { not_enforced, threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
+    let limit = case.timeout.unwrap_or(run.settings.timeout);
+    let id = evidence.meta.id();
+    let tell = |name: &str| run.emit(&RunEvent::Heard(id.clone(), format!("custom check `{name}`")));
+    run.custom_checks.applied(grade, evidence, folder, limit, &tell)
+}
+
+/// Calls `grade` with a trial as the checks of its case see it.
+pub(super) fn with_subject<T>(
+    run: &RunContext,
+    exhibit: &TrialEvidence<'_>,
+    programs: &ProgramRuns,
+    grade: impl FnOnce(&GradingInput<'_>) -> T,
+) -> T {
+    let TrialEvidence { case, skill, evidence, .. } = exhibit;
+    // The lint has checked that the schema exists and is valid.
+    let schema = case.output_schema.as_ref().and_then(|path| inside::read(&run.root, path.as_path()).ok());
+    let schema = schema.and_then(|schema| serde_json::from_slice(&schema).ok());
+    let by_settings = || run.settings.activation_for(&case.skill, &evidence.meta.mode);
+    let activation = case.activation.or_else(by_settings).unwrap_or(case.default_activation);
+    let prices = &run.settings.prices;
+    let contents = TrialContents { run, exhibit };
+    let (schema, contents) = (schema.as_ref(), &contents);
+    grade(&GradingInput {
+        skill: skill.skill(),
+        schema,
+        activation,
+        evidence,
+        programs,
+        contents,
+        prices,
+        printed: &PrintedOnce::default(),
+    })
+}
+
+/// The files of a stored trial and of its repository.
+pub(super) struct TrialContents<'a> {
+    pub run: &'a RunContext,
+    pub exhibit: &'a TrialEvidence<'a>,
+}
+
+impl fmt::Debug for TrialContents<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrialContents").finish_non_exhaustive()
+    }
+}
+
+impl Contents for TrialContents<'_> {
+    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let TrialEvidence { evidence, folder, .. } = self.exhibit;
+        if evidence.meta.files.iter().any(|file| file.path == path && file.is_as_in_repository()) {
+            return self.of_start(path);
+        }
+        folder.workspace_file(path).map_err(|_| "its content is not stored".to_owned())
+    }
+
+    fn of_output(&self) -> Result<Vec<u8>, String> {
+        bounded::read(&self.exhibit.folder.trace()).map_err(|error| error.to_string())
+    }
+
+    fn of_repository(&self, path: &Path) -> Result<Vec<u8>, String> {
+        inside::read(&self.run.root, path).map_err(|error| error.to_string())
+    }
+}
+
+impl TrialContents<'_> {
+    /// A file of the case that neither its setup nor the agent changed, whose content the trial does not store.
+    fn of_start(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let files = unchanged_start_files(self.run, self.exhibit).map_err(|why| why.to_string())?;
+        let files = files.ok_or_else(|| "its content is not stored".to_owned())?;
+        files.read(path, bounded::MAX_FILE).map_err(|error| error.to_string())
+    }
+}
