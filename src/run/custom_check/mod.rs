@@ -213,7 +213,7 @@ fn the_executable(messages: &[u8], package: &Path, any: bool, test: &str) -> Res
 }
 
 /// Answers questions about these checks of the repository at `root`, on standard input and output until the input ends:
-/// what a harness does when it is started with [`ARGUMENT`](client::ARGUMENT). `problems` are those of its setup.
+/// what a harness does when it is started with [`ARGUMENT`]. `problems` are those of its setup.
 pub fn serve(checks: &CustomChecks, root: PathBuf, problems: Vec<String>) -> io::Result<()> {
     // Takes standard output away from `main` and the checks, which may print.
     let mut out = service::answers()?;
