@@ -351,7 +351,7 @@ fn with_description(found: &FoundSkill, description: &str) -> Result<Vec<u8>, Pr
         }
         length += line.len();
     }
-    // A JSON string is a YAML string, and plain text is one if it reads as the same.
+    // A JSON string is a YAML string.
     let quoted = serde_json::to_string(description).map_err(|error| error.to_string())?;
     let (before, after) = (&text[..entry.key_range.start], &rest[length..]);
     let is_same = |new: &String| {
@@ -361,8 +361,17 @@ fn with_description(found: &FoundSkill, description: &str) -> Result<Vec<u8>, Pr
         let is_clean = !read.problems.iter().any(Diagnostic::is_error);
         read.skill.description == description && keys(&read) == keys(&found.file) && same_body && is_clean
     };
-    let written = [description, &quoted].map(|value| format!("{before}description: {value}\n{after}"));
-    written.into_iter().find(is_same).map(String::into_bytes).ok_or_else(|| why().into())
+    let values = [Some(description).filter(|text| is_plain_yaml(text)), Some(quoted.as_str())];
+    let written = values.into_iter().flatten().map(|value| format!("{before}description: {value}\n{after}"));
+    let mut written = written;
+    written.find(is_same).map(String::into_bytes).ok_or_else(|| why().into())
+}
+
+/// Whether every YAML parser reads this text as itself, without quotes.
+fn is_plain_yaml(text: &str) -> bool {
+    let is_safe = !text.ends_with(':') && ![": ", " #"].iter().any(|sign| text.contains(sign));
+    // A single word may be a number, a date, or true.
+    is_safe && text.starts_with(char::is_alphabetic) && text.contains(' ')
 }
 
 /// Stores the skills of the working tree, with another SKILL.md for one of them, as a commit that no branch has. Returns its
@@ -389,4 +398,19 @@ fn store(root: &Path, catalog: &Catalog, changed: &FoundSkill, text: &[u8]) -> R
         }
     }
     git::store(root, &files).map_err(|error| format!("the candidate could not be stored in git: {error}").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_yaml_may_read_as_something_else_gets_quotes() {
+        assert!(is_plain_yaml("Tidies a directory; a better text."));
+        for other in
+            ["Sorts files: by date", "[x] y", "- x y", "*x y", "x y:", "x #1", "\"x\" y", "yes", "1 file", "& b"]
+        {
+            assert!(!is_plain_yaml(other), "{other}");
+        }
+    }
 }

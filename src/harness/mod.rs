@@ -39,9 +39,8 @@ use crate::report::trial_text::RerunCommand;
 use crate::run::context::RunContext;
 use crate::run::custom_check::{self, CustomChecks};
 use crate::run::plan::{self, PlannedCase, RunPlan};
-use crate::settings::TestSelection;
 use crate::settings::load::{self, ConfigError};
-use crate::settings::{BuiltIn, Settings, Trust};
+use crate::settings::{BuiltIn, Settings, TestSelection, Trust};
 use crate::text::name::Filters;
 use crate::text::relative_path::RelativePath;
 

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::agent::trial_env::capture::masked;
-use crate::agent::trial_env::capture::wanted;
+use crate::agent::trial_env::capture::{masked, wanted};
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::start_files::start_files;
@@ -20,14 +19,12 @@ use crate::files::rooted::RootedPath;
 use crate::profile::{self, Profile};
 use crate::report::session;
 use crate::results::table;
-use crate::run::agent_run;
 use crate::run::context::RunContext;
-use crate::run::judge;
 use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
-use crate::run::regrade;
 use crate::run::review::{self, TrialReview};
 use crate::run::stored_trial::StoredTrial;
+use crate::run::{agent_run, judge, regrade};
 use crate::settings::TestSelection;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::skill::slug;

@@ -5,12 +5,10 @@ use std::path::Path;
 
 use crate::process::background;
 use crate::report::markdown;
-use crate::results::ended;
 use crate::results::ended::AgentVersions;
-use crate::results::run_status::NotRunReasons;
-use crate::results::run_status::is_live;
-use crate::results::stored_comparison;
+use crate::results::run_status::{NotRunReasons, is_live};
 use crate::results::summary::Summary;
+use crate::results::{ended, stored_comparison};
 use crate::run::case_digests;
 use crate::run::context::RunContext;
 use crate::settings::Settings;

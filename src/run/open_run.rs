@@ -1,9 +1,7 @@
 //! Opens a run: its directory, its lock, its record, the snapshots of the skills, and what an earlier part of it left.
 
 use crate::run::case_digests;
-use crate::run::live::LiveRun;
-use crate::run::live::Redactors;
-use crate::run::live::Snapshots;
+use crate::run::live::{LiveRun, Redactors, Snapshots};
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Display;

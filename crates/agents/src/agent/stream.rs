@@ -299,7 +299,7 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
 
     fn line(&mut self, bytes: &[u8]) {
         let trace = &mut self.recorder.trace;
-        let Ok(line) = serde_json::from_slice::<Value>(bytes) else { return trace.damaged(bytes) };
+        let Ok(line) = serde_json::from_slice::<Value>(bytes) else { return trace.damaged_output(bytes) };
         let Some(all) = self.reader.said(&line) else {
             return trace.unknown_event(&R::kind(&line), bytes);
         };

@@ -174,6 +174,22 @@ fn unknown_events_are_counted_and_broken_lines_too() {
 }
 
 #[test]
+fn after_a_line_that_cannot_be_read_the_last_message_is_not_known_until_the_next_one() {
+    let said = |text: &str| {
+        format!("{{\"type\":\"item.completed\",\"item\":{{\"type\":\"agent_message\",\"text\":\"{text}\"}}}}\n")
+    };
+    for lost in [
+        "{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_mess",
+        "{\"type\":\"item.completed\",\"item\":{\"type\":\"hologram\"}}",
+    ] {
+        let last = trace_of(format!("{}{lost}\n{{\"type\":\"turn.completed\"}}\n", said("I will look.")).as_bytes());
+        assert!(last.answer_unread, "{lost}: it may have been the last message");
+        let answered = trace_of(format!("{lost}\n{}{{\"type\":\"turn.completed\"}}\n", said("Done.")).as_bytes());
+        assert_eq!((answered.answer_unread, answered.final_message.as_deref()), (false, Some("Done.")), "{lost}");
+    }
+}
+
+#[test]
 fn a_line_of_a_hundred_megabytes_is_counted_and_the_rest_is_read() {
     let mut events =
         b"{\"type\":\"thread.started\"}\n{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\""

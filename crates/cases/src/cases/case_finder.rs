@@ -156,8 +156,13 @@ impl CaseFinder<'_> {
             }
             Ok(bytes) => (files.parse)(&file, bytes, self.layout),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !self.repository.is_link(&path) => return,
-            // `evals/skills/README.md` is not the directory of a skill.
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return,
+            // `evals/skills/README.md` is not the directory of a skill. A file by the name of a skill stands where its cases belong.
+            Err(error)
+                if error.kind() == io::ErrorKind::NotADirectory
+                    && !self.catalog.slugs().contains(&file.name.as_str()) =>
+            {
+                return;
+            }
             Err(error) => {
                 let problem = self.repository.unreadable(&path, &error.to_string());
                 FileCases { problems: vec![problem], ..FileCases::default() }

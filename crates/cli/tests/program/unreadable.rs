@@ -122,6 +122,24 @@ fn each_command_names_the_directory_that_it_may_not_read() {
 }
 
 #[test]
+fn a_file_in_the_place_of_a_directory_is_named() {
+    let stub = repository();
+    let root = stub.root();
+    let of_mode = |path: &PathBuf| path.parent().is_some_and(|case| case.ends_with("recordings/tidy/c0"));
+    let mode = directories(root).into_iter().find(of_mode).expect("recordings of a mode");
+    for place in ["evals/recordings/tidy", "evals/recordings/tidy/c0", &mode.to_string_lossy(), "evals/skills/tidy"] {
+        fs::remove_dir_all(root.join(place)).expect("a directory");
+        fs::write(root.join(place), "x").expect("a file");
+        for args in [&["run", "--replay"][..], &["gate", "--free", "main"]] {
+            let ran = stub.run(args);
+            assert!(ran.code != 0 && said(&ran).contains(place), "{args:?}, {place}: {} {}", ran.code, said(&ran));
+        }
+        fs::remove_file(root.join(place)).expect("a file");
+        git(&stub, &["checkout", "--quiet", "HEAD", "--", "."]);
+    }
+}
+
+#[test]
 fn git_that_refuses_to_answer_keeps_runs_from_being_believed() {
     let stub = repository();
     let refused = |args: &[&str]| {

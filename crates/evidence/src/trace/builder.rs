@@ -282,6 +282,19 @@ impl TraceBuilder {
         }
     }
 
+    /// Reports that something of the agent's output cannot be read. It may have been a message: until the next one, the last message is
+    /// not known.
+    pub fn lose_output(&mut self, what: &str) {
+        self.lose(what);
+        self.answer_unread = true;
+    }
+
+    /// As [`lose_output`](Self::lose_output), of a line that is not JSON or too long.
+    pub fn damaged_output(&mut self, line: &[u8]) {
+        self.damaged(line);
+        self.answer_unread = true;
+    }
+
     /// Counts an event with an unknown type. If `line`, the event, may hold a skill, a call of a tool or a command, it may
     /// decide a check, so it is reported as lost.
     pub fn unknown_event(&mut self, kind: &str, line: &[u8]) {

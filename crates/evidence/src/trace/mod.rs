@@ -79,7 +79,7 @@ pub struct Trace {
     pub unreported_commands: u64,
     /// The agent's last message.
     pub final_message: Option<String>,
-    /// Whether the agent's last message could not be read. Then `final_message` is not it.
+    /// Whether the agent's last message could not be read. Then `final_message` may not be it.
     pub answer_unread: bool,
     /// Tokens and cost, if the agent reported them.
     pub usage: Option<Usage>,

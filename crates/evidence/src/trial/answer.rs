@@ -21,6 +21,10 @@ impl<'a> Evidence<'a> {
             Some(text) if is_other(text) => {
                 FinalAnswer::Unread("the final message and the last message of the trace differ".to_owned())
             }
+            // It is the last message that could be read, and another one may follow.
+            Some(_) if self.trace.answer_unread && of_trace.is_some() => {
+                FinalAnswer::Unread("the agent's last message could not be read".to_owned())
+            }
             Some(text) => FinalAnswer::Text(text),
             None if self.trace.answer_unread => {
                 FinalAnswer::Unread("the agent's last message could not be read".to_owned())

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::results::is_default;
-use crate::results::table;
+use crate::results::{is_default, table};
 use crate::settings::Prices;
 use crate::store::{RunFolder, StoreError, UnconfirmedTrials};
 use crate::trial::evidence::AgentMeta;

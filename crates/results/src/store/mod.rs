@@ -397,6 +397,30 @@ fn sub_folders(path: &Path) -> Result<Vec<String>, StoreError> {
     Ok(names)
 }
 
+/// The same among recordings. What stands in the place of a directory hides what belongs there, and is an error.
+fn recorded_folders(path: &Path) -> Result<Vec<String>, StoreError> {
+    let names = sub_folders(path)?;
+    if names.is_empty() {
+        no_file_at(path)?;
+    }
+    Ok(names)
+}
+
+/// Fails if this directory of recordings cannot exist, since there is a file in its place or above it.
+fn no_file_at(path: &Path) -> Result<(), StoreError> {
+    for above in path.ancestors() {
+        match look::kind(above)? {
+            Some(kind) if !kind.is_dir() => {
+                let why = "it is not a directory, and hides the recordings that belong there; remove it".to_owned();
+                return Err(StoreError::Damaged { path: above.to_path_buf(), why });
+            }
+            Some(_) => break,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
 /// The depth of a trial in the directory of all trials: skill, case, mode, and the repeat's number.
 const DEPTH: usize = 4;
 
@@ -472,7 +496,7 @@ pub fn place(root: &Path, folder: &Path) -> Option<TrialOwner> {
 
 /// The names of the modes in which a case of the repository at `root` is recorded.
 pub fn recorded_modes(root: &Path, skill: &str, case: &str) -> Result<Vec<String>, StoreError> {
-    sub_folders(&root.join(RECORDINGS).join(skill).join(case))
+    recorded_folders(&root.join(RECORDINGS).join(skill).join(case))
 }
 
 /// The directory of a trial's recording, which may not exist.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use super::seal_key::SealKey;
 use super::{
     At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, RECORDINGS, SESSION, StoreError, USER, WORK, WORKSPACE, as_json,
-    check_format, read_json, seal, snapshot_name, sub_folders, trial_path, trials_below, write_json, write_whole,
+    check_format, no_file_at, read_json, recorded_folders, seal, snapshot_name, trial_path, trials_below, write_json,
+    write_whole,
 };
 use crate::files::beneath::{self, WalkControl, WalkedFile};
 use crate::files::rooted::{self, RootedPath};
@@ -64,7 +65,14 @@ impl TrialFolder {
 
     /// Whether a trial is stored here. A recording without its facts exists, but cannot be read.
     pub fn exists(&self) -> Result<bool, StoreError> {
-        Ok(look::is_file(&self.path.join(META))? || (self.is_recording() && !look::entries(&self.path)?.is_empty()))
+        if look::is_file(&self.path.join(META))? {
+            return Ok(true);
+        }
+        let is_recorded = self.is_recording() && !look::entries(&self.path)?.is_empty();
+        if self.is_recording() && !is_recorded {
+            no_file_at(&self.path)?;
+        }
+        Ok(is_recorded)
     }
 
     /// Whether it is a recording: it is not among the trials of a run.
@@ -291,7 +299,7 @@ pub fn recording_in(recordings: &Path, id: &TrialId) -> TrialFolder {
 /// Whether any repeat of the case and mode of `id` is recorded.
 pub fn is_recorded(root: &Path, id: &TrialId) -> Result<bool, StoreError> {
     let first = trial_path(&root.join(RECORDINGS), id);
-    Ok(!sub_folders(first.parent().unwrap_or(&first))?.is_empty())
+    Ok(!recorded_folders(first.parent().unwrap_or(&first))?.is_empty())
 }
 
 /// The damaged recordings of the repository at `root`, with the problem of each.
@@ -327,8 +335,13 @@ impl Recordings {
     /// The names of the modes in which a case is recorded, sorted.
     pub fn modes(&mut self, skill: &str, case: &str) -> Result<Vec<String>, StoreError> {
         if self.last.0 != skill {
-            self.last = (skill.to_owned(), sub_folders(&self.folder.join(skill))?.into_iter().collect());
+            self.last = (skill.to_owned(), recorded_folders(&self.folder.join(skill))?.into_iter().collect());
         }
-        if self.last.1.contains(case) { sub_folders(&self.folder.join(skill).join(case)) } else { Ok(Vec::new()) }
+        let folder = self.folder.join(skill).join(case);
+        if !self.last.1.contains(case) {
+            no_file_at(&folder)?;
+            return Ok(Vec::new());
+        }
+        recorded_folders(&folder)
     }
 }

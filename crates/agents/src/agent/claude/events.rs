@@ -99,7 +99,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             // The message has another shape than messages have.
             None => match parse(line) {
                 Some(head) => (head, None),
-                None => return self.recorder.trace.damaged(line),
+                None => return self.recorder.trace.damaged_output(line),
             },
         };
         let by = head.parent_tool_use_id.0.unwrap_or_default();

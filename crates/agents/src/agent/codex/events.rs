@@ -154,9 +154,9 @@ impl<'a, 's> EventDecoder<'a, 's> {
             match serde_json::from_slice::<EventHead>(line) {
                 Ok(EventHead { kind }) => {
                     trace.unknown(&format!("{kind} of another shape"));
-                    trace.lose(&format!("{kind} of another shape"));
+                    trace.lose_output(&format!("{kind} of another shape"));
                 }
-                Err(_) => trace.damaged(line),
+                Err(_) => trace.damaged_output(line),
             }
             return;
         };
@@ -297,7 +297,10 @@ impl<'a, 's> EventDecoder<'a, 's> {
             }
             "reasoning" if !self.facts.thoughts => trace.thought(item.text),
             "command_execution" | "mcp_tool_call" | "reasoning" | "todo_list" => {}
-            other => trace.unknown_item(&format!("item {other}")),
+            other => {
+                trace.unknown(&format!("item {other}"));
+                trace.lose_output(&format!("item {other}"));
+            }
         }
     }
 
