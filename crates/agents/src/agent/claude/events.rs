@@ -157,6 +157,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             | "task_progress"
             | "session_state_changed"
             | "background_tasks_changed"
+            // The commands that a user may type: a server's prompts may come late.
+            | "commands_changed"
             | "permission_denied"
             | "model_refusal_no_fallback" => {}
             other => {
