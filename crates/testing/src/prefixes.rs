@@ -94,6 +94,10 @@ fn cases() -> Vec<Case> {
     lists.into_iter().map(|checks| Case { id: "it".to_owned(), checks, ..Case::default() }).collect()
 }
 
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 impl WholeTrial<'_> {
     /// Holds the property for every prefix.
     pub fn check_every_prefix(&self) -> Settled {
@@ -107,19 +111,19 @@ impl WholeTrial<'_> {
         let final_text = fs::read_to_string(self.folder.join("final.txt")).ok();
         let all: usize = files.iter().map(|(_, lines)| lines.len() + 1).product();
         // A step that shares no factor with the product visits combinations all over it.
-        let step = (all / MOST).max(1) | 1;
+        let step = ((all / MOST).max(1)..).find(|step| gcd(*step, all) == 1).unwrap_or(1);
         let prefix = temporary();
         let mut settled = Settled::default();
         let questions = self.questions(&cases, &end, final_text.as_deref());
-        for number in (0..all).step_by(step) {
-            let cuts_within = number % 3 == 0;
+        for (turn, number) in (0..all).step_by(step).enumerate() {
+            let cuts_within = turn % 3 == 0;
             let mut rest = number;
             for (at, (name, lines)) in files.iter().enumerate() {
                 let (whole, path) = (rest % (lines.len() + 1), prefix.path().join(name));
                 rest /= lines.len() + 1;
                 let mut text = lines[..whole].concat();
                 // Some cuts are within a line.
-                let partial = lines.get(whole).filter(|_| cuts_within && (number / 3 + at) % 2 == 0);
+                let partial = lines.get(whole).filter(|_| cuts_within && (turn / 3 + at) % 2 == 0);
                 text.extend(partial.map(|line| &line[..line.len() / 2]).unwrap_or_default());
                 let _ = fs::remove_file(&path);
                 if !text.is_empty() {
