@@ -401,8 +401,10 @@ impl CaseFinder<'_> {
                 self.catalog.skill(name).is_some() || path == evals_folder(name).join(base_name(&path))
             });
             let is_direct = is_direct(&path) || is_of_skill;
-            let bytes = self.repository.read(&path).ok()?;
-            let problem = Candidate { path: &path, bytes: &bytes, is_direct }.problem()?;
+            let problem = match self.repository.read(&path) {
+                Ok(bytes) => Candidate { path: &path, bytes: &bytes, is_direct }.problem()?,
+                Err(error) => self.repository.unreadable(&self.repository.root.join(&path), &error.to_string()),
+            };
             Some(UnreadFile { skill: index.skill_of(&path, self.catalog), problem })
         });
         let candidates: Vec<UnreadFile> = candidates.collect();

@@ -260,7 +260,12 @@ fn foreign_paths(repository: &Repository, path: &Path, entry: &Entry, leads_out:
     let is_link = entry.file_type().is_symlink();
     let leads_to_file = || is_link && repository.noting(look::is_file(entry.path())).unwrap_or(false);
     let is_file = entry.file_type().is_file() || leads_out || leads_to_file();
-    if is_file && is_placed(path) || certainty(path).is_some_and(|is_certain| is_certain || is_file) {
+    // A link that leads nowhere, or a pipe: where cases lie, its reader says so.
+    let is_other = || {
+        let kind = repository.noting(look::kind(entry.path())).flatten();
+        !kind.is_some_and(|kind| kind.is_dir()) && is_direct(path)
+    };
+    if is_placed(path) && (is_file || is_other()) || certainty(path).is_some_and(|is_certain| is_certain || is_file) {
         return vec![path.to_path_buf()];
     }
     // Nobody looks into it: the reader of this file says why.

@@ -140,6 +140,29 @@ fn a_file_in_the_place_of_a_directory_is_named() {
 }
 
 #[test]
+fn a_link_that_leads_nowhere_and_a_pipe_are_named_where_cases_lie_whatever_their_names() {
+    let stub = repository();
+    let folder = stub.root().join("skills/tidy/evals");
+    fs::create_dir(&folder).expect("a directory");
+    for name in ["tasks.yaml", "cases.json", "prompt.md", "x-eval.yaml"] {
+        let path = folder.join(name);
+        for is_link in [true, false] {
+            if is_link {
+                std::os::unix::fs::symlink("nowhere", &path).expect("a link");
+            } else {
+                nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+            }
+            for args in [&["lint"][..], &["run", "--replay"]] {
+                let ran = stub.run(args);
+                let place = format!("skills/tidy/evals/{name}");
+                assert!(ran.code != 0 && said(&ran).contains(&place), "{args:?}: {} {}", ran.code, said(&ran));
+            }
+            fs::remove_file(&path).expect("it is there");
+        }
+    }
+}
+
+#[test]
 fn git_that_refuses_to_answer_keeps_runs_from_being_believed() {
     let stub = repository();
     let refused = |args: &[&str]| {

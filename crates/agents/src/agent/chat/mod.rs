@@ -329,7 +329,9 @@ fn answer(line: &Value) -> Vec<AgentEvent> {
     let usage: Option<Usage> = Deserialize::deserialize(&line["usage"]).ok();
     let mut said = vec![AgentEvent::Answers(usage)];
     said.extend(text(line, "thought").map(AgentEvent::Thought));
-    said.extend(text(line, "text").map(AgentEvent::Message));
+    if !line["text"].is_null() {
+        said.push(AgentEvent::or_gap(text(line, "text").map(AgentEvent::Message), "a message of the agent"));
+    }
     let call = |call: &Value| {
         Some(AgentEvent::Called { id: text(call, "id")?, tool: text(call, "tool")?, input: call["input"].clone() })
     };

@@ -216,7 +216,7 @@ impl RequestFailure {
 /// The session's file in the home of the trial.
 fn copy() -> io::Result<File> {
     let profile = AgentKind::Chat.profile();
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let home = std::env::var_os("HOME").map(PathBuf::from).ok_or_else(|| io::Error::other("HOME is not set"))?;
     let folder = home.join(profile.home).join(profile.sessions);
     fs::create_dir_all(&folder)?;
     File::create(folder.join("session.jsonl"))

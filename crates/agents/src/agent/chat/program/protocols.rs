@@ -113,7 +113,11 @@ pub(super) fn read_completion(setup: &ChatSetup, body: &Value) -> Option<ChatAns
         // `error`, for one: the answer is not whole.
         Some(_) => return None,
     };
-    let said = content(&message["content"]).or_else(|| text_of(&message["refusal"])).unwrap_or_default();
+    let said = match &message["content"] {
+        Value::Null => None,
+        written => Some(content(written)?).filter(|text| !text.is_empty()),
+    };
+    let said = said.or_else(|| text_of(&message["refusal"])).unwrap_or_default();
     let calls = match &message["tool_calls"] {
         Value::Null => &[][..],
         calls => calls.as_array()?,
@@ -136,10 +140,10 @@ pub(super) fn read_completion(setup: &ChatSetup, body: &Value) -> Option<ChatAns
     Some(answer)
 }
 
-/// A text, or the texts of its parts.
+/// A text, or the texts of its parts. `None` for what has another shape.
 fn content(content: &Value) -> Option<String> {
-    let parts = || Some(content.as_array()?.iter().filter_map(|part| part["text"].as_str()).collect::<String>());
-    text_of(content).or_else(parts).filter(|text| !text.is_empty())
+    let parts = || Some(content.as_array()?.iter().filter_map(|part| part["text"].as_str()).collect());
+    content.as_str().map(str::to_owned).or_else(parts)
 }
 
 /// Reads the action that an answer is. `None` if it is none: the server does not keep to the schema.
@@ -149,7 +153,7 @@ fn take_action(answer: &mut ChatAnswer) -> Option<()> {
     let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned)?;
     answer.text = String::new();
     if tool == ANSWER {
-        answer.text = text_of(&action["text"]).unwrap_or_default();
+        answer.text = action["text"].as_str()?.to_owned();
     } else {
         if let Some(map) = action.as_object_mut() {
             map.remove("tool");
