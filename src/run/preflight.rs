@@ -345,7 +345,7 @@ fn check_home(run: &RunContext) -> Result<(), Problem> {
 }
 
 /// Refuses a run in which no case could ever be decided. If only some could not, each of them is an invalid case.
-fn check_decidable(run: &RunContext) -> Result<(), Problem> {
+pub fn check_decidable(run: &RunContext) -> Result<(), Problem> {
     let problems = run.plan.entries.iter().map(|entry| undecidable(run, entry));
     match problems.collect::<Option<Vec<Diagnostic>>>() {
         Some(all) if !all.is_empty() => Err(once(all).into()),

@@ -544,6 +544,9 @@ fn a_run_with_its_lift_prints_first_what_the_skills_add() {
     );
     let quiet = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--quiet"]);
     assert!(quiet.stdout.lines().next().is_some_and(|line| line.contains("0/6 → 6/6 passed")), "{}", quiet.stdout);
+    let never = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "until decided at most 4"]);
+    assert_eq!(never.code, 2, "{}{}", never.stdout, never.stderr);
+    assert!(never.stderr.contains("error[never-decided]"), "{}", never.stderr);
     let several = stub.run(&["run", "--lift", "--mode", "codex", "--mode", "mcp"]);
     assert!(several.code == 2 && several.stderr.contains("--lift compares in one mode"), "{}", several.stderr);
     // The settings ask for the same, unless an option compares nothing.

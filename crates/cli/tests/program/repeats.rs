@@ -214,6 +214,7 @@ fn a_setting_of_the_wrong_kind_is_told_in_the_words_of_the_settings() {
         ("max_turns = \"8\"", "this is \"8\"; expected a whole number"),
         ("pass_env = true", "this is true; expected a list"),
         ("pass_env = [\"\"]", "\"\" cannot be the name of an environment variable"),
+        ("env = { A = \"x\\u0000y\" }", "the value of \"A\" has a NUL"),
         ("env = { \"A=B\" = \"x\" }", "\"A=B\" cannot be the name of an environment variable"),
         ("modes = []", "no mode is named; name one, or remove the key"),
         (

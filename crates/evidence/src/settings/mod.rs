@@ -211,6 +211,9 @@ keys! {
             "none",
             "table of variables to set for the agents. `{root}` is the repository's root, `{workspace}` the trial's workspace",
             |to, table, problems| for (name, value) in table {
+                if value.contains('\0') {
+                    problems.add(name.span(), format!("the value of {:?} has a NUL, which ends it; remove it", name.get_ref()));
+                }
                 to.env.extend(problems.variables([name]).pop().map(|name| (name, value)));
             };
         pass_env: Vec<Spanned<String>>

@@ -7,6 +7,7 @@ use crate::cli::{CliResult, compare};
 use crate::engine::Loaded;
 use crate::engine::choose::{self, planned};
 use crate::engine::run::{RunPart, with_part};
+use crate::run::preflight;
 
 /// Runs each case with and without the skills, as often as it would run, and prints the difference that the skills make.
 pub(super) fn lift(args: &RunArgs, loaded: Loaded) -> CliResult {
@@ -18,6 +19,7 @@ pub(super) fn lift(args: &RunArgs, loaded: Loaded) -> CliResult {
     choose::apply(&chosen, &mut settings)?;
     engine.choose_default_modes(&mut settings, &catalog, &mut chosen);
     let run = with_part(planned(Loaded { repository, settings, catalog }, chosen.clone())?, &RunPart::All)?;
+    preflight::check_decidable(&run)?;
     let modes: BTreeSet<&str> = run.plan.entries.iter().map(|entry| entry.planned.mode.name.as_str()).collect();
     let mut names = modes.into_iter();
     let (Some(mode), None) = (names.next(), names.next()) else {
