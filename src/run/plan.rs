@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cases::case::FoundCase;
+use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
 use crate::cases::selection::{modes, selected_cases};
 use crate::cases::test_case::TestCase;
@@ -136,7 +136,8 @@ impl RunPlan {
         match settings.judge.wanted {
             Some(wanted) => wanted && !self.is_empty(),
             None => {
-                self.entries.iter().any(|entry| entry.planned.found.case().is_ok_and(|case| case.is_judged(settings)))
+                let is_it = |case: &Case| case.is_judged(settings) && case.runs(settings.partial);
+                self.entries.iter().any(|entry| entry.planned.found.case().is_ok_and(is_it))
             }
         }
     }

@@ -132,7 +132,9 @@ pub fn agents(run: &RunContext) -> Result<(), Problem> {
     let agents: HashSet<(AgentKind, Option<&Mode>)> = modes.collect();
     let mut problems: BTreeSet<String> =
         agents.into_iter().filter_map(|(kind, mode)| missing(settings, kind, mode)).collect();
-    problems.extend(run.plan.is_judged(settings).then(|| missing_judge(settings)).flatten());
+    let judge = run.plan.is_judged(settings).then(|| missing_judge(settings)).flatten();
+    // An agent that is to run, too, has said it.
+    problems.extend(judge.filter(|why| !problems.iter().any(|other| why.ends_with(other.as_str()))));
     if problems.is_empty() {
         return Ok(());
     }
@@ -191,7 +193,8 @@ fn missing_judge(settings: &Settings) -> Option<String> {
         ));
     }
     let settings = Settings { model: model.clone(), ..settings.clone() };
-    missing(&settings, agent, Some(&Mode::new("judge", agent, Delivery::None)))
+    let missing = missing(&settings, agent, Some(&Mode::new("judge", agent, Delivery::None)));
+    missing.map(|why| format!("the judge: {why}"))
 }
 
 /// An agent that can run here and how to choose it, or what keeps those that are installed from it.

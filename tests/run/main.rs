@@ -3,5 +3,6 @@
 mod calibration;
 mod exposure_corpus;
 mod mutations;
+mod plans;
 mod read_tree;
 mod settled;

@@ -23,6 +23,7 @@ use crate::cases::repository::{Repository, Scope};
 use crate::cases::skill_index::SkillIndex;
 use crate::cases::unread::{self, CaseFiles, UnreadFile};
 use crate::cases::unread_settings;
+use crate::files::inside;
 use crate::settings::NamedScript;
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
@@ -403,6 +404,8 @@ impl CaseFinder<'_> {
             let is_direct = is_direct(&path) || is_of_skill;
             let problem = match self.repository.read(&path) {
                 Ok(bytes) => Candidate { path: &path, bytes: &bytes, is_direct }.problem()?,
+                // A commit has nothing of what is outside.
+                Err(_) if inside::leads_out(&self.repository.root, &path) => return None,
                 Err(error) => self.repository.unreadable(&self.repository.root.join(&path), &error.to_string()),
             };
             Some(UnreadFile { skill: index.skill_of(&path, self.catalog), problem })
