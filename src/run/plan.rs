@@ -133,13 +133,11 @@ impl RunPlan {
     }
 
     pub fn is_judged(&self, settings: &Settings) -> bool {
-        match settings.judge.wanted {
-            Some(wanted) => wanted && !self.is_empty(),
-            None => {
-                let is_it = |case: &Case| case.is_judged(settings) && case.runs(settings.partial);
-                self.entries.iter().any(|entry| entry.planned.found.case().is_ok_and(is_it))
-            }
+        if let Some(wanted) = settings.judge.wanted {
+            return wanted && !self.is_empty();
         }
+        let is_it = |case: &Case| case.is_judged(settings) && case.runs(settings.partial);
+        self.entries.iter().any(|entry| entry.planned.found.case().is_ok_and(is_it))
     }
 }
 

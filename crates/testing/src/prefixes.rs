@@ -111,7 +111,7 @@ impl WholeTrial<'_> {
         let final_text = fs::read_to_string(self.folder.join("final.txt")).ok();
         let all: usize = files.iter().map(|(_, lines)| lines.len() + 1).product();
         // A step that shares no factor with the product visits combinations all over it.
-        let step = ((all / MOST).max(1)..).find(|step| gcd(*step, all) == 1).unwrap_or(1);
+        let step = ((all / MOST).max(1)..=all).find(|step| gcd(*step, all) == 1).unwrap_or(1);
         let prefix = temporary();
         let mut settled = Settled::default();
         let questions = self.questions(&cases, &end, final_text.as_deref());

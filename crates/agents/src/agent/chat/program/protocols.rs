@@ -153,7 +153,7 @@ fn take_action(answer: &mut ChatAnswer) -> Option<()> {
     let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned)?;
     answer.text = String::new();
     if tool == ANSWER {
-        answer.text = action["text"].as_str()?.to_owned();
+        action["text"].as_str()?.clone_into(&mut answer.text);
     } else {
         if let Some(map) = action.as_object_mut() {
             map.remove("tool");
