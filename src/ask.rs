@@ -92,12 +92,12 @@ impl Skills {
     fn ran(&self, chosen: RunChoices) -> Result<Answer, AskError> {
         let loaded = self.loaded(load::read(&self.repository.root, Trust::Trusted)?)?;
         let asked = ENGINE.prepare_run(loaded, RunRequest { chosen, ..RunRequest::default() })?;
-        let mut ready = asked.ok_or("no case is selected")?;
-        ENGINE.begin(&mut ready.run, ready.is_stored)?;
-        let EndedRun { unwritten, early } = ENGINE.run(&ready.run);
-        let summary = &ready.run.figures().summary;
+        let planned = asked.ok_or("no case is selected")?;
+        let run = ENGINE.begin(planned)?.ok_or("another process runs it")?;
+        let EndedRun { unwritten, early } = ENGINE.run(&run);
+        let summary = &run.figures().summary;
         let has = |verdict| summary.cases_with(verdict) > 0;
-        let may_lack = !(ready.run.settings.live || ready.run.settings.needs_recordings());
+        let may_lack = !(run.settings.live || run.settings.needs_recordings());
         let is_run = |why: &NotRun| *why == NotRun::NotRecorded && may_lack;
         let is_measured = summary.total.ended() > 0
             && summary.not_run.keys().all(is_run)

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::{Engine, Loaded};
 use crate::cases::catalog::Catalog;
 use crate::report::trial_text::RerunCommand;
-use crate::run::context::RunContext;
 use crate::run::plan;
+use crate::run::planned::PlannedRun;
 use crate::run::preflight::stand_ins;
 use crate::settings::Settings;
 use crate::settings::trials::Repetition;
@@ -38,11 +38,11 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem
 }
 
 /// The run of the chosen cases. The settings have the choices already.
-pub fn planned(loaded: Loaded, chosen: RunChoices) -> Result<RunContext, Problem> {
+pub fn planned(loaded: Loaded, chosen: RunChoices) -> Result<PlannedRun, Problem> {
     let Loaded { repository, settings, catalog } = loaded;
     let filters = Filters::new(&chosen.filters, false);
     let plan = plan::plan(&repository.root, &settings, &catalog, &filters).map_err(|problems| problems.join("\n"))?;
-    let mut run = RunContext::new(repository.root, settings, catalog).with_plan(plan);
+    let mut run = PlannedRun::new(repository.root, settings, catalog).with_plan(plan);
     run.rerun_command = RerunCommand::Program(chosen.model.clone());
     run.chosen = chosen;
     Ok(run)

@@ -17,11 +17,12 @@ use crate::results::compared::{self, ComparisonResults};
 use crate::results::estimate::Estimate;
 use crate::results::gate::ComparedRun;
 use crate::results::stored_comparison;
-use crate::run::context::RunContext;
 use crate::run::kept_store::KeptStore;
 use crate::run::live::LiveRun;
 use crate::run::pairing::Pairing;
 use crate::run::pairs::{self, PairsStopped};
+use crate::run::planned::PlannedRun;
+use crate::run::started::StartedRun;
 use crate::run::{budget, history, kept, pairing, preflight, same_contents};
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
@@ -150,7 +151,7 @@ pub struct UnchangedComparison {
 
 /// A comparison whose trials may run.
 pub struct ReadyComparison {
-    pub run: RunContext,
+    pub run: PlannedRun,
     pub pairing: Pairing,
     pub sides: ComparedSides,
 }
@@ -255,6 +256,7 @@ impl Engine<'_> {
         }
         run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
         run.sides = Some(sides.clone());
+        run.is_stored = true;
         Ok(ReadyComparison { run, pairing, sides })
     }
 
@@ -265,7 +267,7 @@ impl Engine<'_> {
         mut chosen: RunChoices,
         request: &ComparisonRequest,
         has_modes: bool,
-    ) -> Result<RunContext, Problem> {
+    ) -> Result<PlannedRun, Problem> {
         let Loaded { repository, mut settings, catalog } = loaded;
         settings.record = false;
         settings.repetition.asked.trials = Some(Trials::Times(1));
@@ -291,17 +293,15 @@ impl Engine<'_> {
     ///
     /// If the run cannot begin, or what it measured not be read.
     pub fn compare(&self, ready: ReadyComparison) -> Result<Option<MeasuredComparison>, Problem> {
-        let ReadyComparison { mut run, pairing, sides } = ready;
-        if !self.begin(&mut run, true)? {
-            return Ok(None);
-        }
+        let ReadyComparison { run, pairing, sides } = ready;
+        let Some(run) = self.begin(run)? else { return Ok(None) };
         let live = run.opened().ok_or("the run could not be opened")?;
         self.pairs(&run, live, &pairing, &sides).map(Some)
     }
 
     fn pairs(
         &self,
-        run: &RunContext,
+        run: &StartedRun,
         live: &LiveRun,
         pairing: &Pairing,
         sides: &ComparedSides,
@@ -346,7 +346,7 @@ impl ReadyComparison {
     ///
     /// If it could not.
     pub fn check(&self) -> Result<(), Problem> {
-        preflight::check_dry_run(&self.run, true)
+        preflight::check_dry_run(&self.run)
     }
 
     /// What it is expected to find and to cost.
@@ -393,7 +393,7 @@ fn check_end(asked: Option<Stop>) -> Result<(), &'static str> {
 }
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
-fn ended_early(stopped: &PairsStopped, run: &RunContext, next: &str) -> Option<String> {
+fn ended_early(stopped: &PairsStopped, run: &StartedRun, next: &str) -> Option<String> {
     match stopped {
         PairsStopped::Decided | PairsStopped::Trials => None,
         PairsStopped::NothingMeasured => Some(run.told_early_end().unwrap_or_else(|| {
@@ -494,7 +494,7 @@ pub fn unreadable_pairs(run: &RunFolder) -> Result<Option<String>, Problem> {
 pub(super) fn continued(
     engine: &Engine<'_>,
     ended: &[String],
-    run: &mut RunContext,
+    run: &mut PlannedRun,
     pairing: &Pairing,
     sides: &mut ComparedSides,
 ) -> Result<Vec<PairRecord>, Problem> {
@@ -517,7 +517,7 @@ pub(super) fn continued(
 /// A run with the trials that gates with these contents have measured, if there are some.
 fn of_gates(
     engine: &Engine<'_>,
-    run: &mut RunContext,
+    run: &mut PlannedRun,
     pairing: &Pairing,
     sides: &mut ComparedSides,
     contents: &str,
@@ -610,7 +610,7 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    pub(super) fn of(run: &RunContext, pairing: &Pairing, sides: &ComparedSides) -> Self {
+    pub(super) fn of(run: &PlannedRun, pairing: &Pairing, sides: &ComparedSides) -> Self {
         let ids: Vec<TrialId> = run.plan.ids().collect();
         let first_pass = history::estimate(run, &ids);
         let rates = history::rates(run, pairing.cases.iter().map(|case| &case.baseline));

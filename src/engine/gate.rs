@@ -214,7 +214,7 @@ impl EventListener for NotGraded {
 fn replay(mut loaded: Loaded) -> Result<(Summary, NotGraded), Problem> {
     let chosen = RunChoices { replay: true, ..RunChoices::default() };
     choose::apply(&chosen, &mut loaded.settings)?;
-    let run = planned(loaded, chosen)?;
+    let run = planned(loaded, chosen)?.start();
     let not_graded = Arc::<Mutex<NotGraded>>::default();
     run.read_by(Arc::clone(&not_graded));
     scheduler::run(&run);

@@ -19,7 +19,8 @@ use std::sync::Arc;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
 use crate::results::calibration::AgentCalibration;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
+use crate::run::started::StartedRun;
 use crate::run::{custom_check, open_run, preflight, problems, same_contents};
 use crate::settings::Settings;
 use crate::store::RunFolder;
@@ -56,7 +57,7 @@ impl Engine<'_> {
     }
 
     /// The run of the same contents that was killed or stopped, if there is one, to be resumed instead of a new one. Says so.
-    fn unfinished(&self, run: &RunContext) -> Option<RunFolder> {
+    fn unfinished(&self, run: &PlannedRun) -> Option<RunFolder> {
         if self.dry_run || run.settings.resume {
             return None;
         }
@@ -67,28 +68,30 @@ impl Engine<'_> {
         found
     }
 
-    /// Checks and opens the run. One that `is_stored` has a directory from now on. Returns whether its trials run here: another process
-    /// may run them.
+    /// Checks and starts the run, and opens it if it has a directory from now on. `None` if another process runs it.
     ///
     /// # Errors
     ///
     /// If the run cannot begin: a choice, an agent, its credentials, its calibration or its directory.
-    pub fn begin(&self, run: &mut RunContext, is_stored: bool) -> Result<bool, Problem> {
-        preflight::check(run)?;
-        run.custom_checks =
-            custom_check::custom_checks(&run.root, run.settings.harness.as_ref(), |progress| self.host.note(progress))?;
-        if self.host.detach(run)? {
-            return Ok(false);
+    pub fn begin(&self, mut planned: PlannedRun) -> Result<Option<StartedRun>, Problem> {
+        preflight::check(&planned)?;
+        planned.custom_checks =
+            custom_check::custom_checks(&planned.root, planned.settings.harness.as_ref(), |progress| {
+                self.host.note(progress);
+            })?;
+        if self.host.detach(&planned)? {
+            return Ok(None);
         }
-        run.calibrated.extend(self.host.calibrate(run)?);
-        if !is_stored {
-            return Ok(true);
+        planned.calibrated = self.host.calibrate(&planned)?;
+        let run = planned.start();
+        if !run.is_stored {
+            return Ok(Some(run));
         }
-        let live = open_run::live(run).map_err(Clone::clone)?;
+        let live = open_run::live(&run).map_err(Clone::clone)?;
         if let Some(note) = live.scratch.note() {
             self.host.warn(note);
         }
-        if let Some(problem) = problems::copied_by(run) {
+        if let Some(problem) = problems::copied_by(&run) {
             self.host.warn(&problem.message);
         }
         for (id, changed) in &live.kept_although_changed {
@@ -97,7 +100,7 @@ impl Engine<'_> {
         for left in live.scratch.left() {
             self.host.note(left);
         }
-        Ok(true)
+        Ok(Some(run))
     }
 
     /// Says which results could not be written. Returns whether there are any.
@@ -127,17 +130,17 @@ pub trait Host {
     /// # Errors
     ///
     /// If that process could not be started.
-    fn detach(&self, run: &RunContext) -> Result<bool, Problem>;
+    fn detach(&self, run: &PlannedRun) -> Result<bool, Problem>;
 
     /// Calibrates the agents of which nobody knows whether they are read rightly.
     ///
     /// # Errors
     ///
     /// If one cannot be calibrated.
-    fn calibrate(&self, run: &RunContext) -> Result<Vec<AgentCalibration>, Problem>;
+    fn calibrate(&self, run: &PlannedRun) -> Result<Vec<AgentCalibration>, Problem>;
 
     /// Does the `work`, which is at most this many trials of the run, and may show what happens in it.
-    fn watch(&self, run: &RunContext, most: MostTrials, work: &mut dyn FnMut());
+    fn watch(&self, run: &StartedRun, most: MostTrials, work: &mut dyn FnMut());
 }
 
 /// How many trials there are.
@@ -157,15 +160,15 @@ impl Host for Silent {
 
     fn warn(&self, _: &str) {}
 
-    fn detach(&self, _: &RunContext) -> Result<bool, Problem> {
+    fn detach(&self, _: &PlannedRun) -> Result<bool, Problem> {
         Ok(false)
     }
 
-    fn calibrate(&self, _: &RunContext) -> Result<Vec<AgentCalibration>, Problem> {
+    fn calibrate(&self, _: &PlannedRun) -> Result<Vec<AgentCalibration>, Problem> {
         Ok(Vec::new())
     }
 
-    fn watch(&self, _: &RunContext, _: MostTrials, work: &mut dyn FnMut()) {
+    fn watch(&self, _: &StartedRun, _: MostTrials, work: &mut dyn FnMut()) {
         work();
     }
 }

@@ -13,10 +13,11 @@ use crate::decide::{MARGIN, Rule};
 use crate::results::estimate::Estimate;
 use crate::results::stored_summary;
 use crate::results::summary::CaseCounts;
-use crate::run::context::RunContext;
 use crate::run::kept_store::KeptStore;
 use crate::run::plan::{self, PlannedCase, RunPlan};
+use crate::run::planned::PlannedRun;
 use crate::run::record::{self, FailedTrials, RecordedTrials};
+use crate::run::started::StartedRun;
 use crate::run::{history, kept, preflight, scheduler, trial};
 use crate::settings::{Settings, Stop};
 use crate::store::{self, RunFolder};
@@ -51,14 +52,6 @@ pub enum RunPart {
     Aged,
 }
 
-/// A run before its first trial.
-pub struct ReadyRun {
-    pub run: RunContext,
-    /// Whether it has a directory.
-    pub is_stored: bool,
-    keep: bool,
-}
-
 /// How a run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndedRun {
@@ -74,7 +67,7 @@ impl Engine<'_> {
     /// # Errors
     ///
     /// If something that is chosen does not exist, or cannot run.
-    pub fn prepare_run(&self, loaded: Loaded, request: RunRequest) -> Result<Option<ReadyRun>, Problem> {
+    pub fn prepare_run(&self, loaded: Loaded, request: RunRequest) -> Result<Option<PlannedRun>, Problem> {
         let RunRequest { mut chosen, part, keep, stored } = request;
         let Loaded { repository, mut settings, catalog } = loaded;
         if let Some(shard) = chosen.shard {
@@ -110,76 +103,68 @@ impl Engine<'_> {
         if keep {
             run.kept = Some(keeps(&run)?);
         }
-        let is_stored = run.settings.live || stored;
-        Ok(Some(ReadyRun { run, is_stored, keep }))
+        run.is_stored = run.settings.live || stored;
+        Ok(Some(run))
     }
 
     /// Runs the plan. The results are those that the run's listeners get, and its summary.
-    pub fn run(&self, run: &RunContext) -> EndedRun {
+    pub fn run(&self, run: &StartedRun) -> EndedRun {
         self.host.watch(run, MostTrials::Exactly(run.plan.len()), &mut || scheduler::run(run));
         EndedRun { unwritten: run.close(), early: run.told_early_end() }
     }
-}
 
-impl ReadyRun {
-    /// A run that keeps nothing but its results.
-    pub fn of(run: RunContext) -> Self {
-        Self { run, is_stored: false, keep: false }
-    }
-
-    /// Keeps its trials for later gates, if that was asked for.
+    /// Keeps the trials of an ended run for later gates, if that was asked for.
     ///
     /// # Errors
     ///
     /// If they cannot be written.
-    pub fn keep(&self, engine: &Engine<'_>) -> Result<(), Problem> {
-        if self.keep {
-            kept::keep_plan(&self.run)?;
-            for warning in kept::warnings(&self.run) {
-                engine.host.warn(&warning);
+    pub fn keep(&self, run: &StartedRun) -> Result<(), Problem> {
+        if run.kept.is_some() {
+            kept::keep_plan(run)?;
+            for warning in kept::warnings(run) {
+                self.host.warn(&warning);
             }
         }
         Ok(())
     }
+}
 
-    /// Records its trials, if the settings ask for that.
-    ///
-    /// # Errors
-    ///
-    /// If a recording cannot be written.
-    pub fn record(&self, failing: FailedTrials) -> Result<Vec<RecordedTrials>, Problem> {
-        if self.run.settings.record { Ok(record::record(&self.run, &self.run.plan, failing)?) } else { Ok(Vec::new()) }
-    }
+/// Records the trials of an ended run, if its settings ask for that.
+///
+/// # Errors
+///
+/// If a recording cannot be written.
+pub fn recorded(run: &StartedRun, failing: FailedTrials) -> Result<Vec<RecordedTrials>, Problem> {
+    if run.settings.record { Ok(record::record(run, &run.plan, failing)?) } else { Ok(Vec::new()) }
+}
 
-    /// What it is expected to take, and what keeps cases from running.
-    ///
-    /// # Errors
-    ///
-    /// If nothing could run.
-    pub fn estimate(&self) -> Result<Estimate, Problem> {
-        let run = &self.run;
-        preflight::check_dry_run(run, self.is_stored)?;
-        let (mut entries, mut problems) = (Vec::new(), Vec::new());
-        for entry in &run.plan.entries {
-            let found = preflight::wrong(run, entry);
-            if found.is_empty() {
-                entries.push(entry.clone());
-            }
-            problems.extend(found);
+/// What a run is expected to take, and what keeps cases from running.
+///
+/// # Errors
+///
+/// If nothing could run.
+pub fn estimated(run: &PlannedRun) -> Result<Estimate, Problem> {
+    preflight::check_dry_run(run)?;
+    let (mut entries, mut problems) = (Vec::new(), Vec::new());
+    for entry in &run.plan.entries {
+        let found = preflight::wrong(run, entry);
+        if found.is_empty() {
+            entries.push(entry.clone());
         }
-        let plan = RunPlan { entries };
-        let ids: Vec<TrialId> = plan.ids_at_most().collect();
-        let at_least = Some(plan.len()).filter(|_| plan.grows());
-        // Runs are compared mode by mode.
-        let mut trials_of_mode: BTreeMap<&str, u64> = BTreeMap::new();
-        for id in &ids {
-            *trials_of_mode.entry(&id.mode).or_default() += 1;
-        }
-        let fewest = trials_of_mode.into_values().min().filter(|_| run.settings.live && at_least.is_none());
-        let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-        let detectable_drop = fewest.and_then(|pairs| detectable_fixed(pairs, USUAL_RATE, &rule, USUAL_POWER));
-        Ok(Estimate { at_least, detectable_drop, problems: once(problems), ..history::estimate(run, &ids) })
+        problems.extend(found);
     }
+    let plan = RunPlan { entries };
+    let ids: Vec<TrialId> = plan.ids_at_most().collect();
+    let at_least = Some(plan.len()).filter(|_| plan.grows());
+    // Runs are compared mode by mode.
+    let mut trials_of_mode: BTreeMap<&str, u64> = BTreeMap::new();
+    for id in &ids {
+        *trials_of_mode.entry(&id.mode).or_default() += 1;
+    }
+    let fewest = trials_of_mode.into_values().min().filter(|_| run.settings.live && at_least.is_none());
+    let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
+    let detectable_drop = fewest.and_then(|pairs| detectable_fixed(pairs, USUAL_RATE, &rule, USUAL_POWER));
+    Ok(Estimate { at_least, detectable_drop, problems: once(problems), ..history::estimate(run, &ids) })
 }
 
 /// The choices of the run to resume, or of the run in which cases did not pass.
@@ -226,7 +211,7 @@ fn earlier(root: &Path, settings: &Settings, part: &RunPart) -> Result<Option<Ru
 /// # Errors
 ///
 /// If that part has no trial, unless it is what is outdated.
-pub fn with_part(mut run: RunContext, part: &RunPart) -> Result<RunContext, Problem> {
+pub fn with_part(mut run: PlannedRun, part: &RunPart) -> Result<PlannedRun, Problem> {
     let mut plan = std::mem::take(&mut run.plan);
     if let RunPart::NotPassed(failed) = part {
         let summary = stored_summary::of_run(&RunFolder::open(&run.root, failed)?, &run.settings)?;
@@ -254,13 +239,13 @@ pub fn with_part(mut run: RunContext, part: &RunPart) -> Result<RunContext, Prob
 }
 
 /// The cases whose recordings are aged, or stale, in every mode in which they are recorded.
-fn outdated(run: &RunContext, is_aged: bool) -> Result<RunPlan, Problem> {
+fn outdated(run: &PlannedRun, is_aged: bool) -> Result<RunPlan, Problem> {
     let filters = Filters::new(&run.chosen.filters, false);
     let mut entries = Vec::new();
     for found in selected_cases(&run.settings.selection, &run.catalog).map_err(|problems| problems.join("\n"))? {
         let recorded = store::recorded_modes(&run.root, &found.skill, &found.id)?;
         for planned in plan::planned(&run.settings, found, &recorded) {
-            let replayed = preflight::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1));
+            let replayed = preflight::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1, &|_| ()));
             let is_wanted = match replayed {
                 Ok(outcome) => is_aged && outcome.aged,
                 Err(TrialError::Stale { .. } | TrialError::Unreadable(_)) => !is_aged,
@@ -275,7 +260,7 @@ fn outdated(run: &RunContext, is_aged: bool) -> Result<RunPlan, Problem> {
 }
 
 /// What is kept of a run. Refuses cases whose results decide how many trials they have.
-fn keeps(run: &RunContext) -> Result<KeptStore, Problem> {
+fn keeps(run: &PlannedRun) -> Result<KeptStore, Problem> {
     if run.plan.grows() {
         return Err("--keep needs a number of trials that no result decides: add --trials 1".into());
     }

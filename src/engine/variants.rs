@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::choose::{self, planned, to_resume};
 use super::{Engine, Loaded, MostTrials};
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
+use crate::run::started::StartedRun;
 use crate::run::variants::{self as plan, TrialLimit, VariantPlan};
 use crate::run::{same_contents, scheduler};
 use crate::settings::Settings;
@@ -59,7 +60,7 @@ impl Engine<'_> {
         mut chosen: RunChoices,
         question: &VariantRequest,
         limit: TrialLimit,
-    ) -> Result<RunContext, Problem> {
+    ) -> Result<PlannedRun, Problem> {
         let Loaded { repository, mut settings, catalog } = loaded;
         let resumes = settings.resume;
         settings.record = false;
@@ -87,6 +88,7 @@ impl Engine<'_> {
             run.contents = contents.map(|contents| same_contents::with_names(&contents, cases()));
         }
         run.variants = Some(record);
+        run.is_stored = true;
         if let Some(folder) = self.unfinished(&run) {
             run.settings.resume = true;
             run.settings.run_id = Some(folder.id().to_owned());
@@ -99,10 +101,8 @@ impl Engine<'_> {
     /// # Errors
     ///
     /// If the run cannot begin.
-    pub fn measure(&self, mut run: RunContext) -> Result<Option<EndedVariants>, Problem> {
-        if !self.begin(&mut run, true)? {
-            return Ok(None);
-        }
+    pub fn measure(&self, planned: PlannedRun) -> Result<Option<EndedVariants>, Problem> {
+        let Some(run) = self.begin(planned)? else { return Ok(None) };
         let most = MostTrials::Exactly(run.plan.len());
         self.host.watch(&run, most, &mut || scheduler::run(&run));
         self.unwritten(run.close());
@@ -112,7 +112,7 @@ impl Engine<'_> {
     }
 }
 
-fn ended_early(run: &RunContext, folder: &RunFolder) -> Result<Option<String>, Problem> {
+fn ended_early(run: &StartedRun, folder: &RunFolder) -> Result<Option<String>, Problem> {
     if let Some(why) = run.told_early_end() {
         return Ok(Some(why));
     }

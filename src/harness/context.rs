@@ -16,8 +16,9 @@ use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::report::paint::Paint;
 use crate::report::{diagnostics, progress, trial_text as report};
-use crate::run::context::RunContext;
 use crate::run::custom_check::CustomChecks;
+use crate::run::planned::PlannedRun;
+use crate::run::started::StartedRun;
 use crate::run::{problems, record, stubs};
 use crate::settings::{Settings, load};
 use crate::text::relative_path::RelativePath;
@@ -26,7 +27,7 @@ use crate::trial::outcome::{Outcome, Verdict};
 /// What the trials of one process share.
 #[derive(Debug)]
 pub(super) struct TestContext {
-    pub run: RunContext,
+    pub run: StartedRun,
     pub parsed: ParsedArgs,
     /// A problem of the setup; it fails every trial.
     pub setup_problem: Option<String>,
@@ -210,7 +211,7 @@ pub(super) fn in_own_process(checks: CustomChecks, root: &Path, problem: &mut Op
 }
 
 /// The problem that other programs would grade without the checks of this harness, the test of this name that cargo runs.
-pub(super) fn unnamed(run: &RunContext, test: &str) -> Option<String> {
+pub(super) fn unnamed(run: &PlannedRun, test: &str) -> Option<String> {
     run.custom_checks.names().next()?;
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
     let (package, root) = (package.canonicalize().ok()?, run.root.canonicalize().ok()?);

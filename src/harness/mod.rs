@@ -36,9 +36,9 @@ use crate::process::{close_inherited_files, interrupt, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::report::trial_text::RerunCommand;
-use crate::run::context::RunContext;
 use crate::run::custom_check::{self, CustomChecks};
 use crate::run::plan::{self, PlannedCase, RunPlan};
+use crate::run::planned::PlannedRun;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{BuiltIn, Settings, TestSelection, Trust};
 use crate::text::name::Filters;
@@ -294,14 +294,14 @@ fn own_name() -> String {
 }
 
 /// A run whose trials are known, and the problem of its setup, which fails every trial.
-struct PlannedRun {
-    run: RunContext,
+struct HarnessPlan {
+    run: PlannedRun,
     plan: RunPlan,
     setup_problem: Option<String>,
 }
 
 /// Plans the whole run, or the part that `parsed` needs.
-fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
+fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> HarnessPlan {
     // An invalid setup fails every trial: without a list of trials nobody would see it.
     let mut setup_problem = None;
     let mut settings = load::read(&root, harness.trust()).unwrap_or_else(|error| {
@@ -328,7 +328,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
         plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_default()
     });
     settings.jobs = parsed.threads.map(|threads| threads.max(1)).or(settings.jobs);
-    let mut run = RunContext::new(root, settings, catalog);
+    let mut run = PlannedRun::new(root, settings, catalog);
     run.rerun_command = harness.rerun_command;
     run.custom_checks = if harness.is_main {
         context::in_own_process(harness.custom_checks, &run.root, &mut setup_problem)
@@ -336,23 +336,21 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
         harness.custom_checks
     };
     if !parsed.args.list {
-        let (selected, names) = select(parsed, &plan);
-        run = run.with_plan(selected);
-        run.chosen.trials_by_name = names;
+        (run.plan, run.chosen.trials_by_name) = select(parsed, &plan);
     }
-    PlannedRun { run, plan, setup_problem }
+    HarnessPlan { run, plan, setup_problem }
 }
 
 fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
     let is_main = harness.is_main;
-    let PlannedRun { mut run, plan, setup_problem } = planned(harness, root, &parsed);
+    let HarnessPlan { mut run, plan, setup_problem } = planned(harness, root, &parsed);
     let jobs = run.settings.jobs();
     parsed.args.test_threads = Some(jobs);
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
     let unnamed = if is_main { context::unnamed(&run, &own_name()) } else { None };
     let tally = ProcessTally::default();
-    let context = Arc::new(TestContext { run, parsed, setup_problem, unnamed, nextest, tally });
+    let context = Arc::new(TestContext { run: run.start(), parsed, setup_problem, unnamed, nextest, tally });
     let parsed = &context.parsed;
     let tests = trials::all(&context, plan);
     if parsed.args.list {

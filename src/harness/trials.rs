@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::args::{self, EXIT_BAD_ARGUMENTS};
 use super::context::TestContext;
 use super::watch::say;
-use super::{Harness, PlannedRun, own_rerun_command, planned};
+use super::{Harness, HarnessPlan, own_rerun_command, planned};
 use crate::cases::repository::Repository;
 use crate::cases::rust_case::RustCase;
 use crate::cases::test_case::TestCase;
@@ -23,8 +23,8 @@ use crate::report::trial_text::{self, RerunCommand};
 use crate::report::{diagnostics, rate, table, trial_text as report};
 use crate::results::share::needed;
 use crate::results::summary::{CaseCounts, TrialCounts};
-use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::planned::PlannedRun;
 use crate::run::{preflight, scheduler, stubs};
 use crate::text::diagnostic::{Diagnostic, Severity, SourceLocation};
 use crate::trial::event::{EventListener, RunEvent};
@@ -116,7 +116,7 @@ impl Test {
 }
 
 /// Whether a valid case has nothing to replay, or asks for what this program does not do. An invalid case is not ignored: it fails.
-fn is_ignored(run: &RunContext, planned: &TestCase) -> bool {
+fn is_ignored(run: &PlannedRun, planned: &TestCase) -> bool {
     if !preflight::unsupported(run, &planned.found).is_empty() {
         return true;
     }
@@ -284,13 +284,14 @@ impl Harness {
         };
         self.rerun_command = own_rerun_command();
         let root = self.root.find().map_err(HarnessError)?;
-        let PlannedRun { run, setup_problem, .. } = planned(self, root, &parsed);
+        let HarnessPlan { run, setup_problem, .. } = planned(self, root, &parsed);
         if let Some(problem) = setup_problem {
             return Err(HarnessError(problem));
         }
         if run.plan.entries.is_empty() {
             return Err(HarnessError(format!("no trial in {} has such a name", run.root.display())));
         }
+        let run = run.start();
         let results = Arc::<Mutex<Vec<TrialResult>>>::default();
         run.read_by(Collector { results: Arc::clone(&results), rerun_command: run.rerun_command.clone() });
         scheduler::run(&run);

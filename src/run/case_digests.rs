@@ -2,9 +2,9 @@
 
 use crate::cases::case::Case;
 use crate::cases::test_case::TestCase;
-use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::plan::PlannedCase;
+use crate::run::planned::PlannedRun;
 use crate::trial::evidence::{Inputs, digest};
 use crate::trial::shard::ShardedCase;
 use std::io;
@@ -19,7 +19,7 @@ pub struct CaseDigests {
 }
 
 /// The digests of a planned case with the skills in the repository now. Its trials open the skills in `opened`.
-pub fn of_case(run: &RunContext, planned: &TestCase, opened: &[String]) -> CaseDigests {
+pub fn of_case(run: &PlannedRun, planned: &TestCase, opened: &[String]) -> CaseDigests {
     let inputs = |case| run.digested(&SkillFolders::Repository, case, &planned.mode, opened);
     let read = planned.found.case().map_err(|problems| format!("{problems:?}"));
     let both = |case| Ok((inputs(case)?, checks(run, planned, case)?));
@@ -30,13 +30,13 @@ pub fn of_case(run: &RunContext, planned: &TestCase, opened: &[String]) -> CaseD
 }
 
 /// A digest of all that the agent of a planned case does not see and that decides its verdicts.
-pub fn checks(run: &RunContext, planned: &TestCase, case: &Case) -> io::Result<String> {
+pub fn checks(run: &PlannedRun, planned: &TestCase, case: &Case) -> io::Result<String> {
     let threshold = run.repetition(&planned.found).threshold;
     Ok(digest(format!("{threshold}\n{}", run.checks_digest(case, &planned.mode)?).as_bytes()))
 }
 
 /// The case as a line of the file with the cases of all shards.
-pub fn sharded(run: &RunContext, entry: &PlannedCase) -> ShardedCase {
+pub fn sharded(run: &PlannedRun, entry: &PlannedCase) -> ShardedCase {
     // An earlier part of the run may have added repeats to a case of this shard.
     let entry = if run.settings.live { &PlannedCase::of(entry.planned.clone(), &run.settings) } else { entry };
     let CaseDigests { inputs, checks } = of_case(run, &entry.planned, &[]);

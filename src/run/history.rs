@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::calibration::InstalledAgent;
-use super::context::RunContext;
+use super::planned::PlannedRun;
 use crate::agent;
 use crate::cases::test_case::TestCase;
 use crate::results::estimate::{self, AmountRange, Estimate, ExpectedCost, KnownCost};
@@ -30,7 +30,7 @@ const WRITTEN: AmountRange<u64> = AmountRange { low: 50, high: 1_000 };
 const TOKEN_BYTES: usize = 4;
 
 /// What these trials of the run may cost.
-pub fn estimate(run: &RunContext, ids: &[TrialId]) -> Estimate {
+pub fn estimate(run: &PlannedRun, ids: &[TrialId]) -> Estimate {
     let settings = &run.settings;
     let mut known = if settings.live { known_costs(run, ids) } else { BTreeMap::new() };
     if run.sides.is_some() || run.variants.is_some() {
@@ -43,7 +43,7 @@ pub fn estimate(run: &RunContext, ids: &[TrialId]) -> Estimate {
 }
 
 /// What the trials without known tokens may take, if the size of their agent's first request is known.
-fn expected(run: &RunContext, ids: &[TrialId], known: &BTreeMap<CaseInMode, KnownCost>) -> Option<ExpectedCost> {
+fn expected(run: &PlannedRun, ids: &[TrialId], known: &BTreeMap<CaseInMode, KnownCost>) -> Option<ExpectedCost> {
     let mut trials: BTreeMap<CaseInMode, u64> = BTreeMap::new();
     for case in ids.iter().map(CaseInMode::of) {
         if known.get(&case).is_none_or(|known| known.tokens.is_none()) {
@@ -76,7 +76,7 @@ fn expected(run: &RunContext, ids: &[TrialId], known: &BTreeMap<CaseInMode, Know
 }
 
 /// The highest known cost of a trial of each of these cases. Cases of unknown cost are missing.
-fn known_costs(run: &RunContext, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownCost> {
+fn known_costs(run: &PlannedRun, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownCost> {
     // What a scripted model took says nothing about another.
     let is_like = |scripted: &Option<String>| scripted.is_none() || *scripted == run.settings.scripted;
     let mut known: BTreeMap<CaseInMode, KnownCost> =
@@ -111,7 +111,7 @@ fn known_costs(run: &RunContext, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownC
 }
 
 /// How often these cases passed in earlier runs and in kept trials, whatever their skills were then.
-pub fn rates<'a>(run: &RunContext, cases: impl Iterator<Item = &'a TestCase>) -> Vec<Rate> {
+pub fn rates<'a>(run: &PlannedRun, cases: impl Iterator<Item = &'a TestCase>) -> Vec<Rate> {
     let planned: Vec<&TestCase> = cases.collect();
     let cases: Vec<CaseInMode> = planned.iter().map(|case| case.case_in_mode()).collect();
     let mut known: BTreeMap<&CaseInMode, Rate> = cases.iter().map(|case| (case, Rate::default())).collect();
@@ -205,7 +205,7 @@ impl TrialTokens {
 }
 
 /// From the least to the most that a trial of a case may take.
-fn of_trial(run: &RunContext, case: &TestCase, overhead: u64) -> AmountRange<TrialTokens> {
+fn of_trial(run: &PlannedRun, case: &TestCase, overhead: u64) -> AmountRange<TrialTokens> {
     let (mode, own) = (&case.mode, &*case.found.skill);
     let mut bytes = case.found.case().map_or(0, |case| case.prompt.len());
     for found in run.catalog.skills.iter().filter(|_| mode.delivery != Delivery::None) {

@@ -19,9 +19,9 @@ use crate::files::rooted::RootedPath;
 use crate::profile::{self, Profile};
 use crate::report::session;
 use crate::results::table;
-use crate::run::context::RunContext;
 use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
+use crate::run::planned::PlannedRun;
 use crate::run::review::{self, TrialReview};
 use crate::run::stored_trial::StoredTrial;
 use crate::run::{agent_run, judge, regrade};
@@ -65,7 +65,7 @@ pub struct ImportedRun {
 
 /// Imports and grades the pkbllm run in the directory `from`, as the run `id` or one named after the directory. A run that
 /// was imported from this directory before is returned unchanged. An error names the file, and the line if known.
-pub fn pkbllm(run: &RunContext, from: &Path, id: Option<&str>) -> Result<ImportedRun, Problem> {
+pub fn pkbllm(run: &PlannedRun, from: &Path, id: Option<&str>) -> Result<ImportedRun, Problem> {
     let old = PkbllmRun::read(from)?;
     let source = from.canonicalize().map_err(|error| format!("{}: {error}", from.display()))?;
     let name = source.file_name().map(|name| slug(&name.to_string_lossy())).unwrap_or_default();
@@ -86,7 +86,7 @@ pub fn pkbllm(run: &RunContext, from: &Path, id: Option<&str>) -> Result<Importe
 }
 
 struct Importer<'a> {
-    run: &'a RunContext,
+    run: &'a PlannedRun,
     old: &'a PkbllmRun,
     /// The directory of the old run, as the new run records it.
     source: PathBuf,
@@ -298,7 +298,7 @@ impl Importer<'_> {
             let exhibit = stored.exhibit(case, skill, folder);
             judge::store_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
         }
-        let (_, grade) = regrade::regrade(run, case, skill, folder)?;
+        let (_, grade) = regrade::regrade(run, case, skill, folder, &|_| ())?;
         text(folder.write_grade(&grade))?;
         let review = TrialReview::of(run, folder)?;
         text(folder.write_session(&session::session(meta, &grade, &review.timeline())))?;

@@ -14,10 +14,11 @@ use crate::files::rooted::{COMMON, RootedPath, WalkedFile};
 use crate::grade::rubric::{self, Attempt, JudgeAnswer, JudgeQuestion, JudgeSubject, Judgment, Rubric, Vote};
 use crate::profile;
 use crate::run::agent_run::unstored;
-use crate::run::context::RunContext;
 use crate::run::live::LiveRun;
 use crate::run::pace::PaceWait;
+use crate::run::planned::PlannedRun;
 use crate::run::question::{AgentAnswer, Question};
+use crate::run::started::StartedRun;
 use crate::run::stored_trial::TrialEvidence;
 use crate::store::{self, StoreError, TrialFolder};
 use crate::text::problem::Problem;
@@ -33,7 +34,7 @@ const ANSWERS: usize = 2;
 
 /// Has a graded trial judged, if that is wanted, and adds the judge's answer to its grade. A trial that could not be measured
 /// is not judged, nor one that ended because it had failed. Fails if the judgment cannot be stored.
-pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialEvidence<'_>, grade: Grade) -> Result<Grade, Trouble> {
+pub fn judge(run: &StartedRun, live: &LiveRun, exhibit: &TrialEvidence<'_>, grade: Grade) -> Result<Grade, Trouble> {
     let is_settled = exhibit.evidence.meta.ending.settled;
     if grade.verdict == Verdict::Error || is_settled {
         return Ok(grade);
@@ -63,7 +64,7 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialEvidence<'_>, grad
 
 /// Adds the stored answer of a judge to the grade of a stored trial, if it was given about the same evidence. A stored
 /// answer counts unless judging is switched off: it was wanted when the trial ran.
-pub fn rejoin(run: &RunContext, exhibit: &TrialEvidence<'_>, grade: Grade) -> Result<Grade, StoreError> {
+pub fn rejoin(run: &PlannedRun, exhibit: &TrialEvidence<'_>, grade: Grade) -> Result<Grade, StoreError> {
     // A trial that ended early because it had failed has no judge to miss.
     let has_failed = exhibit.evidence.meta.ending.settled && grade.verdict == Verdict::Fail;
     if grade.verdict == Verdict::Error || has_failed {
@@ -99,7 +100,7 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialEvidence<'_>, grade: Grade) -> Re
 /// Stores the answer of a judge that another runner asked, or why it is unknown. Only the digest of the evidence is
 /// stored with it, because its prompt is unknown.
 pub(super) fn store_imported(
-    run: &RunContext,
+    run: &PlannedRun,
     exhibit: &TrialEvidence<'_>,
     answer: Result<&str, &str>,
 ) -> Result<(), Problem> {
@@ -120,18 +121,18 @@ pub(super) fn store_imported(
 }
 
 /// The prompt of the judge that gave this answer; `None` if today's prompt is a different one.
-pub(super) fn question(run: &RunContext, exhibit: &TrialEvidence<'_>, judgment: &Judgment) -> Option<String> {
+pub(super) fn question(run: &PlannedRun, exhibit: &TrialEvidence<'_>, judgment: &Judgment) -> Option<String> {
     let prompt = prompt(question_of(run, run.rubric().ok()?, exhibit), exhibit);
     (judgment.inputs.0.get(rubric::JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
 }
 
 /// What the judge is asked about a case.
-fn question_of<'a>(run: &RunContext, rubric: &'a Rubric, exhibit: &TrialEvidence<'a>) -> JudgeQuestion<'a> {
+fn question_of<'a>(run: &PlannedRun, rubric: &'a Rubric, exhibit: &TrialEvidence<'a>) -> JudgeQuestion<'a> {
     rubric.question(by_rubric(run, exhibit), &exhibit.case.assertions)
 }
 
 /// Whether the rubric's own points count.
-fn by_rubric(run: &RunContext, exhibit: &TrialEvidence<'_>) -> bool {
+fn by_rubric(run: &PlannedRun, exhibit: &TrialEvidence<'_>) -> bool {
     exhibit.case.judge || run.settings.judge.wanted == Some(true)
 }
 
@@ -173,7 +174,7 @@ fn streams(exhibit: &TrialEvidence<'_>) -> io::Result<Vec<(&'static str, Vec<u8>
 }
 
 struct Judge<'a> {
-    run: &'a RunContext,
+    run: &'a StartedRun,
     live: &'a LiveRun,
     rubric: &'a Rubric,
     question: JudgeQuestion<'a>,

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use crate::cases::test_case::TestCase;
 use crate::results::table;
-use crate::run::context::RunContext;
 use crate::run::kept_store::{KeptStore, ReportedAgent};
 use crate::run::pairing::Pairing;
+use crate::run::planned::PlannedRun;
+use crate::run::started::StartedRun;
 use crate::run::{open_run, record, same_contents};
 use crate::settings::mode::Mode;
 use crate::store::{KeptAs, KeptPair, KeptTrial, KeptTrials, PairSide, RunFolder, Staging, StoreError, TrialFolder};
@@ -24,7 +25,7 @@ impl KeptStore {
     /// For a run in which trials of these cases may stand for trials of a base, and kept trials for them if they are not older than
     /// this.
     pub fn new<'a>(
-        run: &RunContext,
+        run: &PlannedRun,
         max_age: Duration,
         cases: impl IntoIterator<Item = &'a TestCase>,
     ) -> Result<Self, StoreError> {
@@ -36,7 +37,7 @@ impl KeptStore {
 
     /// Notes what an agent reports. Returns what its first trials in this run did, and whether this one agrees with them: a program
     /// that was replaced meanwhile does not.
-    fn note(&self, run: &RunContext, mode: &Mode, meta: &Meta) -> (ReportedAgent, bool) {
+    fn note(&self, run: &PlannedRun, mode: &Mode, meta: &Meta) -> (ReportedAgent, bool) {
         let requested = run.settings.model_for(mode);
         let version = meta.agent.version.clone();
         let model = meta.agent.model.clone().filter(|model| Some(model.as_str()) != requested);
@@ -49,7 +50,7 @@ impl KeptStore {
     }
 
     /// Whether the run's agent is the one of this trial, as far as they reported it.
-    fn is_of_agent(&self, run: &RunContext, mode: &Mode, kept_as: &KeptAs) -> bool {
+    fn is_of_agent(&self, run: &PlannedRun, mode: &Mode, kept_as: &KeptAs) -> bool {
         let requested = run.settings.model_for(mode).map(str::to_owned);
         let all = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let today = all.get(&(mode.agent, requested)).cloned().unwrap_or_default();
@@ -58,7 +59,7 @@ impl KeptStore {
 }
 
 /// Makes a run of what earlier starts of the same comparison measured, to be resumed. `None` if that is nothing.
-pub fn restored(run: &RunContext, pairing: &Pairing) -> Result<Option<RunFolder>, StoreError> {
+pub fn restored(run: &PlannedRun, pairing: &Pairing) -> Result<Option<RunFolder>, StoreError> {
     let Some((kept, comparison)) = run.kept.as_ref().and_then(|kept| Some((kept, kept.comparison.as_ref()?))) else {
         return Ok(None);
     };
@@ -121,7 +122,7 @@ fn copy(
 }
 
 /// The pair as its comparison keeps it, which is noted before it starts. `None` if the run keeps no comparison.
-pub fn begin(run: &RunContext, case: &str, number: u32) -> Option<KeptPair> {
+pub fn begin(run: &StartedRun, case: &str, number: u32) -> Option<KeptPair> {
     let kept = run.kept.as_ref()?;
     let comparison = kept.comparison.as_ref()?;
     if let Some(known) = comparison.pairs.iter().find(|pair| pair.case == case && pair.number == number) {
@@ -138,13 +139,13 @@ pub fn begin(run: &RunContext, case: &str, number: u32) -> Option<KeptPair> {
 }
 
 /// The kept trials that may stand for the next trial of this case.
-pub fn find(run: &RunContext, planned: &TestCase) -> Vec<KeptTrial> {
+pub fn find(run: &StartedRun, planned: &TestCase) -> Vec<KeptTrial> {
     run.kept.as_ref().map(|kept| kept.unused(planned)).unwrap_or_default()
 }
 
 /// The outcome of repeat `number` of a planned trial by the first of the kept trials `found` that is of the run's agent. It is copied
 /// into the run.
-pub fn take(run: &RunContext, planned: &TestCase, number: u32, found: Vec<KeptTrial>) -> Option<Outcome> {
+pub fn take(run: &StartedRun, planned: &TestCase, number: u32, found: Vec<KeptTrial>) -> Option<Outcome> {
     let (kept, live) = (run.kept.as_ref()?, run.opened()?);
     for candidate in found {
         if !kept.is_of_agent(run, &planned.mode, &candidate.kept_as) || !kept.trials.take(&candidate.meta) {
@@ -168,7 +169,7 @@ pub fn take(run: &RunContext, planned: &TestCase, number: u32, found: Vec<KeptTr
 }
 
 /// Keeps a trial that has ended as that of a side of a pair.
-pub fn keep(run: &RunContext, pair: Option<&KeptPair>, side: PairSide, planned: &TestCase, number: u32) {
+pub fn keep(run: &StartedRun, pair: Option<&KeptPair>, side: PairSide, planned: &TestCase, number: u32) {
     let Some(kept) = &run.kept else { return };
     let Some(ended) = EndedTrial::of(run, kept, planned, &planned.trial(number)) else { return };
     let Some((comparison, pair)) = kept.comparison.as_ref().zip(pair) else { return };
@@ -179,7 +180,7 @@ pub fn keep(run: &RunContext, pair: Option<&KeptPair>, side: PairSide, planned: 
 }
 
 /// Keeps these trials of a case, which may stand for trials of a base: their use was fixed before they ran.
-pub fn keep_for_base(run: &RunContext, planned: &TestCase, numbers: impl IntoIterator<Item = u32>) {
+pub fn keep_for_base(run: &StartedRun, planned: &TestCase, numbers: impl IntoIterator<Item = u32>) {
     let Some((kept, key)) = run.kept.as_ref().and_then(|kept| Some((kept, kept.keys.get(&planned.case_in_mode())?)))
     else {
         return;
@@ -201,7 +202,7 @@ pub fn keep_for_base(run: &RunContext, planned: &TestCase, numbers: impl IntoIte
 
 /// Keeps the trials of all cases of the plan that ran as planned, and removes old ones. Of a case that lacks some, those that are
 /// here may be the quick ones.
-pub fn keep_plan(run: &RunContext) -> Result<(), StoreError> {
+pub fn keep_plan(run: &StartedRun) -> Result<(), StoreError> {
     let Some(live) = run.opened() else { return Ok(()) };
     for entry in &run.plan.entries {
         let ended = |number| live.folder.trial(&entry.planned.trial(number)).has_grade().unwrap_or(false);
@@ -222,7 +223,7 @@ struct EndedTrial<'a> {
 }
 
 impl<'a> EndedTrial<'a> {
-    fn of(run: &RunContext, kept: &KeptStore, planned: &'a TestCase, id: &TrialId) -> Option<Self> {
+    fn of(run: &StartedRun, kept: &KeptStore, planned: &'a TestCase, id: &TrialId) -> Option<Self> {
         let folder = run.opened()?.folder.trial(id);
         let (meta, grade) = (folder.meta().ok()?, folder.grade().ok()?);
         let (agent, agrees) = kept.note(run, &planned.mode, &meta);
@@ -248,11 +249,11 @@ impl<'a> EndedTrial<'a> {
 }
 
 /// Removes kept trials that are too old or too many.
-pub fn remove_old(run: &RunContext) -> Result<(), StoreError> {
+pub fn remove_old(run: &PlannedRun) -> Result<(), StoreError> {
     run.kept.as_ref().map_or(Ok(()), |kept| kept.trials.remove_old())
 }
 
 /// Warnings about kept trials that were passed over.
-pub fn warnings(run: &RunContext) -> Vec<String> {
+pub fn warnings(run: &PlannedRun) -> Vec<String> {
     run.kept.as_ref().map(|kept| kept.trials.warnings()).unwrap_or_default()
 }

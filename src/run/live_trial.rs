@@ -24,13 +24,13 @@ use crate::report::session as report;
 use crate::results::timeline::Timeline;
 use crate::run::agent_run::{self, AgentJob, disk, files, unstored};
 use crate::run::calibration::ModeKnowledge;
-use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::judge;
 use crate::run::live::LiveRun;
 use crate::run::pace::{self, Lead};
 use crate::run::question::Player;
 use crate::run::regrade::{by_checks, with_subject};
+use crate::run::started::StartedRun;
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::settings::Stop;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
@@ -49,7 +49,7 @@ use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
 
 pub(super) struct LiveTrial<'a> {
-    pub run: &'a RunContext,
+    pub run: &'a StartedRun,
     pub live: &'a LiveRun,
     pub mode: &'a Mode,
     pub case: &'a Case,
@@ -88,7 +88,7 @@ impl LiveTrial<'_> {
             }
         })?;
         let exhibit = trial.exhibit(case, skill, folder);
-        let grade = by_checks(run, &exhibit).map_err(|why| {
+        let grade = by_checks(run, &exhibit, tell).map_err(|why| {
             let why = why.to_string();
             if interrupt::raised() { Trouble::new(TroubleKind::Interrupted, why) } else { files(&why) }
         })?;

@@ -10,7 +10,7 @@ use crate::results::run_status::{NotRunReasons, is_live};
 use crate::results::summary::Summary;
 use crate::results::{ended, stored_comparison};
 use crate::run::case_digests;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
 use crate::text::cut;
@@ -253,7 +253,7 @@ fn add_pairs(shards: &[ShardRun<'_>], run: &RunFolder) -> Result<(), StoreError>
 }
 
 /// Whether a shard measured the cases of this run with what its agents see and its checks today; if not, what differs.
-pub fn check_cases(run: &RunContext, shard: &RunFolder) -> Result<(), Problem> {
+pub fn check_cases(run: &PlannedRun, shard: &RunFolder) -> Result<(), Problem> {
     let now = run.plan.entries.iter().map(|entry| case_digests::sharded(run, entry));
     let now: AllCases = now.map(|case| (case.case.clone(), case)).collect();
     let then = ShardRun::open(shard)?.cases()?;

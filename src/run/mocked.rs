@@ -7,7 +7,7 @@ use crate::cases::mocks::Mocks;
 use crate::cases::repository::Repository;
 use crate::mock::CallLog;
 use crate::run::agent_run::{disk, files};
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::settings::mode::Mode;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::Trouble;
@@ -24,7 +24,7 @@ pub(super) struct ShownMocks {
 
 /// Shows the agent what is answered from files, if anything is; its digest goes into `inputs`.
 pub(super) fn show(
-    run: &RunContext,
+    run: &PlannedRun,
     mode: &Mode,
     case: &Case,
     trial_env: &TrialEnv,

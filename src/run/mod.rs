@@ -1,6 +1,6 @@
 //! Runs trials, from the plan to their outcomes, whichever command or test started the run.
 //!
-//! [`plan`] lists the trials. [`preflight`] finds what keeps them from beginning. [`open_run`] creates the run's directory, takes
+//! [`plan`] lists the trials, and [`planned`] is a run that has one. [`preflight`] finds what keeps them from beginning. Then it is [`started`]. [`open_run`] creates the run's directory, takes
 //! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
 //! [`trial`] gets each to its outcome: `live_trial` prepares a trial environment, runs the agent until its end or until the verdict
 //! is settled (`agent_run`), and `user_messages` has what its user says next. [`programs`] runs scripts that answer checks,
@@ -20,7 +20,6 @@ pub mod budget;
 pub mod calibration;
 pub mod case_digests;
 pub mod changed_skills;
-pub mod context;
 pub mod custom_check;
 pub mod digests;
 pub mod history;
@@ -37,6 +36,7 @@ mod pace;
 pub mod pairing;
 pub mod pairs;
 pub mod plan;
+pub mod planned;
 pub mod preflight;
 pub mod problems;
 mod program_runner;
@@ -53,6 +53,7 @@ mod setup;
 pub mod shared_contents;
 pub mod skill_texts;
 pub mod skill_version;
+pub mod started;
 pub mod stored_trial;
 pub mod stubs;
 pub mod trial;

@@ -17,9 +17,10 @@ use crate::results::table;
 use crate::run::agent_run::files;
 use crate::run::budget::Budget;
 use crate::run::calibration::{self};
-use crate::run::context::RunContext;
 use crate::run::digests::{SkillFolders, opened_skills};
+use crate::run::planned::PlannedRun;
 use crate::run::preflight;
+use crate::run::started::StartedRun;
 use crate::settings::TestSelection;
 use crate::settings::mode::Mode;
 use crate::store::{Ledger, RunFolder, RunLock, StoreError};
@@ -31,7 +32,7 @@ use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, 
 use crate::trial::shard::ShardedCase;
 
 /// Opens the run at the first call. If that fails, every later call fails in the same way.
-pub fn live(run: &RunContext) -> Result<&LiveRun, &Problem> {
+pub fn live(run: &StartedRun) -> Result<&LiveRun, &Problem> {
     let opened = run.live.get_or_init(|| {
         let (live, progress_file) = open(run)?;
         run.begin(&live, progress_file);
@@ -45,7 +46,7 @@ fn trouble(error: impl Error) -> String {
 }
 
 /// Opens the run; the second value writes its progress file.
-fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), Problem> {
+fn open(run: &StartedRun) -> Result<(LiveRun, ProgressWriter), Problem> {
     preflight::check(run)?;
     let resumes = run.settings.resume;
     let folder = folder(run)?;
@@ -108,7 +109,7 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), Problem> {
 }
 
 /// The record of a resumed run: what it was to do stays, except for new choices about repeats. A comparison may go further.
-fn resumed(run: &RunContext, earlier: RunRecord) -> RunRecord {
+fn resumed(run: &PlannedRun, earlier: RunRecord) -> RunRecord {
     let chosen = RunChoices {
         trials: run.chosen.trials.or(earlier.chosen.trials),
         threshold: run.chosen.threshold.or(earlier.chosen.threshold),
@@ -123,7 +124,7 @@ fn resumed(run: &RunContext, earlier: RunRecord) -> RunRecord {
 /// Copies every version of the skills, for the agents and into the run's directory. If the files of earlier trials were no longer what
 /// they had been, the trials `is_apart`: each has its own.
 fn snapshots(
-    run: &RunContext,
+    run: &PlannedRun,
     folder: &RunFolder,
     scratch: &ScratchDir,
     is_apart: bool,
@@ -161,7 +162,7 @@ fn locked(folder: &RunFolder, is_shared: bool, resumes: bool) -> Result<RunLock,
 }
 
 /// Stores what all shards of the run are to have, if it is one of them. Returns its digest.
-fn all_cases(run: &RunContext, folder: &RunFolder) -> Result<Option<String>, Problem> {
+fn all_cases(run: &PlannedRun, folder: &RunFolder) -> Result<Option<String>, Problem> {
     let Some(whole) = &run.whole_plan else { return Ok(None) };
     let mut cases: Vec<ShardedCase> = whole.entries.iter().map(|entry| case_digests::sharded(run, entry)).collect();
     // The order of the files decides nothing.
@@ -169,7 +170,7 @@ fn all_cases(run: &RunContext, folder: &RunFolder) -> Result<Option<String>, Pro
     Ok(Some(folder.write_all_cases(&cases).map_err(trouble)?))
 }
 
-fn folder(run: &RunContext) -> Result<RunFolder, Problem> {
+fn folder(run: &PlannedRun) -> Result<RunFolder, Problem> {
     let id = run.settings.run_id.as_deref();
     let folder = match (&run.shared_id, id) {
         (_, None) if run.settings.resume => return Err("to resume, set SKILL_EVALS_RUN_ID".into()),
@@ -180,7 +181,7 @@ fn folder(run: &RunContext) -> Result<RunFolder, Problem> {
     Ok(folder?)
 }
 
-pub(super) fn record(run: &RunContext, id: &str) -> RunRecord {
+pub(super) fn record(run: &PlannedRun, id: &str) -> RunRecord {
     RunRecord {
         format: RUN_FORMAT,
         id: id.to_owned(),
@@ -202,7 +203,7 @@ pub(super) fn record(run: &RunContext, id: &str) -> RunRecord {
 }
 
 /// The settings in force, wherever they were set: a resumed run uses them again.
-fn choices(run: &RunContext) -> RunChoices {
+fn choices(run: &PlannedRun) -> RunChoices {
     let (chosen, settings) = (&run.chosen, &run.settings);
     let suite = Some(settings.selection.suite().to_string());
     RunChoices {
@@ -227,7 +228,7 @@ fn choices(run: &RunContext) -> RunChoices {
 /// The trials that an earlier part of the run measured and whose inputs have changed since, with these inputs. Fails if
 /// there are some and `--force` was not given.
 fn changed(
-    run: &RunContext,
+    run: &PlannedRun,
     folder: &RunFolder,
     snapshots: &Snapshots,
 ) -> Result<Vec<(TrialId, Vec<String>)>, Problem> {

@@ -5,8 +5,8 @@ use crate::cases::test_case::TestCase;
 use crate::checks::Check;
 use crate::grade::verdict::NEEDS_SKILL;
 use crate::run::changed_skills::readable_skills;
-use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::planned::PlannedRun;
 use crate::run::skill_version::{ReadTree, SkillVersion};
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
@@ -82,14 +82,14 @@ pub(super) fn free_name(name: &str, settings: &Settings) -> String {
     name
 }
 
-pub fn versions(run: &RunContext, sides: &ComparedSides) -> Result<Vec<SkillVersion>, Problem> {
+pub fn versions(run: &PlannedRun, sides: &ComparedSides) -> Result<Vec<SkillVersion>, Problem> {
     let commits: BTreeSet<&String> =
         [&sides.baseline, &sides.candidate].into_iter().filter_map(|side| side.commit.as_ref()).collect();
     commits.into_iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
 }
 
 /// Whether the sides can differ in nothing but their skills, and have the same ones, file by file. What cannot be read differs.
-pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
+pub fn unchanged(run: &PlannedRun, sides: &ComparedSides) -> bool {
     let but_skills = |side: &ComparedSide| ComparedSide { label: String::new(), commit: None, ..side.clone() };
     if but_skills(&sides.baseline) != but_skills(&sides.candidate) || sides.baseline.commit == sides.candidate.commit {
         return false;
@@ -102,7 +102,7 @@ pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
 }
 
 /// The planned cases on both sides. A case in several modes counts as several.
-pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, Problem> {
+pub fn pair(run: &PlannedRun, sides: &ComparedSides) -> Result<Pairing, Problem> {
     let mut pairing = Pairing::default();
     let mut both = Vec::new();
     for PlannedCase { planned, .. } in &run.plan.entries {

@@ -9,10 +9,10 @@ use std::thread;
 
 use crate::decide::sequential::{Pair, SequentialTest};
 use crate::results::stored_comparison;
-use crate::run::context::RunContext;
 use crate::run::kept;
 use crate::run::live::LiveRun;
 use crate::run::scheduler::{self, trial};
+use crate::run::started::StartedRun;
 use crate::store::{KeptPair, PairSide, StoreError};
 use crate::trial::event::RunEvent;
 use crate::trial::id::CaseInMode;
@@ -68,7 +68,7 @@ struct NextPair<'a> {
 
 /// Runs pairs, as many at once as `jobs` allows, and returns their results.
 pub fn run(
-    run: &RunContext,
+    run: &StartedRun,
     live: &LiveRun,
     pairing: &Pairing,
     state: SequentialTest,
@@ -108,7 +108,7 @@ fn lock(course: &Mutex<PairQueue>) -> MutexGuard<'_, PairQueue> {
 
 /// The pair to run next, stored in the run's directory before it starts; only one that was begun before if `begun`.
 fn next<'a>(
-    run: &RunContext,
+    run: &StartedRun,
     live: &LiveRun,
     pairing: &'a Pairing,
     course: &mut PairQueue,
@@ -202,7 +202,7 @@ fn lost_in_a_row(pairs: &[Pair]) -> usize {
 }
 
 /// Runs a pair. The sides take turns at being first, so that neither has the quieter time.
-fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, TrialError> {
+fn both(run: &StartedRun, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, TrialError> {
     let ended = sides(run, next, outcome_only)?;
     // The first round of a base is one trial of each case, whatever comes out.
     if next.number == 1 {
@@ -211,7 +211,7 @@ fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<Pai
     Ok(ended)
 }
 
-fn sides(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, TrialError> {
+fn sides(run: &StartedRun, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, TrialError> {
     let (a, b) = (&next.paired.baseline, &next.paired.candidate);
     let passed = |outcome: &Outcome| stored_comparison::passed(&TrialRecord::new(outcome, 1), outcome_only);
     let keep = |side: PairSide, planned| kept::keep(run, next.kept.as_ref(), side, planned, next.number);

@@ -19,8 +19,8 @@ use crate::lint;
 use crate::process::allow_open_files;
 use crate::report::trial_text::RerunCommand;
 use crate::run::budget;
-use crate::run::context::RunContext;
 use crate::run::plan::PlannedCase;
+use crate::run::planned::PlannedRun;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::{FILE, Home, Settings, ToolNames};
@@ -44,7 +44,7 @@ pub struct ReadyCase<'a> {
 }
 
 /// The planned case, if it can run.
-pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase<'a>, TrialError> {
+pub fn ready<'a>(run: &'a PlannedRun, planned: &'a TestCase) -> Result<ReadyCase<'a>, TrialError> {
     let errors = case_errors(run, &planned.found);
     let (Ok(case), []) = (planned.found.case(), errors) else { return Err(TrialError::BadCase(errors.to_vec())) };
     let unsupported = unsupported(run, &planned.found);
@@ -60,32 +60,33 @@ pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase
 }
 
 /// What a case asks for and this program does not do, unless the rest of it runs.
-pub fn unsupported(run: &RunContext, found: &FoundCase) -> Vec<Diagnostic> {
+pub fn unsupported(run: &PlannedRun, found: &FoundCase) -> Vec<Diagnostic> {
     let partial = run.settings.partial;
     found.case().ok().filter(|case| !case.runs(partial)).map(|case| case.unsupported_parts(partial)).unwrap_or_default()
 }
 
 /// What keeps a case from being graded, whatever its trial left.
-pub fn refused(run: &RunContext, found: &FoundCase) -> Vec<Diagnostic> {
+pub fn refused(run: &PlannedRun, found: &FoundCase) -> Vec<Diagnostic> {
     case_errors(run, found).iter().cloned().chain(unsupported(run, found)).collect()
 }
 
 /// What keeps a case from running in any mode, found once for all its trials.
-fn case_errors<'a>(run: &RunContext, found: &'a FoundCase) -> &'a [Diagnostic] {
+fn case_errors<'a>(run: &PlannedRun, found: &'a FoundCase) -> &'a [Diagnostic] {
     found.refused(|found| lint::case_errors(found, &run.catalog, &repository(run), &run.settings))
 }
 
-fn repository(run: &RunContext) -> Repository {
+fn repository(run: &PlannedRun) -> Repository {
     Repository::new(run.root.clone())
 }
 
 /// Whether the run can begin; if not, the problem and what to do.
-pub fn check(run: &RunContext) -> Result<(), Problem> {
-    run.checked.get_or_init(|| check_choices(run).and_then(|()| agents(run))).clone()
+pub fn check(run: &PlannedRun) -> Result<(), Problem> {
+    check_choices(run)?;
+    agents(run)
 }
 
 /// As [`check`], without the agents.
-fn check_choices(run: &RunContext) -> Result<(), Problem> {
+fn check_choices(run: &PlannedRun) -> Result<(), Problem> {
     let settings = &run.settings;
     check_id(run)?;
     let unknown = settings.repetition.unknown_skills(&run.catalog.slugs());
@@ -111,7 +112,7 @@ fn check_choices(run: &RunContext) -> Result<(), Problem> {
 }
 
 /// Refuses the id of a shard for a run that is not this shard: `merge` would take it for one.
-fn check_id(run: &RunContext) -> Result<(), Problem> {
+fn check_id(run: &PlannedRun) -> Result<(), Problem> {
     let id = run.settings.run_id.as_deref().filter(|_| !run.settings.resume);
     match id.and_then(|id| Some((id, Shard::of_run(id)?.1))) {
         Some((id, shard)) if run.chosen.shard != Some(shard) => {
@@ -123,7 +124,7 @@ fn check_id(run: &RunContext) -> Result<(), Problem> {
 
 /// Whether every agent that is to run is installed and, as far as can be known, has credentials: without them it would try
 /// for a minute. If not, what each of them lacks, what to do, and, if no mode was selected, an agent that lacks nothing.
-pub fn agents(run: &RunContext) -> Result<(), Problem> {
+pub fn agents(run: &PlannedRun) -> Result<(), Problem> {
     let settings = &run.settings;
     if !settings.live {
         return Ok(());
@@ -304,7 +305,7 @@ pub fn missing(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Opt
 }
 
 /// Whether every skill that a planned mode offers by name exists, in the working tree or in the mode's version.
-fn check_offers(run: &RunContext) -> Result<(), Problem> {
+fn check_offers(run: &PlannedRun) -> Result<(), Problem> {
     let modes = run.plan.entries.iter().map(|entry| &entry.planned.mode);
     let modes: BTreeMap<_, _> = modes.map(|mode| (&mode.name, mode)).collect();
     for mode in modes.values() {
@@ -325,7 +326,7 @@ fn check_offers(run: &RunContext) -> Result<(), Problem> {
 }
 
 /// Refuses the user's home for an agent that has no setup there, and for recordings, which others replay.
-fn check_home(run: &RunContext) -> Result<(), Problem> {
+fn check_home(run: &PlannedRun) -> Result<(), Problem> {
     if run.settings.isolation.home == Home::Isolated {
         return Ok(());
     }
@@ -348,7 +349,7 @@ fn check_home(run: &RunContext) -> Result<(), Problem> {
 }
 
 /// Refuses a run in which no case could ever be decided. If only some could not, each of them is an invalid case.
-pub fn check_decidable(run: &RunContext) -> Result<(), Problem> {
+pub fn check_decidable(run: &PlannedRun) -> Result<(), Problem> {
     let problems = run.plan.entries.iter().map(|entry| undecidable(run, entry));
     match problems.collect::<Option<Vec<Diagnostic>>>() {
         Some(all) if !all.is_empty() => Err(once(all).into()),
@@ -357,17 +358,17 @@ pub fn check_decidable(run: &RunContext) -> Result<(), Problem> {
 }
 
 /// The problem that a case runs until it is decided, and never could be.
-fn undecidable(run: &RunContext, entry: &PlannedCase) -> Option<Diagnostic> {
+fn undecidable(run: &PlannedRun, entry: &PlannedCase) -> Option<Diagnostic> {
     entry.until.and_then(|_| never_decided(run, &entry.planned))
 }
 
 /// The problem that a case could never be decided.
-pub fn never_decided(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
+pub fn never_decided(run: &PlannedRun, planned: &TestCase) -> Option<Diagnostic> {
     lint::never_decided(&planned.found, run.repetition(&planned.found), &repository(run))
 }
 
 /// The problem that a skill's own files keep it from the agent, so that no trial could measure anything.
-fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
+fn withheld(run: &PlannedRun, planned: &TestCase) -> Option<Diagnostic> {
     let (mode, case) = (&planned.mode, planned.found.case().ok()?);
     let version = run.versions.iter().find(|version| Some(&version.commit) == mode.commit.as_ref());
     let root = version.map_or(run.root.as_path(), SkillVersion::root);
@@ -398,7 +399,7 @@ fn is_trusted(settings: &Settings, plugin: &Plugin) -> bool {
 }
 
 /// The problem that a case mocks what its agent does not get in this mode, or needs itself.
-fn not_mockable(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
+fn not_mockable(run: &PlannedRun, planned: &TestCase) -> Option<Diagnostic> {
     let (mode, case, settings) = (&planned.mode, planned.found.case().ok()?, &run.settings);
     let MockNames { commands, servers } =
         MockNames::of(&repository(run), &settings.mocks, case, mode.delivery, &run.catalog.mock_servers);
@@ -426,25 +427,25 @@ fn not_mockable(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
 }
 
 /// What keeps a planned case from running; others run all the same.
-pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
+pub fn wrong(run: &PlannedRun, entry: &PlannedCase) -> Vec<Diagnostic> {
     let of_mode = kept_from_agent(run, &entry.planned).filter(|_| run.settings.live).map(|(_, problem)| problem);
     refused(run, &entry.planned.found).into_iter().chain(undecidable(run, entry)).chain(of_mode).collect()
 }
 
 /// Why no trial of a case in its mode could measure anything, so that its agent is not started.
-pub fn kept_from_agent(run: &RunContext, planned: &TestCase) -> Option<(TroubleKind, Diagnostic)> {
+pub fn kept_from_agent(run: &PlannedRun, planned: &TestCase) -> Option<(TroubleKind, Diagnostic)> {
     let withheld = withheld(run, planned).map(|problem| (TroubleKind::NotDelivered, problem));
     withheld.or_else(|| not_mockable(run, planned).map(|problem| (TroubleKind::CouldNotStart, problem)))
 }
 
 /// As [`check`], for a run that does not begin: what it would meet before its first agent. Even without its [`agents`],
-/// a run shows what it would do. `keeps` is whether the run would have a directory of its own.
-pub fn check_dry_run(run: &RunContext, keeps: bool) -> Result<(), Problem> {
+/// a run shows what it would do.
+pub fn check_dry_run(run: &PlannedRun) -> Result<(), Problem> {
     check_choices(run)?;
-    if keeps {
+    if run.is_stored {
         RunFolder::check_place(&run.root)?;
     }
-    if let Some(id) = run.settings.run_id.as_deref().filter(|_| keeps && !run.settings.resume) {
+    if let Some(id) = run.settings.run_id.as_deref().filter(|_| run.is_stored && !run.settings.resume) {
         RunFolder::check_new(&run.root, id)?;
     }
     match isolation::status(&run.settings.isolation) {

@@ -12,7 +12,7 @@ use crate::cases::repository::{Layout, Repository};
 use crate::files::look;
 use crate::grade::rubric;
 use crate::process::git;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::stubs;
 use crate::settings::Settings;
 use crate::text::cut;
@@ -80,7 +80,7 @@ pub fn copied_files<'a>(
 }
 
 /// The same for the cases of a run; `None` if it starts no agent.
-pub fn copied_by(run: &RunContext) -> Option<Diagnostic> {
+pub fn copied_by(run: &PlannedRun) -> Option<Diagnostic> {
     let cases = run.plan.entries.iter().map(|entry| &*entry.planned.found);
     if run.settings.live { copied_files(&run.root, &run.settings, cases) } else { None }
 }

@@ -22,7 +22,7 @@ use crate::files::material::Material;
 use crate::files::rooted::{RootedPath, WalkedFile};
 use crate::files::{bounded, inside};
 use crate::process::{self, Job, OutputListener, Reply};
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::stored_trial::TrialEvidence;
 use crate::settings::Settings;
 use crate::store;
@@ -42,7 +42,7 @@ pub struct CaseProgramRuns {
 }
 
 /// Runs the programs that answer the checks of a case about a stored trial. Fails if the user ended the run meanwhile.
-pub fn run_all(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<CaseProgramRuns, Problem> {
+pub fn run_all(run: &PlannedRun, exhibit: &TrialEvidence<'_>) -> Result<CaseProgramRuns, Problem> {
     let programs: BTreeSet<&WorkspaceProgram> =
         exhibit.case.checks.iter().filter_map(|check| check.program()).collect();
     let (ending, progress) = (&exhibit.evidence.meta.ending, exhibit.evidence.trace.progress);
@@ -72,7 +72,7 @@ pub fn run_all(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<CaseProg
 /// Runs a program in a copy of the workspace that a trial left. It can read the trial's evidence and, of the repository, only
 /// what belongs to it. Fails if the user ended the run meanwhile.
 pub fn run_in_copy(
-    run: &RunContext,
+    run: &PlannedRun,
     exhibit: &TrialEvidence<'_>,
     program: &WorkspaceProgram,
 ) -> Result<EndedProgram, Problem> {
@@ -143,7 +143,7 @@ const MAX_NAMED: usize = 3;
 
 /// Copies the case's files that nothing changed, and the stored files that its setup or the agent created or changed. Fails if the
 /// copy would not have every file: a program would take a file that was not stored for one that the agent did not write.
-fn restore(run: &RunContext, exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(), Problem> {
+fn restore(run: &PlannedRun, exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(), Problem> {
     let meta = exhibit.evidence.meta;
     let to = trial_env.workspace();
     copy_start_files(run, exhibit, &to)?;
@@ -184,7 +184,7 @@ fn add_files(root: &Path, program: &WorkspaceProgram, to: &RootedPath) -> Result
 
 /// The files with which the workspace of a trial started. Fails if they have changed since.
 pub(super) fn unchanged_start_files(
-    run: &RunContext,
+    run: &PlannedRun,
     exhibit: &TrialEvidence<'_>,
 ) -> Result<Option<Material>, Problem> {
     let (case, meta) = (exhibit.case, exhibit.evidence.meta);
@@ -198,7 +198,7 @@ pub(super) fn unchanged_start_files(
 }
 
 /// Copies the case's files that neither its setup nor the agent changed.
-fn copy_start_files(run: &RunContext, exhibit: &TrialEvidence<'_>, to: &RootedPath) -> Result<(), Problem> {
+fn copy_start_files(run: &PlannedRun, exhibit: &TrialEvidence<'_>, to: &RootedPath) -> Result<(), Problem> {
     let meta = exhibit.evidence.meta;
     let Some(mut files) = unchanged_start_files(run, exhibit)? else { return Ok(()) };
     let unchanged: HashSet<&Path> =

@@ -6,8 +6,8 @@ use crate::agent::{self, Assignment, OutputSchema};
 use crate::cases::case::Case;
 use crate::grade::session::session_trouble;
 use crate::run::agent_run::{self, AgentJob, AgentRun, disk, unstored};
-use crate::run::context::RunContext;
 use crate::run::live::{LiveRun, Redactors};
+use crate::run::planned::PlannedRun;
 use crate::run::user_messages::{PlayerAnswer, PlayerQuestion};
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
@@ -22,7 +22,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 pub(super) struct Player<'a> {
-    pub run: &'a RunContext,
+    pub run: &'a PlannedRun,
     pub live: &'a LiveRun,
     pub case: &'a Case,
     /// The mode of the agent that the user talks to.

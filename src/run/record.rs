@@ -14,9 +14,10 @@ use crate::files::look;
 use crate::report::rate;
 use crate::results::share::CaseShare;
 use crate::results::summary::{CaseCounts, TrialCounts};
-use crate::run::context::RunContext;
 use crate::run::digests::SETUP_PART;
 use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::planned::PlannedRun;
+use crate::run::started::StartedRun;
 use crate::run::{preflight, trial};
 use crate::stats::proportion::Rate;
 use crate::store::{self, RunFolder, Staging, StoreError, TrialFolder};
@@ -77,14 +78,14 @@ pub enum RecordingResult {
 }
 
 /// Replaces the recordings of these cases by the trials that measured something in this run, numbered from 1.
-pub fn record(run: &RunContext, plan: &RunPlan, failing: FailedTrials) -> Result<Vec<RecordedTrials>, StoreError> {
+pub fn record(run: &StartedRun, plan: &RunPlan, failing: FailedTrials) -> Result<Vec<RecordedTrials>, StoreError> {
     let Some(live) = run.opened() else { return Ok(Vec::new()) };
     plan.entries.iter().map(|entry| record_case(run, &live.folder, entry, failing)).collect()
 }
 
 /// As [`record`], for a run that ended before.
 pub fn record_from(
-    run: &RunContext,
+    run: &PlannedRun,
     from: &RunFolder,
     failing: FailedTrials,
 ) -> Result<Vec<RecordedTrials>, StoreError> {
@@ -92,7 +93,7 @@ pub fn record_from(
 }
 
 fn record_case(
-    run: &RunContext,
+    run: &PlannedRun,
     from: &RunFolder,
     entry: &PlannedCase,
     failing: FailedTrials,
@@ -133,7 +134,7 @@ fn record_case(
     Ok(RecordedTrials { id: first, before, now: RecordingResult::Kept(now, place) })
 }
 
-fn case_verdict(run: &RunContext, planned: &TestCase, verdicts: &[Verdict]) -> Verdict {
+fn case_verdict(run: &PlannedRun, planned: &TestCase, verdicts: &[Verdict]) -> Verdict {
     let mut counts = TrialCounts::default();
     for verdict in verdicts {
         counts.add_verdict(*verdict);
@@ -143,7 +144,7 @@ fn case_verdict(run: &RunContext, planned: &TestCase, verdicts: &[Verdict]) -> V
 
 /// Replays all recorded repeats of a case in a mode.
 fn replay(
-    run: &RunContext,
+    run: &PlannedRun,
     planned: &TestCase,
     recording: &dyn Fn(u32) -> TrialFolder,
 ) -> Result<ReplayResult, StoreError> {
@@ -153,7 +154,9 @@ fn replay(
             break;
         }
         let ready = preflight::ready(run, planned);
-        match ready.and_then(|ready| trial::replay_from(run, &ready, &recording(number), planned.trial(number))) {
+        match ready
+            .and_then(|ready| trial::replay_from(run, &ready, &recording(number), planned.trial(number), &|_| ()))
+        {
             Ok(outcome) => {
                 endings.verdicts.push(outcome.grade.verdict);
                 endings.until_decided = outcome.grade.max_trials.and(outcome.grade.threshold).or(endings.until_decided);

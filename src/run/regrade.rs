@@ -7,7 +7,7 @@ use crate::checks::program::ProgramRuns;
 use crate::checks::{GradingInput, PrintedOnce};
 use crate::files::{bounded, inside};
 use crate::grade::checks::grade;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::programs::{self, CaseProgramRuns, unchanged_start_files};
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::run::{custom_check, judge};
@@ -19,23 +19,28 @@ use crate::trial::outcome::Grade;
 use std::fmt::{self};
 use std::path::Path;
 
-/// Grades a stored trial again, with the stored answer of its judge. The grade is not written.
+/// Grades a stored trial again, with the stored answer of its judge. The grade is not written. `tell` gets what takes time.
 pub fn regrade(
-    run: &RunContext,
+    run: &PlannedRun,
     case: &Case,
     skill: &FoundSkill,
     folder: &TrialFolder,
+    tell: &dyn Fn(RunEvent),
 ) -> Result<(Meta, Grade), Problem> {
     let trial = StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
     let exhibit = trial.exhibit(case, skill, folder);
-    let grade = again_by_checks(run, &exhibit)?;
+    let grade = again_by_checks(run, &exhibit, tell)?;
     let grade = judge::rejoin(run, &exhibit, grade).map_err(|error| error.to_string())?;
     Ok((trial.meta, grade))
 }
 
 /// As [`by_checks`], for a stored trial. Fails if its grade contains a custom check that cannot be run here: the new grade
 /// would lack it.
-pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, Problem> {
+pub(super) fn again_by_checks(
+    run: &PlannedRun,
+    exhibit: &TrialEvidence<'_>,
+    tell: &dyn Fn(RunEvent),
+) -> Result<Grade, Problem> {
     let folder = exhibit.folder;
     if folder.has_grade().map_err(|error| error.to_string())? {
         let lacking = folder.grade().map(|grade| run.custom_checks.lacking(&grade)).unwrap_or_default();
@@ -48,12 +53,16 @@ pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> 
             ).into());
         }
     }
-    by_checks(run, exhibit)
+    by_checks(run, exhibit, tell)
 }
 
 /// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run, or the user
 /// ended the run before the programs of the case had answered.
-pub(super) fn by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, Problem> {
+pub(super) fn by_checks(
+    run: &PlannedRun,
+    exhibit: &TrialEvidence<'_>,
+    tell: &dyn Fn(RunEvent),
+) -> Result<Grade, Problem> {
     let TrialEvidence { case, evidence, folder, .. } = exhibit;
     let repetition = run.settings.repetition.of(&case.skill, case.repetition);
     let CaseProgramRuns { runs, not_enforced } = programs::run_all(run, exhibit)?;
@@ -62,13 +71,13 @@ pub(super) fn by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result
         Grade { not_enforced, threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
     let limit = case.timeout.unwrap_or(run.settings.timeout);
     let id = evidence.meta.id();
-    let tell = |name: &str| run.emit(&RunEvent::Heard(id.clone(), format!("custom check `{name}`")));
+    let tell = |name: &str| tell(RunEvent::Heard(id.clone(), format!("custom check `{name}`")));
     run.custom_checks.applied(grade, evidence, folder, limit, &tell)
 }
 
 /// Calls `grade` with a trial as the checks of its case see it.
 pub(super) fn with_subject<T>(
-    run: &RunContext,
+    run: &PlannedRun,
     exhibit: &TrialEvidence<'_>,
     programs: &ProgramRuns,
     grade: impl FnOnce(&GradingInput<'_>) -> T,
@@ -96,7 +105,7 @@ pub(super) fn with_subject<T>(
 
 /// The files of a stored trial and of its repository.
 pub(super) struct TrialContents<'a> {
-    pub run: &'a RunContext,
+    pub run: &'a PlannedRun,
     pub exhibit: &'a TrialEvidence<'a>,
 }
 

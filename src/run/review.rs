@@ -7,7 +7,7 @@ use crate::cases::start_files::start_files;
 use crate::files::{beneath, bounded};
 use crate::grade::rubric::Judgment;
 use crate::results::timeline::Timeline;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::run::{judge, regrade};
 use crate::store::TrialFolder;
@@ -43,7 +43,7 @@ pub struct TrialReview {
 
 impl TrialReview {
     /// Reads a trial of a run, or a recording. Fails if it has no grade and its case no longer exists.
-    pub fn of(run: &RunContext, folder: &TrialFolder) -> Result<Self, Problem> {
+    pub fn of(run: &PlannedRun, folder: &TrialFolder) -> Result<Self, Problem> {
         let StoredTrial { meta, trace, final_text } =
             StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
         let grade = if folder.has_grade().map_err(|error| error.to_string())? {
@@ -52,7 +52,7 @@ impl TrialReview {
             let gone = || gone(&meta.skill.slug, &meta.case.id);
             let case = case(run, &meta).ok_or_else(gone)?;
             let skill = run.catalog.skill(&meta.skill.slug).ok_or_else(gone)?;
-            regrade::regrade(run, case, skill, folder)?.1
+            regrade::regrade(run, case, skill, folder, &|_| ())?.1
         };
         Ok(Self { meta, trace, final_text, grade })
     }
@@ -62,7 +62,7 @@ impl TrialReview {
     }
 
     /// The files that the agent made or changed, as far as the case has the files of its start today.
-    pub fn files(&self, run: &RunContext, folder: &TrialFolder) -> Vec<WrittenFile> {
+    pub fn files(&self, run: &PlannedRun, folder: &TrialFolder) -> Vec<WrittenFile> {
         let case = case(run, &self.meta);
         let start = case.and_then(|case| start_files(&run.root, case));
         let (workspace, mut left) = (folder.workspace(), MAX_FILES);
@@ -81,7 +81,7 @@ impl TrialReview {
     }
 
     /// The judge's prompt, if today's prompt is the same. The prompt is not stored, but its digest is.
-    pub fn question(&self, run: &RunContext, folder: &TrialFolder, judgment: &Judgment) -> Option<String> {
+    pub fn question(&self, run: &PlannedRun, folder: &TrialFolder, judgment: &Judgment) -> Option<String> {
         let (case, skill) = (case(run, &self.meta)?, run.catalog.skill(&self.meta.skill.slug)?);
         judge::question(run, &TrialEvidence { case, skill, evidence: self.evidence(), folder }, judgment)
     }
@@ -93,7 +93,7 @@ impl TrialReview {
 }
 
 /// The trial's case as it is today, if it still exists.
-fn case<'a>(run: &'a RunContext, meta: &Meta) -> Option<&'a Case> {
+fn case<'a>(run: &'a PlannedRun, meta: &Meta) -> Option<&'a Case> {
     let mut cases = run.catalog.cases.iter();
     cases.find(|found| *found.skill == meta.skill.slug && found.id == meta.case.id)?.case().ok()
 }

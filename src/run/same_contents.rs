@@ -15,10 +15,10 @@ use crate::cases::start_files::start_files;
 use crate::cases::test_case::TestCase;
 use crate::results::run_status::is_live;
 use crate::run::case_digests;
-use crate::run::context::RunContext;
 use crate::run::digests::{InputReader, SkillFolders};
 use crate::run::live::Redactors;
 use crate::run::pairing::Pairing;
+use crate::run::planned::PlannedRun;
 use crate::run::shared_contents::SharedContents;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::store::{self, RunFolder};
@@ -32,7 +32,7 @@ impl SharedContents {
         self.cases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn agent(&self, run: &RunContext, kind: AgentKind) -> Result<String, Problem> {
+    fn agent(&self, run: &PlannedRun, kind: AgentKind) -> Result<String, Problem> {
         let mut known = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(kind).or_insert_with(|| agent_setup(run, kind)).clone()
     }
@@ -45,7 +45,7 @@ impl SharedContents {
 
 /// Everything that decides a trial of this case: all that is offered to its agent, what it is asked, how it is started and limited,
 /// and how it is graded. Not what its mode is called, and not which commit its skills are of.
-pub fn of_case(run: &RunContext, planned: &TestCase) -> Result<String, Problem> {
+pub fn of_case(run: &PlannedRun, planned: &TestCase) -> Result<String, Problem> {
     let case = planned.found.case().map_err(<[_]>::to_vec)?;
     let mode = &planned.mode;
     let (root, catalog) = run.skills_at(mode.commit.as_deref());
@@ -73,12 +73,12 @@ pub fn of_case(run: &RunContext, planned: &TestCase) -> Result<String, Problem> 
 }
 
 /// The files that a case starts with and agents can execute.
-fn start_programs(run: &RunContext, case: &Case) -> String {
+fn start_programs(run: &PlannedRun, case: &Case) -> String {
     start_files(&run.root, case).map(|files| files.programs()).unwrap_or_default()
 }
 
 /// Whether the files of a case are what they were when the run first read them. Its trials and checks read them while it runs.
-pub fn are_files_unchanged(run: &RunContext, planned: &TestCase) -> bool {
+pub fn are_files_unchanged(run: &PlannedRun, planned: &TestCase) -> bool {
     let Ok(case) = planned.found.case() else { return false };
     let now = run.besides_skills(&InputReader::default(), case, &planned.mode);
     let now = now.map(|now| now + &start_programs(run, case));
@@ -87,7 +87,7 @@ pub fn are_files_unchanged(run: &RunContext, planned: &TestCase) -> bool {
 }
 
 /// When a trial ends at the latest, and who answers instead of the model.
-fn limits(run: &RunContext, case: &Case, mode: &Mode) -> String {
+fn limits(run: &PlannedRun, case: &Case, mode: &Mode) -> String {
     let settings = &run.settings;
     let timeout = case.timeout.unwrap_or(settings.timeout).as_secs();
     let model = settings.model_for(mode).unwrap_or_default();
@@ -96,7 +96,7 @@ fn limits(run: &RunContext, case: &Case, mode: &Mode) -> String {
 }
 
 /// The agent's program, its version as far as it is known without starting it, its configuration without secrets, and its isolation.
-fn agent_setup(run: &RunContext, kind: AgentKind) -> Result<String, Problem> {
+fn agent_setup(run: &PlannedRun, kind: AgentKind) -> Result<String, Problem> {
     let settings = &run.settings;
     let setup = agent::users_setup(kind, settings).map_err(|trouble| trouble.to_string())?;
     let (_, version) = agent::installed(kind, settings).map_err(|trouble| trouble.to_string())?;
@@ -105,24 +105,21 @@ fn agent_setup(run: &RunContext, kind: AgentKind) -> Result<String, Problem> {
         IsolationStatus::Container(_) => "container",
         IsolationStatus::Nothing(_) | IsolationStatus::Refused(_) => "none",
     };
-    let redactor = match run.opened() {
-        Some(live) => live.redactors.masking(Vec::new()),
-        None => Redactors::new(settings).masking(Vec::new()),
-    };
+    let redactor = Redactors::new(settings).masking(Vec::new());
     let setup = redactor.mask(setup.as_bytes()).into_owned();
     let (version, ours) = (version.unwrap_or_default(), env!("CARGO_PKG_VERSION"));
     Ok(format!("setup {}\nversion {version}\nisolation {isolation}\nskill-evals {ours}\n", digest(&setup)))
 }
 
 /// Whether the setup of an agent is what it was when the run first read it.
-pub fn is_setup_unchanged(run: &RunContext, kind: AgentKind) -> bool {
+pub fn is_setup_unchanged(run: &PlannedRun, kind: AgentKind) -> bool {
     let before = run.shared_contents.agent(run, kind);
     before.is_ok() && before == agent_setup(run, kind)
 }
 
 /// What decides all these trials, in this order, and the `question` that they are to answer.
 pub fn of_cases<'a>(
-    run: &RunContext,
+    run: &PlannedRun,
     cases: impl IntoIterator<Item = &'a TestCase>,
     question: &str,
 ) -> Result<String, Problem> {
@@ -134,7 +131,7 @@ pub fn of_cases<'a>(
 }
 
 /// The same for the trials of both sides. Their number does not count: a comparison may be continued.
-pub fn of_comparison(run: &RunContext, pairing: &Pairing, sides: &ComparedSides) -> Result<String, Problem> {
+pub fn of_comparison(run: &PlannedRun, pairing: &Pairing, sides: &ComparedSides) -> Result<String, Problem> {
     let ComparedSides { alpha, margin, plan, outcome_only, .. } = sides;
     let margin = margin.map(|margin| margin.to_string()).unwrap_or_default();
     // The trials of a gate are in its own store.
@@ -151,7 +148,7 @@ pub fn with_names<'a>(contents: &str, cases: impl IntoIterator<Item = &'a TestCa
 
 /// The latest run of these contents that was killed or ended before its plan was done, and that no process runs; if the user named
 /// a run, only that one.
-pub fn unfinished(run: &RunContext) -> Option<RunFolder> {
+pub fn unfinished(run: &PlannedRun) -> Option<RunFolder> {
     let contents = run.contents.as_ref()?;
     let is_wanted = |folder: &RunFolder| run.settings.run_id.as_ref().is_none_or(|id| id == folder.id());
     let is_same = |folder: &RunFolder| {
@@ -163,7 +160,7 @@ pub fn unfinished(run: &RunContext) -> Option<RunFolder> {
 }
 
 /// The first of these runs that has the contents of this one.
-pub fn among(run: &RunContext, ids: &[String]) -> Option<RunFolder> {
+pub fn among(run: &PlannedRun, ids: &[String]) -> Option<RunFolder> {
     let contents = run.contents.as_ref()?;
     let is_same = |folder: &RunFolder| {
         folder.run_record().ok().flatten().is_some_and(|record| record.contents.as_ref() == Some(contents))

@@ -10,10 +10,10 @@ use std::time::Duration;
 use crate::agent;
 use crate::cases::test_case::TestCase;
 use crate::decide::threshold::{self, ThresholdSide};
-use crate::run::context::RunContext;
 use crate::run::pace::{CachedPrompt, PaceWait, Permit};
 use crate::run::plan::{DecisionGoal, PlannedCase};
 use crate::run::preflight::{self, ReadyCase};
+use crate::run::started::StartedRun;
 use crate::run::{open_run, trial};
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
@@ -28,7 +28,7 @@ use crate::trial::run_record::TrialRecord;
 const QUIET: Duration = Duration::from_millis(250);
 
 /// Runs every trial of the plan, `jobs` at once.
-pub fn run(run: &RunContext) {
+pub fn run(run: &StartedRun) {
     let queue = TrialQueue::new(run, &run.plan.entries);
     let work = || {
         while let Some(queued) = queue.next() {
@@ -64,7 +64,7 @@ pub(super) fn workers(count: usize, work: impl Fn() + Sync, tick: impl Fn()) {
 }
 
 /// Runs all repeats of a case in a mode, as many at once as the run allows.
-pub fn repeats(run: &RunContext, entry: &PlannedCase) -> Vec<Result<Outcome, TrialError>> {
+pub fn repeats(run: &StartedRun, entry: &PlannedCase) -> Vec<Result<Outcome, TrialError>> {
     // A replay takes less time than starting a thread for it.
     if entry.most() == 1 || !run.settings.live {
         return (1..=entry.repeats).map(|number| trial(run, &entry.planned, number)).collect();
@@ -90,7 +90,7 @@ pub fn repeats(run: &RunContext, entry: &PlannedCase) -> Vec<Result<Outcome, Tri
 }
 
 /// Runs a trial of a queue. If earlier trials decide its case and it could not be measured before, it does not run again.
-fn run_queued(run: &RunContext, queued: QueuedTrial<'_>) -> Result<Outcome, TrialError> {
+fn run_queued(run: &StartedRun, queued: QueuedTrial<'_>) -> Result<Outcome, TrialError> {
     let (planned, number) = (queued.planned(), queued.number);
     let earlier = if queued.decided { earlier(run, &planned.trial(number)) } else { None };
     let lost = earlier.and_then(|record| Some((trial::lost(run, planned, record)?, record.attempts)));
@@ -112,12 +112,12 @@ fn run_queued(run: &RunContext, queued: QueuedTrial<'_>) -> Result<Outcome, Tria
 
 /// Runs repeat `number` of a planned trial as the settings say: live, and again while the provider refuses it; as an
 /// earlier part of the run left it; or from its recording. Reports it as events.
-pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcome, TrialError> {
+pub fn trial(run: &StartedRun, planned: &TestCase, number: u32) -> Result<Outcome, TrialError> {
     told(run, planned, number, &|event| run.emit(&event))
 }
 
 /// As [`trial`], where `tell` reports what the agent does.
-fn told(run: &RunContext, planned: &TestCase, number: u32, tell: &dyn Fn(RunEvent)) -> Result<Outcome, TrialError> {
+fn told(run: &StartedRun, planned: &TestCase, number: u32, tell: &dyn Fn(RunEvent)) -> Result<Outcome, TrialError> {
     let _slot = run.slots.take();
     let id = planned.trial(number);
     // Held until its cost is stored.
@@ -150,7 +150,7 @@ fn told(run: &RunContext, planned: &TestCase, number: u32, tell: &dyn Fn(RunEven
                 (Err(TrialError::NotRun(why)), 0)
             } else {
                 run.emit(&RunEvent::Started(id.clone()));
-                (trial::replay(run, &ready, number), 1)
+                (trial::replay(run, &ready, number, tell), 1)
             }
         }
     };
@@ -158,14 +158,14 @@ fn told(run: &RunContext, planned: &TestCase, number: u32, tell: &dyn Fn(RunEven
     result
 }
 
-fn earlier<'a>(run: &'a RunContext, id: &TrialId) -> Option<&'a TrialRecord> {
+fn earlier<'a>(run: &'a StartedRun, id: &TrialId) -> Option<&'a TrialRecord> {
     run.opened()?.before.records.get(id)
 }
 
 /// Runs a trial with its agent until the provider accepts it, or the retries are used up. Also returns the number of
 /// attempts.
 fn live(
-    run: &RunContext,
+    run: &StartedRun,
     ready: &ReadyCase<'_>,
     number: u32,
     tell: &dyn Fn(RunEvent),
@@ -232,7 +232,7 @@ const MOST_LOST: u64 = 5;
 
 /// The trials of these entries, handed out one by one to whoever runs them.
 pub(super) struct TrialQueue<'a> {
-    run: &'a RunContext,
+    run: &'a StartedRun,
     entries: &'a [PlannedCase],
     state: Mutex<QueueState>,
     changed: Condvar,
@@ -270,7 +270,7 @@ struct CaseProgress {
 }
 
 impl CaseProgress {
-    fn new(goal: DecisionGoal, entry: &PlannedCase, run: &RunContext) -> Self {
+    fn new(goal: DecisionGoal, entry: &PlannedCase, run: &StartedRun) -> Self {
         let decided =
             threshold::standing(passed_earlier(run, entry), goal.threshold, LEVEL) != ThresholdSide::Undecided;
         let planned = u64::from(entry.repeats);
@@ -309,7 +309,7 @@ pub(super) struct QueuedTrial<'a> {
 }
 
 impl<'a> TrialQueue<'a> {
-    pub fn new(run: &'a RunContext, entries: &'a [PlannedCase]) -> Self {
+    pub fn new(run: &'a StartedRun, entries: &'a [PlannedCase]) -> Self {
         let (mut waiting, mut undecided) = (VecDeque::new(), HashMap::new());
         for (index, entry) in entries.iter().enumerate() {
             waiting.extend((1..=entry.repeats).map(|number| (index, number)));
@@ -345,7 +345,7 @@ impl<'a> TrialQueue<'a> {
 }
 
 /// The passed trials of a case in an earlier part of the run.
-fn passed_earlier(run: &RunContext, entry: &PlannedCase) -> Rate {
+fn passed_earlier(run: &StartedRun, entry: &PlannedCase) -> Rate {
     let mut rate = Rate::default();
     let Some(live) = run.opened().filter(|_| run.settings.resume) else { return rate };
     let records = live.before.records.range(entry.planned.trial(1)..=entry.planned.trial(u32::MAX));

@@ -3,7 +3,7 @@
 use crate::agent::snapshot::{self};
 use crate::agent::trial_env::TrialEnv;
 use crate::checks::program::ProgramEnding;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::programs::{EndedProgram, SandboxedRun};
 use crate::settings::mode::Mode;
 use crate::text::redact::Redactor;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Runs these commands one after the other. All of them together have `timeout`. The first one that fails, or that takes the
 /// skills from the agent of `mode`, is the trouble of the trial, with the end of its output.
 pub(super) fn run_setup(
-    run: &RunContext,
+    run: &PlannedRun,
     mode: Option<&Mode>,
     commands: &[String],
     trial_env: &mut TrialEnv,

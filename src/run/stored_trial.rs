@@ -4,7 +4,7 @@ use crate::agent;
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::files::at::At;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::store::{StoreError, TrialFolder};
 use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, Meta};
@@ -29,7 +29,7 @@ pub struct TrialEvidence<'a> {
 
 impl StoredTrial {
     /// Reads a trial of a run, or a recording.
-    pub fn read(run: &RunContext, folder: &TrialFolder) -> Result<Self, StoreError> {
+    pub fn read(run: &PlannedRun, folder: &TrialFolder) -> Result<Self, StoreError> {
         let meta = folder.meta()?;
         let reference = run.texts.reference(&run.root, &run.catalog, &meta, folder);
         run.texts.whole()?;

@@ -7,10 +7,11 @@ use std::fmt::Display;
 
 use crate::cases::test_case::TestCase;
 use crate::results::table;
-use crate::run::context::RunContext;
 use crate::run::digests::{RecordingDrift, SkillFolders, as_before, opened_skills};
 use crate::run::live_trial::LiveTrial;
+use crate::run::planned::PlannedRun;
 use crate::run::preflight::{self, ReadyCase};
+use crate::run::started::StartedRun;
 use crate::run::{judge, open_run};
 use crate::settings::EffectiveRepetition;
 use crate::store::{self, StoreError, TrialFolder};
@@ -23,8 +24,13 @@ use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, Outcome, Trial
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
 
-/// Replays repeat `number` of a planned trial from its recording.
-pub fn replay(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Outcome, TrialError> {
+/// Replays repeat `number` of a planned trial from its recording. `tell` gets what takes time.
+pub fn replay(
+    run: &PlannedRun,
+    ready: &ReadyCase<'_>,
+    number: u32,
+    tell: &dyn Fn(RunEvent),
+) -> Result<Outcome, TrialError> {
     let id = ready.planned.trial(number);
     let folder = store::recording(&run.root, &id);
     let unreadable = |error: StoreError| TrialError::Unreadable(error.to_string());
@@ -35,22 +41,23 @@ pub fn replay(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Ou
             folder.path().display()
         )));
     }
-    replay_from(run, ready, &folder, id)
+    replay_from(run, ready, &folder, id, tell)
 }
 
 /// Replays a planned trial from the recording in `folder`.
 pub fn replay_from(
-    run: &RunContext,
+    run: &PlannedRun,
     ready: &ReadyCase<'_>,
     folder: &TrialFolder,
     id: TrialId,
+    tell: &dyn Fn(RunEvent),
 ) -> Result<Outcome, TrialError> {
     let ReadyCase { planned, case, skill } = *ready;
     let unreadable = |error: &dyn Display| TrialError::Unreadable(error.to_string());
     if !folder.exists().map_err(|error| unreadable(&error))? {
         return Err(TrialError::NotRecorded);
     }
-    let (meta, grade) = regrade(run, case, skill, folder).map_err(|error| unreadable(&error))?;
+    let (meta, grade) = regrade(run, case, skill, folder, tell).map_err(|error| unreadable(&error))?;
     if meta.ending.settled {
         return Err(TrialError::Unreadable(format!(
             "{}: this trial ended early, when its verdict was settled: a recording needs a whole one; record the case again",
@@ -71,7 +78,7 @@ pub fn replay_from(
 /// that the agent does. `measured` is called when the agent has measured something, before a judge is asked. A trial that
 /// could not be measured is an outcome, too; there is none if the run cannot be opened or was interrupted.
 pub fn run_live(
-    run: &RunContext,
+    run: &StartedRun,
     ready: &ReadyCase<'_>,
     number: u32,
     refused_before: RefusedAttempts,
@@ -115,7 +122,7 @@ pub fn run_live(
 
 /// The outcome that an earlier part of the run measured for repeat `number` of a planned trial, graded by today's checks,
 /// and judged if it was not; and whether it differs from the run's progress file. `None` if nothing was measured.
-pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Option<(Outcome, bool)>, TrialError> {
+pub fn kept(run: &StartedRun, ready: &ReadyCase<'_>, number: u32) -> Result<Option<(Outcome, bool)>, TrialError> {
     let ReadyCase { planned, case, skill } = *ready;
     let id = planned.trial(number);
     let live = open_run::live(run).map_err(|why| TrialError::NotOpened(why.clone()))?;
@@ -139,7 +146,7 @@ pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
     };
     let stored = folder.grade().ok();
     let exhibit = trial.exhibit(case, skill, &folder);
-    let by_checks = again_by_checks(run, &exhibit).map_err(|why| unreadable(&why))?;
+    let by_checks = again_by_checks(run, &exhibit, &|event| run.emit(&event)).map_err(|why| unreadable(&why))?;
     let mut grade = judge::rejoin(run, &exhibit, by_checks.clone()).map_err(|error| unreadable(&error))?;
     let is_judged = matches!(grade.judged, Some(Judged::Asked { .. })) && grade.verdict != Verdict::Unscored;
     if !is_judged {
@@ -159,7 +166,7 @@ pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
 }
 
 /// The outcome of a trial that could not be measured in an earlier part of the run; `None` if it measured something.
-pub fn lost(run: &RunContext, planned: &TestCase, record: &TrialRecord) -> Option<Outcome> {
+pub fn lost(run: &StartedRun, planned: &TestCase, record: &TrialRecord) -> Option<Outcome> {
     if let Verdict::Pass | Verdict::Fail = record.verdict {
         return None;
     }

@@ -12,9 +12,9 @@ use crate::checks::TRIGGERED;
 use crate::files::bounded;
 use crate::files::look::{self, Entry};
 use crate::run::calibration::unmeasured;
-use crate::run::context::RunContext;
 use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
+use crate::run::planned::PlannedRun;
 use crate::run::regrade;
 use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::{AgentKind, Delivery};
@@ -39,7 +39,7 @@ pub struct ReadSession {
 }
 
 /// Reads a session file. Fails if no agent wrote it, or if it has no such prompt.
-pub fn read(run: &RunContext, file: &Path, turn: Option<usize>) -> Result<ReadSession, Problem> {
+pub fn read(run: &PlannedRun, file: &Path, turn: Option<usize>) -> Result<ReadSession, Problem> {
     let redactor = Redactors::new(&run.settings).masking(Vec::new());
     let read = lines(file, &redactor)?;
     // Its sub-agents have files of their own, in a directory named after it.
@@ -132,7 +132,7 @@ impl ReadSession {
         written
     }
 
-    pub fn grade(&self, run: &RunContext, case: &Case, skill: &FoundSkill) -> Result<GradedSession, Problem> {
+    pub fn grade(&self, run: &PlannedRun, case: &Case, skill: &FoundSkill) -> Result<GradedSession, Problem> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let place = tempfile::tempdir().map_err(|error| text(&error))?;
         let meta = self.meta(case, skill);
@@ -149,7 +149,7 @@ impl ReadSession {
         }
         let mut stored = StoredTrial::read(run, &folder).map_err(|error| text(&error))?;
         stored.final_text = stored.trace.final_message.clone();
-        let mut grade = regrade::by_checks(run, &stored.exhibit(case, skill, &folder))?;
+        let mut grade = regrade::by_checks(run, &stored.exhibit(case, skill, &folder), &|_| ())?;
         if case.is_judged(&run.settings) && grade.verdict == Verdict::Pass {
             grade.verdict = Verdict::Unscored;
             grade.trouble = Some(Trouble::new(TroubleKind::NotJudged, "no judge is asked about a session"));

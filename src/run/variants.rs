@@ -7,9 +7,9 @@ use crate::cases::case::{Case, FoundCase, ReadCase};
 use crate::cases::test_case::TestCase;
 use crate::checks::Check;
 use crate::lint::calls_skill;
-use crate::run::context::RunContext;
 use crate::run::pairing::{free_name, mode_of};
 use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::planned::PlannedRun;
 use crate::run::preflight;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode, SkillSelection};
@@ -57,7 +57,7 @@ impl TrialLimit {
 
 /// The variants that show why a skill does not help: its positive cases without skills, with the skill forced, with all
 /// skills offered, and with the skill alone.
-pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<VariantPlan, Problem> {
+pub fn diagnosis(run: &PlannedRun, slug: &str, limit: TrialLimit) -> Result<VariantPlan, Problem> {
     let skill = run.catalog.named_skill(slug)?.skill();
     let positive = positive_cases(run)?;
     if positive.is_empty() {
@@ -113,7 +113,7 @@ pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<Vari
 
 /// The variants that show which of these models is the cheapest within the margin of the best.
 pub fn models(
-    run: &RunContext,
+    run: &PlannedRun,
     models: &[String],
     (margin, alpha): (f64, f64),
     limit: TrialLimit,
@@ -152,7 +152,7 @@ fn read(planned: &TestCase) -> Result<&Case, Problem> {
     planned.found.case().map_err(|problems| problems.to_vec().into())
 }
 
-fn positive_cases(run: &RunContext) -> Result<Vec<TestCase>, Problem> {
+fn positive_cases(run: &PlannedRun) -> Result<Vec<TestCase>, Problem> {
     let mut positive = Vec::new();
     for PlannedCase { planned, .. } in &run.plan.entries {
         let case = read(planned)?;

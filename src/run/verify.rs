@@ -19,8 +19,8 @@ use crate::files::rooted::RootedPath;
 use crate::files::{inside, look};
 use crate::lint;
 use crate::results::verification::{CheckFault, FaultKind, Verification};
-use crate::run::context::RunContext;
 use crate::run::live_trial::case_meta;
+use crate::run::planned::PlannedRun;
 use crate::run::regrade::with_subject;
 use crate::run::stored_trial::TrialEvidence;
 use crate::run::{programs, setup};
@@ -72,7 +72,7 @@ impl<E: Into<Problem>> From<E> for NotVerified {
 }
 
 /// Runs the checks of these cases. Fails if the user ended the run meanwhile.
-pub fn verify(run: &RunContext, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) -> Result<Verification, Problem> {
+pub fn verify(run: &PlannedRun, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) -> Result<Verification, Problem> {
     let mut all = Verification::default();
     if let Err(why) = run.settings.gate.check_reachable() {
         all.faults.push(CheckFault {
@@ -111,7 +111,7 @@ pub fn verify(run: &RunContext, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) 
 }
 
 /// Why the programs of these cases ran with the rights of the user, if so.
-fn not_isolated(run: &RunContext, cases: &[Arc<FoundCase>]) -> Option<String> {
+fn not_isolated(run: &PlannedRun, cases: &[Arc<FoundCase>]) -> Option<String> {
     let runs_programs =
         |case: &Case| !case.setup.is_empty() || case.checks.iter().any(|check| check.program().is_some());
     match isolation::status(&run.settings.isolation) {
@@ -124,7 +124,7 @@ fn not_isolated(run: &RunContext, cases: &[Arc<FoundCase>]) -> Option<String> {
 
 #[derive(Clone, Copy)]
 struct CaseVerifier<'a> {
-    run: &'a RunContext,
+    run: &'a PlannedRun,
     found: &'a FoundCase,
     case: &'a Case,
     skill: &'a FoundSkill,

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use skill_evals::run::context::RunContext;
+use skill_evals::run::planned::PlannedRun;
 use skill_evals::run::stored_trial::StoredTrial;
 use skill_evals_agents::agent;
 use skill_evals_cases::cases::catalog::FoundSkill;
@@ -196,7 +196,7 @@ fn questions(trace: &Trace, answer: &str) -> Vec<Check> {
     all
 }
 
-fn verdicts(stored: &StoredTrial, skill: &FoundSkill, run: &RunContext, asked: &[Check]) -> Vec<Verdict> {
+fn verdicts(stored: &StoredTrial, skill: &FoundSkill, run: &PlannedRun, asked: &[Check]) -> Vec<Verdict> {
     let found = run.catalog.cases_of(&stored.meta.skill.slug).find(|found| found.id == stored.meta.case.id);
     let case = found.and_then(|found| found.case().ok()).expect("a case");
     let verdict = |check: &Check| {
@@ -221,7 +221,7 @@ fn verdicts(stored: &StoredTrial, skill: &FoundSkill, run: &RunContext, asked: &
 fn wrong(agent: &str, most: usize, at_least: usize) -> BTreeMap<String, usize> {
     let root = repository();
     let catalog = Repository::new(root.to_path_buf()).catalog(Layout::default(), Scope::All);
-    let run = RunContext::new(root.to_path_buf(), Settings::default(), catalog);
+    let run = PlannedRun::new(root.to_path_buf(), Settings::default(), catalog);
     let recordings: Vec<PathBuf> = recordings(agent).into_iter().take(most).collect();
     assert!(recordings.len() >= at_least, "{}", recordings.len());
     let mut wrong = BTreeMap::new();
@@ -289,7 +289,7 @@ fn trace_after(recording: &str, change: impl Fn(&mut Vec<String>)) -> Trace {
     let root = repository();
     let recording = root.join("evals/recordings").join(recording).join("1");
     let catalog = Repository::new(root.to_path_buf()).catalog(Layout::default(), Scope::All);
-    let run = RunContext::new(root.to_path_buf(), Settings::default(), catalog);
+    let run = PlannedRun::new(root.to_path_buf(), Settings::default(), catalog);
     let StoredTrial { meta, .. } = StoredTrial::read(&run, &trial_at(&recording)).expect("a recording");
     let reference = run.texts.reference(&run.root, &run.catalog, &meta, &trial_at(&recording));
     let mutant = Mutant::of(&recording);

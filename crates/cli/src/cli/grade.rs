@@ -19,7 +19,7 @@ use crate::report::trial_text as report;
 use crate::results::stored_summary::no_trials;
 use crate::results::summary::Summary;
 use crate::results::table;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::skill_version::SkillVersion;
 use crate::run::{import, preflight, regrade, review};
 use crate::settings::Settings;
@@ -60,7 +60,7 @@ pub struct GradeArgs {
 /// Converts the directory of another runner to a stored run. Returns its id.
 fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
     let Loaded { repository, settings, catalog } = args.repository.read()?;
-    let mut run = RunContext::new(repository.root, settings, catalog);
+    let mut run = PlannedRun::new(repository.root, settings, catalog);
     run.custom_checks = custom_checks(&run.root, &run.settings)?;
     let made = import::pkbllm(&run, Path::new(what), args.run_id.as_deref())?;
     let mut err = stderr();
@@ -86,7 +86,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     if trials.is_empty() {
         return Err(no_trials(&name, stored.as_slice()).into());
     }
-    let mut run = RunContext::new(repository.root, settings, catalog);
+    let mut run = PlannedRun::new(repository.root, settings, catalog);
     run.custom_checks = custom_checks(&run.root, &run.settings)?;
     run.versions = versions(&run, &trials)?;
     run.versions.iter().filter_map(|version| version.warning.as_deref()).try_for_each(warn)?;
@@ -164,7 +164,7 @@ enum GradeOutput {
 }
 
 /// The skills of the commits that the trials were run with.
-fn versions(run: &RunContext, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, Problem> {
+fn versions(run: &PlannedRun, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, Problem> {
     let commits: BTreeSet<String> = trials.iter().filter_map(|trial| trial.meta().ok()?.commit).collect();
     commits.iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
 }
@@ -189,7 +189,7 @@ type CasesById<'a> = HashMap<(&'a str, &'a str), &'a FoundCase>;
 
 /// Grades a trial. Returns whether its stored grade changed.
 fn grade_one<'a>(
-    run: &RunContext,
+    run: &PlannedRun,
     cases: &CasesById<'a>,
     folder: &TrialFolder,
 ) -> Result<(&'a FoundCase, Outcome, bool), Problem> {
@@ -224,7 +224,7 @@ fn grade_one<'a>(
     let skill = skills
         .and_then(|skills| skills.skill(&id.skill))
         .ok_or_else(|| format!("the skill `{}` no longer exists", id.skill))?;
-    let (meta, grade) = regrade::regrade(run, case, skill, folder)?;
+    let (meta, grade) = regrade::regrade(run, case, skill, folder, &|_| ())?;
     // A recording has no stored grade.
     let changed =
         folder.has_grade().map_err(|error| error.to_string())? && folder.grade().map_or(true, |stored| stored != grade);

@@ -13,8 +13,8 @@ use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
 use crate::engine::Loaded;
-use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::planned::PlannedRun;
 use crate::run::record::{self, FailedTrials, RecordedTrials, RecordingResult, ReplayResult};
 use crate::store::RunFolder;
 use crate::text::escape;
@@ -44,7 +44,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
     from.check_whole()?;
     select::apply_threshold_of(&from, &mut settings);
     let filters = Filters::new(&args.filters, false);
-    let mut run = RunContext::new(repository.root, settings, catalog);
+    let mut run = PlannedRun::new(repository.root, settings, catalog);
     let mut plan = RunPlan::default();
     let cases: HashMap<_, _> =
         run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found)).collect();
@@ -98,7 +98,7 @@ struct RecordedCase<'a> {
 }
 
 impl<'a> RecordedCase<'a> {
-    fn of(run: &RunContext, recorded: &'a RecordedTrials) -> Self {
+    fn of(run: &PlannedRun, recorded: &'a RecordedTrials) -> Self {
         let (state, now) = match &recorded.now {
             RecordingResult::Kept(now, _) => ("recorded", Some(now)),
             RecordingResult::Failing(now) => ("failing", Some(now)),
@@ -112,7 +112,7 @@ impl<'a> RecordedCase<'a> {
 }
 
 /// Prints a line for each recording, on standard error if standard output is for something else.
-pub fn print(run: &RunContext, recorded: &[RecordedTrials], on_stderr: bool) -> CliResultOf<Exit> {
+pub fn print(run: &PlannedRun, recorded: &[RecordedTrials], on_stderr: bool) -> CliResultOf<Exit> {
     for recorded in recorded {
         let path = recorded.place(&run.root).map(|path| format!("  {}", path.display())).unwrap_or_default();
         let line = escape::line(&format!("{recorded}{path}"));

@@ -14,7 +14,7 @@ use crate::cli::output::{Stream, text_stdout};
 use crate::engine::Loaded;
 use crate::report::paint::{Paint, Tone};
 use crate::report::trial_text as report;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::preflight;
 use crate::run::user_session::{self, GradedSession, ReadSession};
 use crate::text::diagnostic::suggest;
@@ -38,14 +38,14 @@ pub struct SessionArgs {
 
 /// A session, and the repository whose skills it is about.
 pub struct OpenSession {
-    pub run: RunContext,
+    pub run: PlannedRun,
     pub read: ReadSession,
 }
 
 impl SessionArgs {
     pub fn open(&self, repository: &RepositoryArgs) -> CliResultOf<OpenSession> {
         let Loaded { repository, settings, catalog } = repository.read()?;
-        let run = RunContext::new(repository.root, settings, catalog);
+        let run = PlannedRun::new(repository.root, settings, catalog);
         let file = self.session.as_deref().ok_or("name a session file: --session FILE")?;
         let read = user_session::read(&run, file, self.turn)?;
         Ok(OpenSession { run, read })

@@ -17,7 +17,7 @@ use crate::report::show::{self as report, ShownTrial};
 use crate::results::session::{self, Session};
 use crate::results::stored_summary::no_trials;
 use crate::results::timeline::Timeline;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::review::TrialReview;
 use crate::store::{self, RunFolder, TrialFolder};
 use crate::text::cut;
@@ -66,7 +66,7 @@ struct ShowOutput<'a> {
 
 pub fn show(args: &ShowArgs) -> CliResult {
     let Loaded { repository, settings, catalog } = args.repository.read()?;
-    let mut run = RunContext::new(repository.root, settings, catalog);
+    let mut run = PlannedRun::new(repository.root, settings, catalog);
     let (place, trials) = args.trials(&run.root)?;
     let chosen = choose(args.name.as_deref(), trials, &place)?;
     let mut lacks_grade = false;
@@ -227,7 +227,7 @@ fn split_repeat(name: &str) -> Option<(&str, u32)> {
 
 /// The first trial that did not pass, else the first.
 fn first_not_passed(
-    run: &RunContext,
+    run: &PlannedRun,
     chosen: Vec<(TrialId, TrialFolder)>,
 ) -> CliResultOf<(TrialId, TrialFolder, TrialReview)> {
     let mut first = None;

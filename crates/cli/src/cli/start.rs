@@ -17,7 +17,8 @@ use crate::report::calibration::sentence;
 use crate::report::diagnostics;
 use crate::results::calibration::AgentCalibration;
 use crate::run::calibration::misplaced;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
+use crate::run::started::StartedRun;
 use crate::setup::calibrate;
 use crate::text::escape;
 use crate::text::problem::Problem;
@@ -103,7 +104,7 @@ impl Host for ProgramHost {
         let _ = warn(line);
     }
 
-    fn detach(&self, run: &RunContext) -> Result<bool, Problem> {
+    fn detach(&self, run: &PlannedRun) -> Result<bool, Problem> {
         let in_background = background::is_background();
         if self.background && !in_background {
             detached::start(&run.root, &run.settings).map_err(|error| error.to_string())?;
@@ -113,7 +114,7 @@ impl Host for ProgramHost {
         Ok(false)
     }
 
-    fn calibrate(&self, run: &RunContext) -> Result<Vec<AgentCalibration>, Problem> {
+    fn calibrate(&self, run: &PlannedRun) -> Result<Vec<AgentCalibration>, Problem> {
         let mut made = Vec::new();
         for agent in calibrate::due(run) {
             self.note(&format!(
@@ -131,7 +132,7 @@ impl Host for ProgramHost {
         Ok(made)
     }
 
-    fn watch(&self, run: &RunContext, most: MostTrials, work: &mut dyn FnMut()) {
+    fn watch(&self, run: &StartedRun, most: MostTrials, work: &mut dyn FnMut()) {
         let (MostTrials::Exactly(total) | MostTrials::AtMost(total)) = most;
         let terminal = Terminal::new(run, total, self.prints);
         let terminal = match self.findings {

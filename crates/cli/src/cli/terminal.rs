@@ -13,7 +13,7 @@ use crate::report::paint::Paint;
 use crate::report::progress::ProgressBoard;
 use crate::report::trial_text as report;
 use crate::report::trial_text::RerunCommand;
-use crate::run::context::RunContext;
+use crate::run::started::StartedRun;
 use crate::settings::machine::Machine;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
@@ -60,7 +60,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// For a run of `total` trials.
-    pub fn new(run: &RunContext, total: usize, prints: bool) -> Self {
+    pub fn new(run: &StartedRun, total: usize, prints: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let (mut found, mut remaining) = (HashMap::new(), HashMap::new());
         for entry in &run.plan.entries {
@@ -103,7 +103,7 @@ impl Terminal {
     }
 
     /// Prints what happens in the run while `work` is done.
-    pub fn over<T>(self, run: &RunContext, work: impl FnOnce() -> T) -> T {
+    pub fn over<T>(self, run: &StartedRun, work: impl FnOnce() -> T) -> T {
         let mut terminal = self;
         terminal.tell_jobs(run);
         let terminal = Arc::new(Mutex::new(terminal));
@@ -114,7 +114,7 @@ impl Terminal {
     }
 
     /// Says how many agents run at once, and why so many if nobody chose that.
-    fn tell_jobs(&mut self, run: &RunContext) {
+    fn tell_jobs(&mut self, run: &StartedRun) {
         let (settings, trials) = (&run.settings, self.board.total());
         if settings.live && settings.jobs.is_none() && trials > 1 {
             let jobs = settings.jobs().min(trials);

@@ -11,7 +11,7 @@ use crate::engine::variants::EndedVariants;
 use crate::report::diagnostics::counted;
 use crate::report::estimate as words;
 use crate::results::run_status::standing;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::{history, preflight};
 use crate::store::RunFolder;
 use crate::text::escape;
@@ -51,11 +51,11 @@ pub fn end_of_stored(run: &RunFolder, exit: Exit) -> CliResult {
 pub fn run(
     start: &StartArgs,
     engine: &Engine<'_>,
-    run: RunContext,
+    run: PlannedRun,
     json: bool,
 ) -> CliResultOf<Result<EndedVariants, Exit>> {
     if start.dry_run {
-        preflight::check_dry_run(&run, true)?;
+        preflight::check_dry_run(&run)?;
         dry_run(&run, json)?;
         preflight::agents(&run)?;
         return Ok(Err(Exit::Clean));
@@ -67,7 +67,7 @@ pub fn run(
     Ok(Ok(measured))
 }
 
-fn dry_run(run: &RunContext, json: bool) -> CliResultOf<()> {
+fn dry_run(run: &PlannedRun, json: bool) -> CliResultOf<()> {
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let estimate = history::estimate(run, &ids);
     if json {

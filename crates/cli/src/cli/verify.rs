@@ -15,7 +15,7 @@ use crate::engine::choose::no_match;
 use crate::process::interrupt;
 use crate::report::diagnostics;
 use crate::results::verification::{FaultKind, Verification};
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::{plan, verify};
 use crate::settings::Settings;
 use crate::text::escape;
@@ -57,7 +57,7 @@ pub fn verify(args: &VerifyArgs) -> CliResult {
     // A case has an entry for each mode.
     cases.retain(|found| seen.insert(Arc::as_ptr(found)));
     interrupt::listen(false)?;
-    let run = RunContext::new(repository.root.clone(), settings, catalog);
+    let run = PlannedRun::new(repository.root.clone(), settings, catalog);
     let verification = match verify::verify(&run, &cases, &repository) {
         Err(why) if interrupt::raised() => {
             writeln!(stderr(), "{}", escape::line(&why.to_string()))?;

@@ -17,7 +17,7 @@ use crate::exports::EXPORTS;
 use crate::report::diagnostics::counted;
 use crate::report::export::{ChangeLocations, Export, ExportKind, Results};
 use crate::results::stored_summary::of_runs;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::store;
 use crate::text::diagnostic::shown_path;
 use crate::text::escape;
@@ -66,7 +66,7 @@ pub fn export(args: &ExportCommandArgs) -> CliResult {
     }
     let Loaded { repository, settings, catalog } = args.repository.read()?;
     let runs = named_runs::open_all_or_latest(&repository.root, &args.what)?;
-    let mut run = RunContext::new(repository.root, settings, catalog);
+    let mut run = PlannedRun::new(repository.root, settings, catalog);
     // Recordings have no grades.
     if !named_runs::have_own_trials(runs.iter())? {
         run.custom_checks = custom_checks(&run.root, &run.settings)?;

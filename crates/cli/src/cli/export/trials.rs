@@ -8,14 +8,14 @@ use crate::report::export::StartTrials;
 use crate::report::export::trials::{ExportPart, ExportedTrial, TrialPlan};
 use crate::results::stored_summary::no_trials;
 use crate::results::table;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::review::TrialReview;
 use crate::store::{RunFolder, TrialFolder};
 use crate::trial::run_record::TrialRecord;
 
 /// Stored trials on their way into an export.
 pub struct TrialExporter<'a> {
-    run: &'a RunContext,
+    run: &'a PlannedRun,
     /// Each with the number of attempts, which only the progress file has.
     trials: Vec<(TrialFolder, Option<u32>)>,
     plan: TrialPlan,
@@ -24,7 +24,7 @@ pub struct TrialExporter<'a> {
 }
 
 impl<'a> TrialExporter<'a> {
-    pub fn of(run: &'a RunContext, runs: &[RunFolder]) -> CliResultOf<Self> {
+    pub fn of(run: &'a PlannedRun, runs: &[RunFolder]) -> CliResultOf<Self> {
         let names = runs.iter().map(RunFolder::id).collect::<Vec<_>>().join(", ");
         let (mut trials, mut unreadable, mut modes) = (Vec::new(), Vec::new(), BTreeMap::new());
         for stored in runs {

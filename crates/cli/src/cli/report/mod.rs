@@ -28,8 +28,8 @@ use crate::results::stored_comparison;
 use crate::results::stored_sides::{self, TrialSide};
 use crate::results::stored_summary::no_trials;
 use crate::results::summary::Summary;
-use crate::run::context::RunContext;
 use crate::run::live::Redactors;
+use crate::run::planned::PlannedRun;
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::shown_path;
 use crate::text::escape;
@@ -83,7 +83,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
     if args.open && output == Path::new(store::STDOUT) {
         return Err("--open needs a file, and -o - writes none".into());
     }
-    let run = RunContext::new(root.clone(), settings, catalog);
+    let run = PlannedRun::new(root.clone(), settings, catalog);
     let (trials, exit) = write(run, &runs, &against, &output, args.max_size)?;
     if output != Path::new(store::STDOUT) {
         let size = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
@@ -103,14 +103,14 @@ pub fn write_run(root: &Path, run: &Path, output: &Path) -> CliResultOf<()> {
     let Loaded { repository, settings, catalog } =
         RepositoryArgs { root: Some(root.to_path_buf()), untrusted: false, for_gate: false, gate_base: None }
             .read_quietly()?;
-    let context = RunContext::new(repository.root, settings, catalog);
+    let context = PlannedRun::new(repository.root, settings, catalog);
     write(context, &[RunFolder::at(run)], &[], output, MAX_SIZE)?;
     Ok(())
 }
 
 /// Writes the report of these runs, and returns the number of their trials and the exit code.
 fn write(
-    mut run: RunContext,
+    mut run: PlannedRun,
     runs: &[RunFolder],
     against: &[RunFolder],
     output: &Path,

@@ -20,7 +20,7 @@ use crate::results::stored_summary::RestOfRun;
 use crate::results::summary::Summary;
 use crate::results::table;
 use crate::results::timeline::{EventKind, Timeline};
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::run::review::TrialReview;
 use crate::store::{RunFolder, TrialFolder};
 use crate::text::diagnostic::shown_path;
@@ -32,7 +32,7 @@ use crate::trial::run_record::TrialRecord;
 
 /// The content of a report, as far as it was read.
 pub struct ReportReader<'a> {
-    run: &'a RunContext,
+    run: &'a PlannedRun,
     pub index: Index,
     packer: Packer,
     sessions: Sessions,
@@ -51,7 +51,7 @@ pub struct ReportReader<'a> {
 }
 
 impl<'a> ReportReader<'a> {
-    pub fn new(run: &'a RunContext, runs: Vec<String>, sides: Option<(String, String)>) -> CliResultOf<Self> {
+    pub fn new(run: &'a PlannedRun, runs: Vec<String>, sides: Option<(String, String)>) -> CliResultOf<Self> {
         Ok(Self {
             run,
             index: Index::new(runs, sides),

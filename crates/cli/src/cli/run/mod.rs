@@ -23,15 +23,17 @@ use crate::cli::exit_code::Exit;
 use crate::cli::export_args::ExportArgs;
 use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::engine::choose::{self, planned};
-use crate::engine::run::{EndedRun, ReadyRun, RunPart, RunRequest};
+use crate::engine::run::{EndedRun, RunPart, RunRequest, estimated, recorded};
 use crate::engine::{Engine, Loaded};
 use crate::process::interrupt;
 use crate::report::export::Results;
 use crate::report::{diagnostics, estimate as report, table};
 use crate::run::changed_skills::change_locations;
 use crate::run::plan::RunPlan;
+use crate::run::planned::PlannedRun;
 use crate::run::preflight;
 use crate::run::record::FailedTrials;
+use crate::run::started::StartedRun;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
 use crate::settings::trials::Trials;
@@ -191,18 +193,18 @@ pub fn run(args: &RunArgs) -> CliResult {
     args.choice.trial_list.choose(&mut chosen, settings, catalog)?;
     let stored = args.write_progress || args.start.run_id.is_some();
     let request = RunRequest { chosen, part: args.part(), keep: args.keep, stored };
-    let Some(mut ready) = engine.prepare_run(loaded, request)? else {
+    let Some(planned) = engine.prepare_run(loaded, request)? else {
         let which = if args.stale { "stale" } else { "aged" };
         writeln!(text_stdout(), "no recording is {which}: nothing to run")?;
         return Ok(Exit::Clean);
     };
     if args.start.dry_run {
-        return dry_run(args, &ready);
+        return dry_run(args, &planned);
     }
-    if !engine.begin(&mut ready.run, ready.is_stored)? {
-        return Ok(Exit::Clean);
+    match engine.begin(planned)? {
+        Some(run) => execute(args, &engine, &run),
+        None => Ok(Exit::Clean),
     }
-    execute(args, &engine, &ready)
 }
 
 impl RunArgs {
@@ -227,21 +229,21 @@ impl RunArgs {
 }
 
 /// Says what would run, and what keeps it from running.
-fn dry_run(args: &RunArgs, ready: &ReadyRun) -> CliResult {
-    let exit = print_plan(args, ready)?;
-    preflight::agents(&ready.run)?;
+fn dry_run(args: &RunArgs, run: &PlannedRun) -> CliResult {
+    let exit = print_plan(args, run)?;
+    preflight::agents(run)?;
     Ok(exit)
 }
 
-fn print_plan(args: &RunArgs, ready: &ReadyRun) -> CliResult {
-    let estimate = ready.estimate()?;
+fn print_plan(args: &RunArgs, run: &PlannedRun) -> CliResult {
+    let estimate = estimated(run)?;
     let exit = if estimate.problems.iter().any(Diagnostic::is_error) { Exit::CouldNotRun } else { Exit::Clean };
     if args.exports.has("json") {
         print_json(&mut document_stdout(), &estimate)?;
         return Ok(exit);
     }
     let mut out = text_stdout();
-    if ready.run.settings.live {
+    if run.settings.live {
         out.write_all(report::render(&estimate).as_bytes())?;
     } else {
         writeln!(out, "{}\nreplaying recordings costs nothing", estimate.trials.join("\n"))?;
@@ -265,8 +267,8 @@ impl EventListener for OutcomeCollector {
 }
 
 /// Runs the plan and prints the results.
-fn execute(args: &RunArgs, engine: &Engine<'_>, ready: &ReadyRun) -> CliResult {
-    let (start, run) = (Instant::now(), &ready.run);
+fn execute(args: &RunArgs, engine: &Engine<'_>, run: &StartedRun) -> CliResult {
+    let start = Instant::now();
     let modes = several_modes(&run.plan);
     let outcomes = Arc::<Mutex<OutcomeCollector>>::default();
     if !modes.is_empty() {
@@ -295,10 +297,10 @@ fn execute(args: &RunArgs, engine: &Engine<'_>, ready: &ReadyRun) -> CliResult {
     if engine.unwritten(errors) {
         exit = exit.worse(Exit::Infrastructure);
     }
-    ready.keep(engine)?;
+    engine.keep(run)?;
     if !interrupt::raised() {
         let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
-        let recorded = ready.record(failing)?;
+        let recorded = recorded(run, failing)?;
         exit = exit.worse(super::record::print(run, &recorded, !args.prints_details())?);
     }
     let unrecorded = table::unrecorded(summary, required).filter(|_| !run.settings.live);

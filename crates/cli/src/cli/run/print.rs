@@ -12,7 +12,7 @@ use crate::process::interrupt;
 use crate::report::trial_text::scripted;
 use crate::report::{comparison, table};
 use crate::results::summary::Summary;
-use crate::run::context::RunContext;
+use crate::run::started::StartedRun;
 use crate::settings::mode::Mode;
 use crate::text::escape;
 use crate::trial::outcome::{Outcome, Verdict};
@@ -20,7 +20,7 @@ use crate::trial::outcome::{Outcome, Verdict};
 /// Prints the results, those that did not pass last.
 pub(super) fn results(
     args: &RunArgs,
-    run: &RunContext,
+    run: &StartedRun,
     summary: &Summary,
     modes: &[Mode],
     outcomes: &[Outcome],

@@ -2,11 +2,11 @@
 
 use crate::report::diagnostics::counted;
 use crate::results::summary::Summary;
-use crate::run::context::RunContext;
+use crate::run::planned::PlannedRun;
 use crate::settings::trials::Trials;
 
 /// The note that cases ask for more trials than a replay had; `None` if none does.
-pub fn fewer_recorded(run: &RunContext, summary: &Summary) -> Option<String> {
+pub fn fewer_recorded(run: &PlannedRun, summary: &Summary) -> Option<String> {
     let (mut cases, mut replayed, mut asked) = (0, 0, 0);
     for planned in run.plan.entries.iter().map(|entry| &entry.planned) {
         let ended = summary.cases.get(&planned.case_in_mode()).map_or(0, |case| case.counts.ended());

@@ -17,15 +17,14 @@ use crate::cli::output::text_stdout;
 use crate::cli::{CliResult, CliResultOf, custom_checks, print_error};
 use crate::engine::Loaded;
 use crate::engine::choose::{self, no_match, planned};
-use crate::engine::run::ReadyRun;
 use crate::files::stamp::Stamps;
 use crate::grade::rubric;
 use crate::process::interrupt;
 use crate::report::diagnostics::counted;
 use crate::run::case_digests::{self, CaseDigests};
-use crate::run::context::RunContext;
 use crate::run::digests::opened_skills;
 use crate::run::plan::PlannedCase;
+use crate::run::planned::PlannedRun;
 use crate::run::preflight;
 use crate::store::{self, RECORDINGS};
 use crate::text::diagnostic::shown_path;
@@ -105,7 +104,7 @@ fn next_edit(root: &Path, places: &BTreeSet<PathBuf>, before: &Stamps) -> Vec<Pa
 }
 
 /// The directories and files that decide results: skills, evals, and what cases name elsewhere.
-fn places(run: &RunContext) -> BTreeSet<PathBuf> {
+fn places(run: &PlannedRun) -> BTreeSet<PathBuf> {
     let named = run.settings.skill_roots.iter().flatten().map(|root| root.as_path().to_path_buf());
     let usual = default_skill_roots().map(PathBuf::from);
     let skills = run.catalog.skills.iter().map(|found| found.skill().folder.clone());
@@ -166,7 +165,7 @@ impl<'a> WatchSession<'a> {
     }
 
     /// The run of all selected cases.
-    fn prepared(&self, is_live: bool) -> CliResultOf<RunContext> {
+    fn prepared(&self, is_live: bool) -> CliResultOf<PlannedRun> {
         let Loaded { repository, mut settings, catalog } = self.args.start.read()?;
         settings.record = is_live && self.args.record;
         (settings.run_id, settings.resume) = (None, false);
@@ -183,7 +182,7 @@ impl<'a> WatchSession<'a> {
         Ok(run)
     }
 
-    fn digests(&mut self, run: &RunContext, entry: &PlannedCase) -> CaseDigests {
+    fn digests(&mut self, run: &PlannedRun, entry: &PlannedCase) -> CaseDigests {
         let opened = self.opened.entry(entry.planned.case_in_mode()).or_insert_with(|| {
             let recording = store::recording(&run.root, &entry.planned.trial(1)).meta();
             recording.map(|meta| opened_skills(&meta.inputs)).unwrap_or_default()
@@ -192,13 +191,17 @@ impl<'a> WatchSession<'a> {
     }
 
     /// Runs the plan. Returns the cases whose recordings are stale or missing.
-    fn run(&self, mut run: RunContext) -> CliResultOf<BTreeSet<CaseInMode>> {
+    fn run(&mut self, mut run: PlannedRun) -> CliResultOf<BTreeSet<CaseInMode>> {
         preflight::check(&run)?;
         run.custom_checks = custom_checks(&run.root, &run.settings)?;
+        let run = run.start();
         let not_measured = Arc::<Mutex<NotMeasured>>::default();
         run.read_by(Arc::clone(&not_measured));
         let host = self.args.host();
-        execute(self.args, &host.engine(&self.args.start), &ReadyRun::of(run))?;
+        execute(self.args, &host.engine(&self.args.start), &run)?;
+        if run.settings.live {
+            self.spent = self.spent.and(run.figures().summary.total.spent);
+        }
         let cases = std::mem::take(&mut not_measured.lock().unwrap_or_else(PoisonError::into_inner).0);
         Ok(cases)
     }
@@ -218,11 +221,7 @@ impl<'a> WatchSession<'a> {
         for entry in &plan.entries {
             self.opened.remove(&entry.planned.case_in_mode());
         }
-        let run = run.with_plan(plan);
-        let progress = Arc::clone(&run.progress);
-        self.run(run)?;
-        let spent = progress.lock().unwrap_or_else(PoisonError::into_inner).summary.total.spent;
-        self.spent = self.spent.and(spent);
+        self.run(run.with_plan(plan))?;
         Ok(())
     }
 }

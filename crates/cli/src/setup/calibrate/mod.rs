@@ -17,8 +17,9 @@ use crate::process::interrupt;
 use crate::profile::EndpointSetup;
 use crate::results::calibration::{AgentCalibration, CALIBRATION_FORMAT, ReadState, rows};
 use crate::run::calibration::InstalledAgent;
-use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::planned::PlannedRun;
+use crate::run::started::StartedRun;
 use crate::run::stored_trial::StoredTrial;
 use crate::run::{open_run, scheduler};
 use crate::settings::mode::{AgentKind, Delivery, Mode};
@@ -53,7 +54,7 @@ pub fn of(settings: &Settings, kind: AgentKind) -> Result<AgentCalibration, Stri
 }
 
 /// The agents of a live run that are to be calibrated first.
-pub fn due(run: &RunContext) -> Vec<InstalledAgent> {
+pub fn due(run: &PlannedRun) -> Vec<InstalledAgent> {
     let settings = &run.settings;
     if !settings.live || settings.calibrate == Calibrate::Off {
         return Vec::new();
@@ -131,7 +132,7 @@ fn started(cases: &Arc<Vec<CalibrationCase>>, tools: &Arc<SkillTools>) -> io::Re
 }
 
 /// Runs all trials of a run.
-fn outcomes(run: &RunContext) -> Result<Vec<Outcome>, String> {
+fn outcomes(run: &StartedRun) -> Result<Vec<Outcome>, String> {
     open_run::live(run).map_err(ToString::to_string)?;
     let outcomes = Arc::<Mutex<Vec<Outcome>>>::default();
     run.read_by(Collector(Arc::clone(&outcomes)));
@@ -147,7 +148,7 @@ fn outcomes(run: &RunContext) -> Result<Vec<Outcome>, String> {
 fn observe(
     observations: &mut Observations,
     kind: AgentKind,
-    run: &RunContext,
+    run: &StartedRun,
     cases: &[CalibrationCase],
     outcomes: &[Outcome],
     truths: &HashMap<&str, Truth>,
@@ -208,7 +209,7 @@ fn settings(users: &Settings, kind: AgentKind, url: String) -> Settings {
 }
 
 /// A run of these cases, each in its mode.
-fn planned(root: &Path, settings: Settings, cases: &[CalibrationCase]) -> Result<RunContext, String> {
+fn planned(root: &Path, settings: Settings, cases: &[CalibrationCase]) -> Result<StartedRun, String> {
     let repository = Repository::new(root.to_path_buf());
     let catalog = repository.catalog(Layout::of(&settings), Scope::All);
     let planned = |case: &CalibrationCase| {
@@ -218,9 +219,10 @@ fn planned(root: &Path, settings: Settings, cases: &[CalibrationCase]) -> Result
     };
     let entries: Option<Vec<PlannedCase>> = cases.iter().map(planned).collect();
     let entries = entries.ok_or("the cases of the calibration cannot be read")?;
-    let run = RunContext::new(root.to_path_buf(), settings, catalog).with_plan(RunPlan { entries });
+    let mut run = PlannedRun::new(root.to_path_buf(), settings, catalog).with_plan(RunPlan { entries });
     // One trial is refused for hours; the others still run.
-    Ok(run.calibrating())
+    run.calibrates = true;
+    Ok(run.start())
 }
 
 /// The tokens of the smallest first request of a task, at four bytes for one.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use skill_evals::harness::{Check, CheckError, Finding, ReadError, Recording, Trial, TrialSample};
-use skill_evals::run::context::RunContext;
 use skill_evals::run::custom_check::CustomChecks;
 use skill_evals::run::plan;
+use skill_evals::run::planned::PlannedRun;
 use skill_evals::run::preflight;
 use skill_evals::run::trial;
 use skill_evals_evidence::settings::Settings;
@@ -21,12 +21,12 @@ type Found = fn(&Trial<'_>) -> Result<Finding, CheckError>;
 /// The outcome of the sample's `greeting/explicit`, replayed with this check.
 fn replayed(check: Found) -> Outcome {
     let fixture = Fixture::copy_of_sample();
-    let mut run = RunContext::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
+    let mut run = PlannedRun::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
     run.custom_checks.add(Check::new("own", check));
     let found = run.catalog.cases.iter().find(|found| &*found.skill == "greeting" && found.id == "explicit");
     let planned = plan::planned(&run.settings, found.expect("the case"), &[]).next().expect("a mode");
     let ready = preflight::ready(&run, &planned).expect("a case without errors");
-    trial::replay(&run, &ready, 1).expect("an outcome")
+    trial::replay(&run, &ready, 1, &|_| ()).expect("an outcome")
 }
 
 #[test]

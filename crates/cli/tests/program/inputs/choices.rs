@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use skill_evals::run::context::RunContext;
 use skill_evals::run::digests::SkillFolders;
+use skill_evals::run::planned::PlannedRun;
 use skill_evals_evidence::settings::Settings;
 use skill_evals_evidence::settings::mode::Mode;
 
@@ -56,7 +56,7 @@ fn a_key_that_keeps_a_skill_from_models_changes_the_catalogue_where_agents_honor
     let inputs = |key: &str, mode: &str| {
         let text = format!("---\nname: mine\ndescription: Does it.\n{key}---\n\nDo it.\n");
         let fixture = Fixture::new().skill("tidy").skill_text("mine", text);
-        let run = RunContext::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
+        let run = PlannedRun::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
         let found = run.catalog.cases_of("tidy").next().expect("a case");
         let mode = Mode::built_in().into_iter().find(|known| known.name == mode).expect("a mode");
         run.digested(&SkillFolders::Repository, found.case().expect("a case"), &mode, &[]).expect("digests")
@@ -80,7 +80,7 @@ fn an_answer_of_a_plugins_server_is_no_input_of_a_mode_without_the_plugin() {
             .file("evals/buy/prompt.md", "Buy tea.\n")
             .file("evals/buy/graders/a.md", "---\ntype: tool_used\ntool: Read\n---\n")
             .file("evals/mocks/shop/buy.md", answer);
-        let run = RunContext::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
+        let run = PlannedRun::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
         let found = run.catalog.cases_of("tidy").find(|found| found.id.contains("buy")).expect("a case");
         let mode = Mode::built_in().into_iter().find(|known| known.name == mode).expect("a mode");
         run.digested(&SkillFolders::Repository, found.case().expect("a case"), &mode, &[]).expect("digests")

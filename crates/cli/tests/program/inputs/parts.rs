@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use skill_evals::run::changed_skills::other_changes;
-use skill_evals::run::context::RunContext;
 use skill_evals::run::digests::{RecordingDrift, SkillFolders, as_before};
+use skill_evals::run::planned::PlannedRun;
 use skill_evals::run::skill_version::ReadTree;
 use skill_evals::run::skill_version::SkillVersion;
 use skill_evals_agents::process;
@@ -94,16 +94,16 @@ fn tasks(fixture: Fixture, with_key: bool) -> Fixture {
     })
 }
 
-fn run(fixture: &Fixture) -> RunContext {
-    RunContext::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog())
+fn run(fixture: &Fixture) -> PlannedRun {
+    PlannedRun::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog())
 }
 
-fn case<'a>(run: &'a RunContext, id: &str) -> &'a Case {
+fn case<'a>(run: &'a PlannedRun, id: &str) -> &'a Case {
     let found = run.catalog.cases_of("tidy").find(|found| found.id == id).expect("a case");
     found.case().unwrap_or_else(|problems| panic!("{id}: {problems:?}"))
 }
 
-fn inputs(run: &RunContext, case: &Case, mode: &str) -> Inputs {
+fn inputs(run: &PlannedRun, case: &Case, mode: &str) -> Inputs {
     let mode = Mode::built_in().into_iter().find(|known| known.name == mode).expect("a mode");
     run.digested(&SkillFolders::Repository, case, &mode, &[]).expect("digests")
 }
