@@ -7,7 +7,7 @@ use crate::cases::catalog::Catalog;
 use crate::report::trial_text::RerunCommand;
 use crate::run::plan;
 use crate::run::planned::PlannedRun;
-use crate::run::preflight::stand_ins;
+use crate::run::preflight::substitutes;
 use crate::settings::Settings;
 use crate::settings::trials::Repetition;
 use crate::store::{self, RunFolder};
@@ -73,9 +73,9 @@ impl Engine<'_> {
         if !settings.live || settings.resume || !chosen.default_modes.is_empty() {
             return;
         }
-        for stand_in in stand_ins(settings, catalog) {
-            self.host.note(&format!("{stand_in}; --agent or `modes` in evals/evals.toml chooses another"));
-            chosen.default_modes.insert(stand_in.default, stand_in.mode.name);
+        for substitute in substitutes(settings, catalog) {
+            self.host.note(&format!("{substitute}; --agent or `modes` in evals/evals.toml chooses another"));
+            chosen.default_modes.insert(substitute.default, substitute.mode.name);
         }
         settings.default_modes.clone_from(&chosen.default_modes);
     }

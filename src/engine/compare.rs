@@ -396,12 +396,12 @@ fn check_end(asked: Option<Stop>) -> Result<(), &'static str> {
 fn ended_early(stopped: &PairsStopped, run: &StartedRun, next: &str) -> Option<String> {
     match stopped {
         PairsStopped::Decided | PairsStopped::Trials => None,
-        PairsStopped::NothingMeasured => Some(run.told_early_end().unwrap_or_else(|| {
+        PairsStopped::NothingMeasured => Some(run.early_end_message().unwrap_or_else(|| {
             format!(
                 "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; {next}"
             )
         })),
-        PairsStopped::NoMore => Some(run.told_early_end().unwrap_or_else(|| {
+        PairsStopped::NoMore => Some(run.early_end_message().unwrap_or_else(|| {
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
             format!("it ended early{why}; {next}")
         })),

@@ -110,7 +110,7 @@ impl Engine<'_> {
     /// Runs the plan. The results are those that the run's listeners get, and its summary.
     pub fn run(&self, run: &StartedRun) -> EndedRun {
         self.host.watch(run, MostTrials::Exactly(run.plan.len()), &mut || scheduler::run(run));
-        EndedRun { unwritten: run.close(), early: run.told_early_end() }
+        EndedRun { unwritten: run.close(), early: run.early_end_message() }
     }
 
     /// Keeps the trials of an ended run for later gates, if that was asked for.

@@ -36,7 +36,7 @@ const TOKEN: usize = 4;
 
 /// A description to compare with the current one.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct ProposedDescription {
     pub label: String,
     pub description: String,
     /// SKILL.md with it.
@@ -93,10 +93,10 @@ impl<'a> Tuning<'a> {
     /// # Errors
     ///
     /// If no agent would show it whole, or it cannot be written.
-    pub fn candidate(&self, label: String, text: &str) -> Result<Candidate, Problem> {
+    pub fn candidate(&self, label: String, text: &str) -> Result<ProposedDescription, Problem> {
         let description = description(text)?;
         let text = with_description(self.found, &description)?;
-        Ok(Candidate { label, description, text })
+        Ok(ProposedDescription { label, description, text })
     }
 
     /// What the agent proposed for the same request in an earlier start that gave no answer.
@@ -125,14 +125,14 @@ impl<'a> Tuning<'a> {
     /// If the budget is used up, or the candidate cannot be stored.
     pub fn request(
         &self,
-        candidate: Option<&Candidate>,
+        candidate: Option<&ProposedDescription>,
         cases: Vec<String>,
         most: u64,
     ) -> Result<ComparisonRequest, Problem> {
         self.budget.check()?;
         let Loaded { repository, catalog, .. } = self.loaded;
         let side = match candidate {
-            Some(Candidate { label, text, .. }) => {
+            Some(ProposedDescription { label, text, .. }) => {
                 compare::at_commit(store(&repository.root, catalog, self.found, text)?, label.clone())
             }
             None => compare::repeated("a candidate"),
@@ -158,7 +158,7 @@ impl<'a> Tuning<'a> {
     /// If it cannot begin, or what it measured not be read.
     pub fn compare(
         &mut self,
-        candidate: &Candidate,
+        candidate: &ProposedDescription,
         cases: Vec<String>,
         most: u64,
     ) -> Result<MeasuredComparison, Problem> {
@@ -185,12 +185,12 @@ impl<'a> Tuning<'a> {
     /// If a comparison cannot run.
     pub fn best<'c>(
         &mut self,
-        candidates: &'c [Candidate],
+        candidates: &'c [ProposedDescription],
         training: &[String],
         most: u64,
-        told: &mut dyn FnMut(&Candidate, &MeasuredComparison),
-    ) -> Result<Option<&'c Candidate>, Problem> {
-        let mut best: Option<(f64, &Candidate)> = None;
+        told: &mut dyn FnMut(&ProposedDescription, &MeasuredComparison),
+    ) -> Result<Option<&'c ProposedDescription>, Problem> {
+        let mut best: Option<(f64, &ProposedDescription)> = None;
         for candidate in candidates {
             let measured = self.compare(candidate, training.to_vec(), most / candidates.len() as u64)?;
             told(candidate, &measured);
@@ -234,7 +234,7 @@ impl<'a> Tuning<'a> {
     /// # Errors
     ///
     /// If it is not written.
-    pub fn apply(&self, candidate: &Candidate) -> Result<(), Problem> {
+    pub fn apply(&self, candidate: &ProposedDescription) -> Result<(), Problem> {
         let root = &self.loaded.repository.root;
         let path = self.found.skill().folder.join(SKILL_FILE);
         if !inside::read(root, &path).is_ok_and(|now| now == self.found.bytes) {

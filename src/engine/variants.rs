@@ -113,7 +113,7 @@ impl Engine<'_> {
 }
 
 fn ended_early(run: &StartedRun, folder: &RunFolder) -> Result<Option<String>, Problem> {
-    if let Some(why) = run.told_early_end() {
+    if let Some(why) = run.early_end_message() {
         return Ok(Some(why));
     }
     let Some(why) = run.no_more() else { return Ok(None) };

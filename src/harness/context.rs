@@ -143,7 +143,7 @@ impl TestContext {
         }
         let problems = self.run.close();
         // In a process of its own, the trial's error says it.
-        if let Some(why) = self.run.told_early_end().filter(|_| !self.nextest) {
+        if let Some(why) = self.run.early_end_message().filter(|_| !self.nextest) {
             say(&format!("skill-evals: {why}"));
         }
         for problem in problems {

@@ -169,7 +169,7 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
         problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));
     }
     problems.extend(report::graded(&run.root, &planned.found, &not_passed, context.paint()));
-    problems.extend(run.told_early_end().filter(|_| context.nextest).map(|why| format!("{why}\n")));
+    problems.extend(run.early_end_message().filter(|_| context.nextest).map(|why| format!("{why}\n")));
     // All repeats of an invalid case have the same problem.
     problems.dedup();
     Err(problems.join("\n").into())
@@ -237,12 +237,12 @@ pub struct HarnessError(String);
 
 /// Collects results as they come.
 #[derive(Debug)]
-struct Collector {
+struct ResultCollector {
     results: Arc<Mutex<Vec<TrialResult>>>,
     rerun_command: RerunCommand,
 }
 
-impl EventListener for Collector {
+impl EventListener for ResultCollector {
     fn on_event(&mut self, event: &RunEvent) {
         let (id, grade) = match event {
             RunEvent::Finished { id, result, .. } => {
@@ -293,7 +293,7 @@ impl Harness {
         }
         let run = run.start();
         let results = Arc::<Mutex<Vec<TrialResult>>>::default();
-        run.read_by(Collector { results: Arc::clone(&results), rerun_command: run.rerun_command.clone() });
+        run.read_by(ResultCollector { results: Arc::clone(&results), rerun_command: run.rerun_command.clone() });
         scheduler::run(&run);
         if let Some(problem) = run.close().first() {
             return Err(HarnessError(problem.clone()));

@@ -295,8 +295,8 @@ impl Importer<'_> {
         let mut stored = text(StoredTrial::read(run, folder))?;
         stored.final_text = text(agent_run::store_final_text(folder, &stored.trace))?;
         if let Some(answer) = &trial.judged {
-            let exhibit = stored.exhibit(case, skill, folder);
-            judge::store_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
+            let trial_evidence = stored.trial_evidence(case, skill, folder);
+            judge::store_imported(run, &trial_evidence, answer.as_deref().map_err(String::as_str))?;
         }
         let (_, grade) = regrade::regrade(run, case, skill, folder, &|_| ())?;
         text(folder.write_grade(&grade))?;

@@ -15,9 +15,9 @@ use crate::grade::rubric::{self, Attempt, JudgeAnswer, JudgeQuestion, JudgeSubje
 use crate::profile;
 use crate::run::agent_run::unstored;
 use crate::run::live::LiveRun;
-use crate::run::pace::PaceWait;
 use crate::run::planned::PlannedRun;
 use crate::run::question::{AgentAnswer, Question};
+use crate::run::rate_limiter::RateLimitWait;
 use crate::run::started::StartedRun;
 use crate::run::stored_trial::TrialEvidence;
 use crate::store::{self, StoreError, TrialFolder};
@@ -34,48 +34,53 @@ const ANSWERS: usize = 2;
 
 /// Has a graded trial judged, if that is wanted, and adds the judge's answer to its grade. A trial that could not be measured
 /// is not judged, nor one that ended because it had failed. Fails if the judgment cannot be stored.
-pub fn judge(run: &StartedRun, live: &LiveRun, exhibit: &TrialEvidence<'_>, grade: Grade) -> Result<Grade, Trouble> {
-    let is_settled = exhibit.evidence.meta.ending.settled;
+pub fn judge(
+    run: &StartedRun,
+    live: &LiveRun,
+    trial_evidence: &TrialEvidence<'_>,
+    grade: Grade,
+) -> Result<Grade, Trouble> {
+    let is_settled = trial_evidence.evidence.meta.ending.settled;
     if grade.verdict == Verdict::Error || is_settled {
         return Ok(grade);
     }
-    if !exhibit.case.is_judged(&run.settings) {
-        return Ok(rubric::without_judge(grade, &exhibit.case.assertions));
+    if !trial_evidence.case.is_judged(&run.settings) {
+        return Ok(rubric::without_judge(grade, &trial_evidence.case.assertions));
     }
     let rubric = match run.rubric() {
         Ok(rubric) => rubric,
         Err(problem) => {
             let trouble = Trouble::new(TroubleKind::NotJudged, problem.to_string());
-            let by_rubric = by_rubric(run, exhibit);
-            return Ok(rubric::not_judged(grade, by_rubric, &exhibit.case.assertions, trouble));
+            let by_rubric = by_rubric(run, trial_evidence);
+            return Ok(rubric::not_judged(grade, by_rubric, &trial_evidence.case.assertions, trouble));
         }
     };
-    let question = question_of(run, rubric, exhibit);
-    let judgment = Judge { run, live, rubric, question, exhibit }.judgment();
+    let question = question_of(run, rubric, trial_evidence);
+    let judgment = Judge { run, live, rubric, question, trial_evidence }.judgment();
     // A judge whose answer could not be stored is asked again, once there is space.
     let mut troubles =
         judgment.votes.iter().flat_map(|vote| &vote.attempts).filter_map(|attempt| attempt.trouble.as_ref());
     if let Some(trouble) = troubles.find(|trouble| trouble.kind == TroubleKind::NotStored) {
         return Err(trouble.clone());
     }
-    exhibit.folder.write_judgment(&judgment).map_err(|error| unstored(&error))?;
+    trial_evidence.folder.write_judgment(&judgment).map_err(|error| unstored(&error))?;
     Ok(rubric::join(grade, &judgment, question))
 }
 
 /// Adds the stored answer of a judge to the grade of a stored trial, if it was given about the same evidence. A stored
 /// answer counts unless judging is switched off: it was wanted when the trial ran.
-pub fn rejoin(run: &PlannedRun, exhibit: &TrialEvidence<'_>, grade: Grade) -> Result<Grade, StoreError> {
+pub fn rejoin(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>, grade: Grade) -> Result<Grade, StoreError> {
     // A trial that ended early because it had failed has no judge to miss.
-    let has_failed = exhibit.evidence.meta.ending.settled && grade.verdict == Verdict::Fail;
+    let has_failed = trial_evidence.evidence.meta.ending.settled && grade.verdict == Verdict::Fail;
     if grade.verdict == Verdict::Error || has_failed {
         return Ok(grade);
     }
-    let assertions = &exhibit.case.assertions;
+    let assertions = &trial_evidence.case.assertions;
     if run.settings.judge.wanted == Some(false) {
         return Ok(rubric::without_judge(grade, assertions));
     }
-    let Some(judgment) = exhibit.folder.judgment()? else {
-        let missing = exhibit.case.is_judged(&run.settings);
+    let Some(judgment) = trial_evidence.folder.judgment()? else {
+        let missing = trial_evidence.case.is_judged(&run.settings);
         let grade = if missing { rubric::not_recorded(grade) } else { grade };
         return Ok(rubric::without_judge(grade, assertions));
     };
@@ -83,17 +88,17 @@ pub fn rejoin(run: &PlannedRun, exhibit: &TrialEvidence<'_>, grade: Grade) -> Re
         Ok(rubric) => rubric,
         Err(problem) => {
             let trouble = Trouble::new(TroubleKind::NotJudged, problem.to_string());
-            return Ok(rubric::not_judged(grade, by_rubric(run, exhibit), assertions, trouble));
+            return Ok(rubric::not_judged(grade, by_rubric(run, trial_evidence), assertions, trouble));
         }
     };
-    let question = question_of(run, rubric, exhibit);
-    let now = inputs(question, exhibit).at(exhibit.folder.path())?;
+    let question = question_of(run, rubric, trial_evidence);
+    let now = inputs(question, trial_evidence).at(trial_evidence.folder.path())?;
     let mut changed = judgment.inputs.differences(&now);
     // An imported answer has only the digest of its evidence.
-    changed.retain(|part| exhibit.evidence.meta.imported.is_none() || judgment.inputs.0.contains_key(part));
+    changed.retain(|part| trial_evidence.evidence.meta.imported.is_none() || judgment.inputs.0.contains_key(part));
     Ok(match changed[..] {
         [] => rubric::join(grade, &judgment, question),
-        _ => rubric::stale(grade, by_rubric(run, exhibit), assertions, &changed),
+        _ => rubric::stale(grade, by_rubric(run, trial_evidence), assertions, &changed),
     })
 }
 
@@ -101,7 +106,7 @@ pub fn rejoin(run: &PlannedRun, exhibit: &TrialEvidence<'_>, grade: Grade) -> Re
 /// stored with it, because its prompt is unknown.
 pub(super) fn store_imported(
     run: &PlannedRun,
-    exhibit: &TrialEvidence<'_>,
+    trial_evidence: &TrialEvidence<'_>,
     answer: Result<&str, &str>,
 ) -> Result<(), Problem> {
     let rubric = run.rubric().map_err(ToString::to_string)?;
@@ -112,33 +117,34 @@ pub(super) fn store_imported(
         said: answer.ok().filter(|_| usable.is_err()).map(excerpt),
         ..Attempt::default()
     };
-    let mut inputs = inputs(question, exhibit).map_err(|error| error.to_string())?;
+    let mut inputs = inputs(question, trial_evidence).map_err(|error| error.to_string())?;
     inputs.0.retain(|part, _| part == rubric::EVIDENCE);
-    let agent = AgentMeta { kind: exhibit.evidence.meta.agent.kind, version: None, model: None, requested: None };
+    let agent =
+        AgentMeta { kind: trial_evidence.evidence.meta.agent.kind, version: None, model: None, requested: None };
     let vote = Vote { answer: usable.ok(), attempts: vec![attempt] };
     let judgment = Judgment::new(agent, None, String::new(), inputs, vec![vote]);
-    Ok(exhibit.folder.write_judgment(&judgment)?)
+    Ok(trial_evidence.folder.write_judgment(&judgment)?)
 }
 
 /// The prompt of the judge that gave this answer; `None` if today's prompt is a different one.
-pub(super) fn question(run: &PlannedRun, exhibit: &TrialEvidence<'_>, judgment: &Judgment) -> Option<String> {
-    let prompt = prompt(question_of(run, run.rubric().ok()?, exhibit), exhibit);
+pub(super) fn question(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>, judgment: &Judgment) -> Option<String> {
+    let prompt = prompt(question_of(run, run.rubric().ok()?, trial_evidence), trial_evidence);
     (judgment.inputs.0.get(rubric::JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
 }
 
 /// What the judge is asked about a case.
-fn question_of<'a>(run: &PlannedRun, rubric: &'a Rubric, exhibit: &TrialEvidence<'a>) -> JudgeQuestion<'a> {
-    rubric.question(by_rubric(run, exhibit), &exhibit.case.assertions)
+fn question_of<'a>(run: &PlannedRun, rubric: &'a Rubric, trial_evidence: &TrialEvidence<'a>) -> JudgeQuestion<'a> {
+    rubric.question(by_rubric(run, trial_evidence), &trial_evidence.case.assertions)
 }
 
 /// Whether the rubric's own points count.
-fn by_rubric(run: &PlannedRun, exhibit: &TrialEvidence<'_>) -> bool {
-    exhibit.case.judge || run.settings.judge.wanted == Some(true)
+fn by_rubric(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>) -> bool {
+    trial_evidence.case.judge || run.settings.judge.wanted == Some(true)
 }
 
 /// The judge's prompt: the same for a run and for a recording of it.
-fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialEvidence<'_>) -> String {
-    let TrialEvidence { case, skill, evidence, .. } = exhibit;
+fn prompt(question: JudgeQuestion<'_>, trial_evidence: &TrialEvidence<'_>) -> String {
+    let TrialEvidence { case, skill, evidence, .. } = trial_evidence;
     let final_message = evidence.final_text;
     question.prompt(&JudgeSubject {
         skill_name: &skill.skill().name,
@@ -152,10 +158,10 @@ fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialEvidence<'_>) -> String {
 }
 
 /// Digests of what is judged and by what.
-fn inputs(question: JudgeQuestion<'_>, exhibit: &TrialEvidence<'_>) -> io::Result<Inputs> {
-    let meta = exhibit.evidence.meta;
+fn inputs(question: JudgeQuestion<'_>, trial_evidence: &TrialEvidence<'_>) -> io::Result<Inputs> {
+    let meta = trial_evidence.evidence.meta;
     let streams: Vec<(&str, String)> =
-        streams(exhibit)?.into_iter().map(|(name, content)| (name, digest(&content))).collect();
+        streams(trial_evidence)?.into_iter().map(|(name, content)| (name, digest(&content))).collect();
     // A recording does not have the files themselves, but their list.
     let evidence = json!({
         "streams": streams,
@@ -163,14 +169,14 @@ fn inputs(question: JudgeQuestion<'_>, exhibit: &TrialEvidence<'_>) -> io::Resul
         "timed_out": meta.ending.timed_out,
         "files": meta.files,
     });
-    let prompt = prompt(question, exhibit);
-    Ok(question.inputs(&prompt, &exhibit.skill.bytes, evidence.to_string().as_bytes()))
+    let prompt = prompt(question, trial_evidence);
+    Ok(question.inputs(&prompt, &trial_evidence.skill.bytes, evidence.to_string().as_bytes()))
 }
 
 /// The agent's streams as a recording stores them.
-fn streams(exhibit: &TrialEvidence<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-    let meta = exhibit.evidence.meta;
-    agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &[&meta.skill.slug])
+fn streams(trial_evidence: &TrialEvidence<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let meta = trial_evidence.evidence.meta;
+    agent::of(meta.agent.kind).recorded_evidence(trial_evidence.folder.path(), &[&meta.skill.slug])
 }
 
 struct Judge<'a> {
@@ -178,7 +184,7 @@ struct Judge<'a> {
     live: &'a LiveRun,
     rubric: &'a Rubric,
     question: JudgeQuestion<'a>,
-    exhibit: &'a TrialEvidence<'a>,
+    trial_evidence: &'a TrialEvidence<'a>,
 }
 
 /// The result of asking once.
@@ -204,7 +210,7 @@ impl Judge<'_> {
             AgentMeta { kind: settings.agent, version: None, model: settings.model.clone(), requested: None };
         let votes = (1..=settings.votes).map(|number| self.vote(number, &mut agent)).collect();
         // If the evidence cannot be read, the attempts say so.
-        let inputs = inputs(self.question, self.exhibit).unwrap_or_default();
+        let inputs = inputs(self.question, self.trial_evidence).unwrap_or_default();
         Judgment::new(agent, self.run.settings.scripted.clone(), started, inputs, votes)
     }
 
@@ -215,7 +221,7 @@ impl Judge<'_> {
         let mut vote = Vote::default();
         let (mut answers, mut refusals) = (0, 0);
         while answers < ANSWERS && vote.answer.is_none() {
-            let permit = match self.run.pace.enter(account.clone()) {
+            let permit = match self.run.rate_limiter.enter(account.clone()) {
                 Ok(permit) => permit,
                 // The attempt before says why.
                 Err(NotRun::UsageLimit | NotRun::Unreachable) if refusals > 0 => break,
@@ -249,8 +255,9 @@ impl Judge<'_> {
                 Some(trouble) if trouble.is_refused_for_now() => {
                     refusals += 1;
                     let wait = permit.refused_again(refusals, &self.run.settings, agent.kind, &trouble);
-                    let Some(PaceWait { pause, at_most }) = wait else { break };
-                    let (id, of) = (self.exhibit.evidence.meta.id(), trouble.attempts(self.run.settings.retries));
+                    let Some(RateLimitWait { pause, at_most }) = wait else { break };
+                    let (id, of) =
+                        (self.trial_evidence.evidence.meta.id(), trouble.attempts(self.run.settings.retries));
                     let why = Trouble { detail: format!("the judge: {}", trouble.detail), ..trouble };
                     self.run.emit(&RunEvent::Waits { id, why, attempt: refusals, of, pause, at_most });
                 }
@@ -262,11 +269,11 @@ impl Judge<'_> {
 
     /// Asks once, and stores the answer.
     fn ask(&self, vote: u32, attempt: usize) -> JudgeAttempt {
-        self.session(&self.exhibit.folder.judging(vote, attempt)).unwrap_or_else(JudgeAttempt::failed)
+        self.session(&self.trial_evidence.folder.judging(vote, attempt)).unwrap_or_else(JudgeAttempt::failed)
     }
 
     fn session(&self, folder: &TrialFolder) -> Result<JudgeAttempt, Trouble> {
-        let (judge, case) = (&self.run.settings.judge, self.exhibit.case);
+        let (judge, case) = (&self.run.settings.judge, self.trial_evidence.case);
         let question = Question {
             purpose: "judge",
             root: &self.run.root,
@@ -277,10 +284,10 @@ impl Judge<'_> {
             case: &case.id,
             skill: &case.skill,
             origin: &case.origin,
-            prompt: &prompt(self.question, self.exhibit),
+            prompt: &prompt(self.question, self.trial_evidence),
             schema: Some(self.rubric.schema()),
         };
-        let prepare = |trial_env: &TrialEnv| copy_evidence(self.exhibit, trial_env);
+        let prepare = |trial_env: &TrialEnv| copy_evidence(self.trial_evidence, trial_env);
         let AgentAnswer { text, trouble, trace, duration_ms } =
             question.ask(&self.live.scratch, &self.live.redactors, folder, prepare)?;
         let mut attempt = Attempt { trouble, duration_ms, usage: trace.usage, ..Attempt::default() };
@@ -295,17 +302,17 @@ impl Judge<'_> {
     }
 }
 
-fn copy_evidence(exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> io::Result<()> {
-    let TrialEvidence { evidence, folder, .. } = exhibit;
+fn copy_evidence(trial_evidence: &TrialEvidence<'_>, trial_env: &TrialEnv) -> io::Result<()> {
+    let TrialEvidence { evidence, folder, .. } = trial_evidence;
     let to = trial_env.workspace();
-    for (name, content) in streams(exhibit)? {
+    for (name, content) in streams(trial_evidence)? {
         to.join(name).write(&content, COMMON)?;
     }
     if let Some(text) = evidence.final_text {
         to.join("final.txt").write(text.as_bytes(), COMMON)?;
     }
     to.join(store::META).write(&serde_json::to_vec_pretty(&evidence.meta.for_a_judge())?, COMMON)?;
-    to.join("skill.md").write(&exhibit.skill.bytes, COMMON)?;
+    to.join("skill.md").write(&trial_evidence.skill.bytes, COMMON)?;
     let name = folder.workspace().file_name().unwrap_or_default().to_owned();
     folder.each_workspace_file(|file| copy(file, &to.join(&name).join(harmless(file.path))))
 }

@@ -8,7 +8,7 @@ use crate::run::budget::Budget;
 use crate::run::calibration::ModeKnowledge;
 use crate::settings::Settings;
 use crate::settings::mode::{Mode, SkillSelection};
-use crate::store::{LedgerContents, RunFolder, RunLock};
+use crate::store::{JournalContents, RunFolder, RunLock};
 use crate::text::redact::{Redactor, looks_secret};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
@@ -30,9 +30,9 @@ pub struct LiveRun {
     /// Outdated results of an earlier part of the run that are kept, and which inputs have changed.
     pub kept_although_changed: Vec<(TrialId, Vec<String>)>,
     /// Results and cost of earlier parts of the run.
-    pub before: LedgerContents,
+    pub before: JournalContents,
     /// Why the progress file lacks lines.
-    pub ledger_trouble: Arc<Mutex<Option<String>>>,
+    pub journal_trouble: Arc<Mutex<Option<String>>>,
     /// What may still be spent.
     pub(super) budget: Budget,
     /// Which result could not be stored, and why.

@@ -27,9 +27,9 @@ use crate::run::calibration::ModeKnowledge;
 use crate::run::digests::SkillFolders;
 use crate::run::judge;
 use crate::run::live::LiveRun;
-use crate::run::pace::{self, Lead};
 use crate::run::question::Player;
-use crate::run::regrade::{by_checks, with_subject};
+use crate::run::rate_limiter::{self, CacheLeader};
+use crate::run::regrade::{by_checks, with_input};
 use crate::run::started::StartedRun;
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::settings::Stop;
@@ -69,7 +69,7 @@ impl LiveTrial<'_> {
         measured: &mut dyn FnMut(),
     ) -> Result<(Meta, Grade), Trouble> {
         let Self { run, live, case, skill, folder, .. } = *self;
-        let disk_space = folder.clear().and_then(|()| folder.take_room()).map_err(|error| unstored(&error))?;
+        let disk_space = folder.clear().and_then(|()| folder.take_disk_space()).map_err(|error| unstored(&error))?;
         if self.mode.delivery != Delivery::None {
             self.skills.digest(&skill.skill().slug).map_err(|why| files(&why))?;
             let place = self.plugin().map(|plugin| plugin.place().to_string_lossy().into_owned());
@@ -87,16 +87,16 @@ impl LiveTrial<'_> {
                 let _ = folder.remove();
             }
         })?;
-        let exhibit = trial.exhibit(case, skill, folder);
-        let grade = by_checks(run, &exhibit, tell).map_err(|why| {
+        let trial_evidence = trial.trial_evidence(case, skill, folder);
+        let grade = by_checks(run, &trial_evidence, tell).map_err(|why| {
             let why = why.to_string();
             if interrupt::raised() { Trouble::new(TroubleKind::Interrupted, why) } else { files(&why) }
         })?;
         if grade.verdict != Verdict::Error {
             measured();
         }
-        let grade = judge::judge(run, live, &exhibit, grade)?;
-        let session = report::session(&trial.meta, &grade, &Timeline::new(&exhibit.evidence, &grade));
+        let grade = judge::judge(run, live, &trial_evidence, grade)?;
+        let session = report::session(&trial.meta, &grade, &Timeline::new(&trial_evidence.evidence, &grade));
         folder.write_session(&session).map_err(|error| unstored(&error))?;
         if grade.trouble.as_ref().is_none_or(|trouble| trouble.kind != TroubleKind::Interrupted) {
             folder.write_grade(&grade).map_err(|error| unstored(&error))?;
@@ -193,10 +193,10 @@ impl LiveTrial<'_> {
         let assignment =
             Assignment { root, case, mode, settings, trial_env, server, plugin, schema: schema.as_ref(), redactor };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
-        let lead = run.has_leads().then(|| run.leads.enter(pace::prefix(mode, case)));
+        let lead = run.has_cache_leaders().then(|| run.cache_leaders.enter(rate_limiter::prefix(mode, case)));
         let started = jiff::Timestamp::now();
         let on_answer = || {
-            lead.iter().for_each(Lead::answers);
+            lead.iter().for_each(CacheLeader::answers);
             tell(RunEvent::Answers(id.clone()));
         };
         let is_settled = |server: Option<&ServerMeta>, trace: &Trace| {
@@ -218,7 +218,7 @@ impl LiveTrial<'_> {
         };
         let mut ran = agent_run::run(&job)?;
         // On a full disk the agent may have failed to write: its evidence proves nothing.
-        store::take_room(&trial_env.control()).map_err(|error| unstored(&error))?;
+        store::take_disk_space(&trial_env.control()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| ran.redactor.mask(bytes).into_owned();
         let mocks = mocks.map(|mocks| mocks.record(&ran.trace, &ran.redactor));
         let skills_changed = skills_changed(trial_env, &ran.changes, &mut ran.ending);
@@ -315,9 +315,9 @@ impl LiveTrial<'_> {
         }
         let has_more =
             case.is_judged(&run.settings) || !case.assertions.is_empty() || run.custom_checks.names().next().is_some();
-        let exhibit = TrialEvidence { case, skill, evidence, folder };
+        let trial_evidence = TrialEvidence { case, skill, evidence, folder };
         let programs = ProgramRuns::new();
-        with_subject(run, &exhibit, &programs, |subject| checks::is_settled(case, subject, has_more))
+        with_input(run, &trial_evidence, &programs, |subject| checks::is_settled(case, subject, has_more))
     }
 }
 

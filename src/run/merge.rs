@@ -12,7 +12,7 @@ use crate::results::{ended, stored_comparison};
 use crate::run::case_digests;
 use crate::run::planned::PlannedRun;
 use crate::settings::Settings;
-use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
+use crate::store::{Journal, RunFolder, RunLock, Staging, StoreError};
 use crate::text::cut;
 use crate::text::problem::Problem;
 use crate::trial::id::{CaseInMode, TrialId};
@@ -208,7 +208,7 @@ fn write(
     let mut merger = Merger {
         cases,
         of_shard,
-        ledger: run.ledger()?,
+        journal: run.journal()?,
         run,
         summary,
         planned: 0,
@@ -294,7 +294,7 @@ struct Merger<'a> {
     /// The same by shard.
     of_shard: BTreeMap<Shard, Vec<&'a ShardedCase>>,
     run: RunFolder,
-    ledger: Ledger,
+    journal: Journal,
     summary: Summary,
     planned: usize,
     missing: Vec<(TrialId, String)>,
@@ -365,12 +365,12 @@ impl Merger<'_> {
         }
         for (id, spent) in rest.refused {
             self.summary.add_refused(&id, spent);
-            self.ledger.append(&ProgressLine::Refused { refused: id, spent })?;
+            self.journal.append(&ProgressLine::Refused { refused: id, spent })?;
         }
         let ended = records.keys().cloned().collect();
         for record in records.into_values() {
             self.summary.add(&record);
-            self.ledger.append(&ProgressLine::Ended(Box::new(record)))?;
+            self.journal.append(&ProgressLine::Ended(Box::new(record)))?;
         }
         Ok(ended)
     }

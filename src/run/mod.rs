@@ -1,7 +1,7 @@
 //! Runs trials, from the plan to their outcomes, whichever command or test started the run.
 //!
 //! [`plan`] lists the trials, and [`planned`] is a run that has one. [`preflight`] finds what keeps them from beginning. Then it is [`started`]. [`open_run`] creates the run's directory, takes
-//! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
+//! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `rate_limiter` and `budget` allow.
 //! [`trial`] gets each to its outcome: `live_trial` prepares a trial environment, runs the agent until its end or until the verdict
 //! is settled (`agent_run`), and `user_messages` has what its user says next. [`programs`] runs scripts that answer checks,
 //! [`trial`] grades the evidence with the checks of the case and [`custom_check`], and `judge` asks the judge. A recording only
@@ -32,7 +32,6 @@ mod live_trial;
 pub mod merge;
 mod mocked;
 pub mod open_run;
-mod pace;
 pub mod pairing;
 pub mod pairs;
 pub mod plan;
@@ -43,6 +42,7 @@ mod program_runner;
 pub mod programs;
 mod progress_files;
 pub mod question;
+mod rate_limiter;
 pub mod record;
 pub mod regrade;
 pub mod review;

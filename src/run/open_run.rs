@@ -23,7 +23,7 @@ use crate::run::preflight;
 use crate::run::started::StartedRun;
 use crate::settings::TestSelection;
 use crate::settings::mode::Mode;
-use crate::store::{Ledger, RunFolder, RunLock, StoreError};
+use crate::store::{Journal, RunFolder, RunLock, StoreError};
 use crate::text::problem::Problem;
 use crate::trace::trouble::TroubleKind;
 use crate::trial::event::{EventListener, RunEvent};
@@ -70,7 +70,7 @@ fn open(run: &StartedRun) -> Result<(LiveRun, ProgressWriter), Problem> {
         table::repair_progress(&folder, &run.settings.prices).map_err(trouble)?;
     }
     let before = folder.noted().map_err(trouble)?;
-    let ledger = folder.ledger().map_err(trouble)?;
+    let journal = folder.journal().map_err(trouble)?;
     let scratch = isolation::scratch(&run.settings).map_err(trouble)?;
     watchdog::remove_afterwards(scratch.path());
     let of_files =
@@ -85,9 +85,9 @@ fn open(run: &StartedRun) -> Result<(LiveRun, ProgressWriter), Problem> {
     }
     write_record(&record).map_err(trouble)?;
     let redactors = Redactors::new(&run.settings);
-    let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
-    let progress = ProgressWriter { ledger, folder: folder.clone(), trouble: Arc::clone(&ledger_trouble) };
-    lock.keep_room(&folder).map_err(trouble)?;
+    let journal_trouble = Arc::<Mutex<Option<String>>>::default();
+    let progress = ProgressWriter { journal, folder: folder.clone(), trouble: Arc::clone(&journal_trouble) };
+    lock.keep_disk_space(&folder).map_err(trouble)?;
     let modes: HashMap<&String, &Mode> =
         run.plan.entries.iter().map(|entry| (&entry.planned.mode.name, &*entry.planned.mode)).collect();
     let known = calibration::known(&run.settings, &run.calibrated, modes.into_values());
@@ -100,7 +100,7 @@ fn open(run: &StartedRun) -> Result<(LiveRun, ProgressWriter), Problem> {
         known,
         kept_although_changed,
         before,
-        ledger_trouble,
+        journal_trouble,
         budget,
         not_stored: OnceLock::new(),
         lock,
@@ -265,7 +265,7 @@ fn changed(
 /// Writes the run's progress file: a line for every trial that ends, and for every attempt that was refused.
 #[derive(Debug)]
 struct ProgressWriter {
-    ledger: Ledger,
+    journal: Journal,
     folder: RunFolder,
     trouble: Arc<Mutex<Option<String>>>,
 }
@@ -295,6 +295,6 @@ impl EventListener for ProgressWriter {
             RunEvent::Refused { id, spent } => ProgressLine::Refused { refused: id.clone(), spent: *spent },
             _ => return,
         };
-        self.stored(self.ledger.append(&line));
+        self.stored(self.journal.append(&line));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cases::case::FoundCase;
 use crate::cases::test_case::TestCase;
-use crate::checks::Check;
+use crate::checks::CaseCheck;
 use crate::grade::verdict::NEEDS_SKILL;
 use crate::run::changed_skills::readable_skills;
 use crate::run::plan::{PlannedCase, RunPlan};
@@ -146,7 +146,7 @@ pub fn pair(run: &PlannedRun, sides: &ComparedSides) -> Result<Pairing, Problem>
 
 /// Whether no check of the case is left without those that need the skill. What is wrong with a case is said when it is run.
 fn needs_skill(found: &FoundCase, settings: &Settings) -> bool {
-    let is_left = |check: &Check| !check.asks_for_skill() && check.weight.is_none_or(|weight| weight.amount > 0.0);
+    let is_left = |check: &CaseCheck| !check.asks_for_skill() && check.weight.is_none_or(|weight| weight.amount > 0.0);
     found.case().is_ok_and(|case| !case.checks.iter().any(is_left) && !case.has_checks_of_others(settings))
 }
 

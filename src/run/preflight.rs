@@ -148,7 +148,7 @@ pub fn agents(run: &PlannedRun) -> Result<(), Problem> {
 
 /// A mode that is used in place of a default one, whose agent cannot run here.
 #[derive(Clone, Debug)]
-pub struct StandIn {
+pub struct SubstituteMode {
     /// The default mode.
     pub default: String,
     /// What its agent lacks, and what to do about it.
@@ -156,7 +156,7 @@ pub struct StandIn {
     pub mode: Mode,
 }
 
-impl fmt::Display for StandIn {
+impl fmt::Display for SubstituteMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { default, why, mode } = self;
         let agent = mode.agent.as_str();
@@ -166,21 +166,21 @@ impl fmt::Display for StandIn {
 
 /// For each default mode of the catalog's cases whose agent cannot run here, the mode of the same delivery of the first agent of
 /// the registry that can. None if modes are selected.
-pub fn stand_ins(settings: &Settings, catalog: &Catalog) -> Vec<StandIn> {
+pub fn substitutes(settings: &Settings, catalog: &Catalog) -> Vec<SubstituteMode> {
     if settings.selected_modes.is_some() {
         return Vec::new();
     }
     let defaults: BTreeSet<&str> = catalog.cases.iter().map(|found| found.format().default_mode).collect();
-    let stand_in = |default: &str| {
+    let substitute = |default: &str| {
         let mode = settings.mode(default)?;
         let why = missing(settings, mode.agent, Some(mode))?;
         let other = AgentKind::ALL.into_iter().find_map(|kind| {
             let is_like = |other: &&Arc<Mode>| other.agent == kind && other.delivery == mode.delivery;
             settings.modes.iter().find(is_like).filter(|other| missing(settings, kind, Some(other)).is_none())
         })?;
-        Some(StandIn { default: default.to_owned(), why, mode: Mode::clone(other) })
+        Some(SubstituteMode { default: default.to_owned(), why, mode: Mode::clone(other) })
     };
-    defaults.into_iter().filter_map(stand_in).collect()
+    defaults.into_iter().filter_map(substitute).collect()
 }
 
 /// What the judge lacks to run.

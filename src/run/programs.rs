@@ -42,18 +42,18 @@ pub struct CaseProgramRuns {
 }
 
 /// Runs the programs that answer the checks of a case about a stored trial. Fails if the user ended the run meanwhile.
-pub fn run_all(run: &PlannedRun, exhibit: &TrialEvidence<'_>) -> Result<CaseProgramRuns, Problem> {
+pub fn run_all(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>) -> Result<CaseProgramRuns, Problem> {
     let programs: BTreeSet<&WorkspaceProgram> =
-        exhibit.case.checks.iter().filter_map(|check| check.program()).collect();
-    let (ending, progress) = (&exhibit.evidence.meta.ending, exhibit.evidence.trace.progress);
+        trial_evidence.case.checks.iter().filter_map(|check| check.program()).collect();
+    let (ending, progress) = (&trial_evidence.evidence.meta.ending, trial_evidence.evidence.trace.progress);
     let is_whole = !ending.settled && (ending.trouble.is_none() || progress > AgentProgress::Silent);
-    let has_workspace = !exhibit.evidence.meta.is_user_session();
+    let has_workspace = !trial_evidence.evidence.meta.is_user_session();
     let mut all = CaseProgramRuns::default();
     for program in programs {
         let ending = if !has_workspace {
             Err("the workspace of the session is not known".to_owned())
         } else if is_whole {
-            let EndedProgram { ending, not_isolated, .. } = run_in_copy(run, exhibit, program)?;
+            let EndedProgram { ending, not_isolated, .. } = run_in_copy(run, trial_evidence, program)?;
             let not_isolated = not_isolated.map(|why| format!("the check `{program}` is not isolated: {why}"));
             all.not_enforced.extend(not_isolated);
             ending
@@ -73,14 +73,14 @@ pub fn run_all(run: &PlannedRun, exhibit: &TrialEvidence<'_>) -> Result<CaseProg
 /// what belongs to it. Fails if the user ended the run meanwhile.
 pub fn run_in_copy(
     run: &PlannedRun,
-    exhibit: &TrialEvidence<'_>,
+    trial_evidence: &TrialEvidence<'_>,
     program: &WorkspaceProgram,
 ) -> Result<EndedProgram, Problem> {
     let prepared = run.program_runner.open(&run.settings).and_then(|(_, redactors)| {
         let trial_env = run.program_runner.trial_env(&run.settings)?;
-        restore(run, exhibit, &trial_env)?;
+        restore(run, trial_evidence, &trial_env)?;
         add_files(&run.root, program, &trial_env.workspace())?;
-        let evidence = EvidenceDir::write(exhibit, &trial_env)?;
+        let evidence = EvidenceDir::write(trial_evidence, &trial_env)?;
         Ok((trial_env, evidence, redactors))
     });
     let (trial_env, (evidence, input), redactors) = match prepared {
@@ -143,16 +143,16 @@ const MAX_NAMED: usize = 3;
 
 /// Copies the case's files that nothing changed, and the stored files that its setup or the agent created or changed. Fails if the
 /// copy would not have every file: a program would take a file that was not stored for one that the agent did not write.
-fn restore(run: &PlannedRun, exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(), Problem> {
-    let meta = exhibit.evidence.meta;
+fn restore(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(), Problem> {
+    let meta = trial_evidence.evidence.meta;
     let to = trial_env.workspace();
-    copy_start_files(run, exhibit, &to)?;
+    copy_start_files(run, trial_evidence, &to)?;
     trial_env.create_directories(&run.settings.create).map_err(|error| error.to_string())?;
     let cannot = |error: io::Error| format!("the workspace cannot be copied: {error}");
     for directory in meta.files.iter().filter(|file| file.is_folder()) {
         to.join(&directory.path).create_dir_all().map_err(|error| cannot(error.into()))?;
     }
-    exhibit.folder.each_workspace_file(|file| copy(file, &to.join(file.path))).map_err(cannot)?;
+    trial_evidence.folder.each_workspace_file(|file| copy(file, &to.join(file.path))).map_err(cannot)?;
     for link in &meta.links {
         copy_link(&to.join(link)).map_err(cannot)?;
     }
@@ -185,9 +185,9 @@ fn add_files(root: &Path, program: &WorkspaceProgram, to: &RootedPath) -> Result
 /// The files with which the workspace of a trial started. Fails if they have changed since.
 pub(super) fn unchanged_start_files(
     run: &PlannedRun,
-    exhibit: &TrialEvidence<'_>,
+    trial_evidence: &TrialEvidence<'_>,
 ) -> Result<Option<Material>, Problem> {
-    let (case, meta) = (exhibit.case, exhibit.evidence.meta);
+    let (case, meta) = (trial_evidence.case, trial_evidence.evidence.meta);
     let Some(files) = start_files(&run.root, case) else { return Ok(None) };
     let files = files.whole().map_err(|problem| format!("a file of the case: {problem}"))?;
     let digest = files.digest().map_err(|problem| format!("a file of the case: {problem}"))?;
@@ -198,9 +198,9 @@ pub(super) fn unchanged_start_files(
 }
 
 /// Copies the case's files that neither its setup nor the agent changed.
-fn copy_start_files(run: &PlannedRun, exhibit: &TrialEvidence<'_>, to: &RootedPath) -> Result<(), Problem> {
-    let meta = exhibit.evidence.meta;
-    let Some(mut files) = unchanged_start_files(run, exhibit)? else { return Ok(()) };
+fn copy_start_files(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>, to: &RootedPath) -> Result<(), Problem> {
+    let meta = trial_evidence.evidence.meta;
+    let Some(mut files) = unchanged_start_files(run, trial_evidence)? else { return Ok(()) };
     let unchanged: HashSet<&Path> =
         meta.files.iter().filter(|file| file.is_as_in_repository()).map(|file| file.path.as_path()).collect();
     files.files.retain(|file| unchanged.contains(file.path.as_path()));
@@ -244,14 +244,14 @@ struct ProgramInput<'a> {
 
 impl EvidenceDir {
     /// Writes the evidence for a program in this trial environment. Returns its standard input too.
-    fn write(exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(Self, Vec<u8>), Problem> {
+    fn write(trial_evidence: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(Self, Vec<u8>), Problem> {
         let evidence = Self(trial_env.control().join("evidence"));
-        let input = evidence.fill(exhibit, &trial_env.workspace().to_string());
+        let input = evidence.fill(trial_evidence, &trial_env.workspace().to_string());
         Ok((evidence, input.map_err(|error| format!("the evidence cannot be written: {error}"))?))
     }
 
-    fn fill(&self, exhibit: &TrialEvidence<'_>, workspace: &str) -> io::Result<Vec<u8>> {
-        let evidence = &exhibit.evidence;
+    fn fill(&self, trial_evidence: &TrialEvidence<'_>, workspace: &str) -> io::Result<Vec<u8>> {
+        let evidence = &trial_evidence.evidence;
         fs::create_dir(&self.0)?;
         let files = [
             (self.trace(), serde_json::to_vec_pretty(&TraceFile::of(evidence.trace))?),

@@ -28,9 +28,9 @@ pub fn regrade(
     tell: &dyn Fn(RunEvent),
 ) -> Result<(Meta, Grade), Problem> {
     let trial = StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
-    let exhibit = trial.exhibit(case, skill, folder);
-    let grade = again_by_checks(run, &exhibit, tell)?;
-    let grade = judge::rejoin(run, &exhibit, grade).map_err(|error| error.to_string())?;
+    let trial_evidence = trial.trial_evidence(case, skill, folder);
+    let grade = again_by_checks(run, &trial_evidence, tell)?;
+    let grade = judge::rejoin(run, &trial_evidence, grade).map_err(|error| error.to_string())?;
     Ok((trial.meta, grade))
 }
 
@@ -38,10 +38,10 @@ pub fn regrade(
 /// would lack it.
 pub(super) fn again_by_checks(
     run: &PlannedRun,
-    exhibit: &TrialEvidence<'_>,
+    trial_evidence: &TrialEvidence<'_>,
     tell: &dyn Fn(RunEvent),
 ) -> Result<Grade, Problem> {
-    let folder = exhibit.folder;
+    let folder = trial_evidence.folder;
     if folder.has_grade().map_err(|error| error.to_string())? {
         let lacking = folder.grade().map(|grade| run.custom_checks.lacking(&grade)).unwrap_or_default();
         if !lacking.is_empty() {
@@ -53,20 +53,20 @@ pub(super) fn again_by_checks(
             ).into());
         }
     }
-    by_checks(run, exhibit, tell)
+    by_checks(run, trial_evidence, tell)
 }
 
 /// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run, or the user
 /// ended the run before the programs of the case had answered.
 pub(super) fn by_checks(
     run: &PlannedRun,
-    exhibit: &TrialEvidence<'_>,
+    trial_evidence: &TrialEvidence<'_>,
     tell: &dyn Fn(RunEvent),
 ) -> Result<Grade, Problem> {
-    let TrialEvidence { case, evidence, folder, .. } = exhibit;
+    let TrialEvidence { case, evidence, folder, .. } = trial_evidence;
     let repetition = run.settings.repetition.of(&case.skill, case.repetition);
-    let CaseProgramRuns { runs, not_enforced } = programs::run_all(run, exhibit)?;
-    let grade = with_subject(run, exhibit, &runs, |subject| grade(case, subject));
+    let CaseProgramRuns { runs, not_enforced } = programs::run_all(run, trial_evidence)?;
+    let grade = with_input(run, trial_evidence, &runs, |subject| grade(case, subject));
     let grade =
         Grade { not_enforced, threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
     let limit = case.timeout.unwrap_or(run.settings.timeout);
@@ -76,20 +76,20 @@ pub(super) fn by_checks(
 }
 
 /// Calls `grade` with a trial as the checks of its case see it.
-pub(super) fn with_subject<T>(
+pub(super) fn with_input<T>(
     run: &PlannedRun,
-    exhibit: &TrialEvidence<'_>,
+    trial_evidence: &TrialEvidence<'_>,
     programs: &ProgramRuns,
     grade: impl FnOnce(&GradingInput<'_>) -> T,
 ) -> T {
-    let TrialEvidence { case, skill, evidence, .. } = exhibit;
+    let TrialEvidence { case, skill, evidence, .. } = trial_evidence;
     // The lint has checked that the schema exists and is valid.
     let schema = case.output_schema.as_ref().and_then(|path| inside::read(&run.root, path.as_path()).ok());
     let schema = schema.and_then(|schema| serde_json::from_slice(&schema).ok());
     let by_settings = || run.settings.activation_for(&case.skill, &evidence.meta.mode);
     let activation = case.activation.or_else(by_settings).unwrap_or(case.default_activation);
     let prices = &run.settings.prices;
-    let contents = TrialContents { run, exhibit };
+    let contents = TrialContents { run, trial_evidence };
     let (schema, contents) = (schema.as_ref(), &contents);
     grade(&GradingInput {
         skill: skill.skill(),
@@ -106,7 +106,7 @@ pub(super) fn with_subject<T>(
 /// The files of a stored trial and of its repository.
 pub(super) struct TrialContents<'a> {
     pub run: &'a PlannedRun,
-    pub exhibit: &'a TrialEvidence<'a>,
+    pub trial_evidence: &'a TrialEvidence<'a>,
 }
 
 impl fmt::Debug for TrialContents<'_> {
@@ -117,7 +117,7 @@ impl fmt::Debug for TrialContents<'_> {
 
 impl Contents for TrialContents<'_> {
     fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
-        let TrialEvidence { evidence, folder, .. } = self.exhibit;
+        let TrialEvidence { evidence, folder, .. } = self.trial_evidence;
         if evidence.meta.files.iter().any(|file| file.path == path && file.is_as_in_repository()) {
             return self.of_start(path);
         }
@@ -125,7 +125,7 @@ impl Contents for TrialContents<'_> {
     }
 
     fn of_output(&self) -> Result<Vec<u8>, String> {
-        bounded::read(&self.exhibit.folder.trace()).map_err(|error| error.to_string())
+        bounded::read(&self.trial_evidence.folder.trace()).map_err(|error| error.to_string())
     }
 
     fn of_repository(&self, path: &Path) -> Result<Vec<u8>, String> {
@@ -136,7 +136,7 @@ impl Contents for TrialContents<'_> {
 impl TrialContents<'_> {
     /// A file of the case that neither its setup nor the agent changed, whose content the trial does not store.
     fn of_start(&self, path: &Path) -> Result<Vec<u8>, String> {
-        let files = unchanged_start_files(self.run, self.exhibit).map_err(|why| why.to_string())?;
+        let files = unchanged_start_files(self.run, self.trial_evidence).map_err(|why| why.to_string())?;
         let files = files.ok_or_else(|| "its content is not stored".to_owned())?;
         files.read(path, bounded::MAX_FILE).map_err(|error| error.to_string())
     }

@@ -10,9 +10,9 @@ use std::time::Duration;
 use crate::agent;
 use crate::cases::test_case::TestCase;
 use crate::decide::threshold::{self, ThresholdSide};
-use crate::run::pace::{CachedPrompt, PaceWait, Permit};
 use crate::run::plan::{DecisionGoal, PlannedCase};
 use crate::run::preflight::{self, ReadyCase};
+use crate::run::rate_limiter::{CachedPrompt, Permit, RateLimitWait};
 use crate::run::started::StartedRun;
 use crate::run::{open_run, trial};
 use crate::stats::LEVEL;
@@ -118,7 +118,7 @@ pub fn trial(run: &StartedRun, planned: &TestCase, number: u32) -> Result<Outcom
 
 /// As [`trial`], where `tell` reports what the agent does.
 fn told(run: &StartedRun, planned: &TestCase, number: u32, tell: &dyn Fn(RunEvent)) -> Result<Outcome, TrialError> {
-    let _slot = run.slots.take();
+    let _slot = run.semaphore.take();
     let id = planned.trial(number);
     // Held until its cost is stored.
     let mut _budget = None;
@@ -185,7 +185,7 @@ fn live(
     let mut refused_before = RefusedAttempts::default();
     let mut refused: Option<Outcome> = None;
     loop {
-        let permit = match (run.pace.enter(account.clone()), run.no_more()) {
+        let permit = match (run.rate_limiter.enter(account.clone()), run.no_more()) {
             (Ok(permit), None) => permit,
             (entered, why) => {
                 let why = why.or(entered.err()).unwrap_or(NotRun::Interrupted);
@@ -214,7 +214,7 @@ fn live(
         let wait = permit
             .filter(|_| why.is_refused_for_now())
             .and_then(|permit| permit.refused_again(attempt, &run.settings, planned.mode.agent, &why));
-        let (Some(PaceWait { pause, at_most }), Ok(outcome)) = (wait, &result) else { return (result, attempt) };
+        let (Some(RateLimitWait { pause, at_most }), Ok(outcome)) = (wait, &result) else { return (result, attempt) };
         refused_before.add(pause);
         run.emit(&RunEvent::Refused { id: id.clone(), spent: outcome.spent });
         let of = why.attempts(run.settings.retries);
@@ -224,7 +224,7 @@ fn live(
 }
 
 // The order of trials: those of the plan, then more of the cases that run until they are decided. How many more depends
-// only on trials that have ended. Trials of a case follow each other, once the first of them has begun to answer: see `pace`.
+// only on trials that have ended. Trials of a case follow each other, once the first of them has begun to answer: see `rate_limiter`.
 
 /// A case gets no more trials after this many that could not be measured, if none measured something: further ones would fail
 /// in the same way.
@@ -336,7 +336,7 @@ impl<'a> TrialQueue<'a> {
         let place = state.next()?;
         let (index, number) = state.waiting.remove(place)?;
         state.running += 1;
-        if self.run.has_leads() && CachedPrompt::waits(state.prompts.get(&index)).is_none() {
+        if self.run.has_cache_leaders() && CachedPrompt::waits(state.prompts.get(&index)).is_none() {
             state.prompts.insert(index, CachedPrompt::Leading);
         }
         let decided = state.undecided.get(&index).is_some_and(|progress| progress.decided);

@@ -41,7 +41,12 @@ impl StoredTrial {
         Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text.as_deref() }
     }
 
-    pub fn exhibit<'a>(&'a self, case: &'a Case, skill: &'a FoundSkill, folder: &'a TrialFolder) -> TrialEvidence<'a> {
+    pub fn trial_evidence<'a>(
+        &'a self,
+        case: &'a Case,
+        skill: &'a FoundSkill,
+        folder: &'a TrialFolder,
+    ) -> TrialEvidence<'a> {
         TrialEvidence { case, skill, evidence: self.evidence(), folder }
     }
 }

@@ -145,12 +145,12 @@ pub fn kept(run: &StartedRun, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
         Err(_) => return Ok(None),
     };
     let stored = folder.grade().ok();
-    let exhibit = trial.exhibit(case, skill, &folder);
-    let by_checks = again_by_checks(run, &exhibit, &|event| run.emit(&event)).map_err(|why| unreadable(&why))?;
-    let mut grade = judge::rejoin(run, &exhibit, by_checks.clone()).map_err(|error| unreadable(&error))?;
+    let trial_evidence = trial.trial_evidence(case, skill, &folder);
+    let by_checks = again_by_checks(run, &trial_evidence, &|event| run.emit(&event)).map_err(|why| unreadable(&why))?;
+    let mut grade = judge::rejoin(run, &trial_evidence, by_checks.clone()).map_err(|error| unreadable(&error))?;
     let is_judged = matches!(grade.judged, Some(Judged::Asked { .. })) && grade.verdict != Verdict::Unscored;
     if !is_judged {
-        grade = judge::judge(run, live, &exhibit, by_checks).map_err(|trouble| match trouble.kind {
+        grade = judge::judge(run, live, &trial_evidence, by_checks).map_err(|trouble| match trouble.kind {
             TroubleKind::NotStored => not_stored(&trouble.detail),
             _ => unreadable(&trouble),
         })?;

@@ -149,7 +149,7 @@ impl ReadSession {
         }
         let mut stored = StoredTrial::read(run, &folder).map_err(|error| text(&error))?;
         stored.final_text = stored.trace.final_message.clone();
-        let mut grade = regrade::by_checks(run, &stored.exhibit(case, skill, &folder), &|_| ())?;
+        let mut grade = regrade::by_checks(run, &stored.trial_evidence(case, skill, &folder), &|_| ())?;
         if case.is_judged(&run.settings) && grade.verdict == Verdict::Pass {
             grade.verdict = Verdict::Unscored;
             grade.trouble = Some(Trouble::new(TroubleKind::NotJudged, "no judge is asked about a session"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cases::case::{Case, FoundCase, ReadCase};
 use crate::cases::test_case::TestCase;
-use crate::checks::Check;
+use crate::checks::CaseCheck;
 use crate::lint::calls_skill;
 use crate::run::pairing::{free_name, mode_of};
 use crate::run::plan::{PlannedCase, RunPlan};
@@ -217,7 +217,7 @@ fn check_mode(skill: &Skill, mode: &Mode) -> Result<(), Problem> {
 
 /// Whether the outcome of the case's trials is judged, by its own checks, a judge, or the repository's own checks.
 fn judges_outcome(case: &Case, settings: &Settings) -> bool {
-    case.checks.iter().any(Check::judges_outcome) || case.has_checks_of_others(settings)
+    case.checks.iter().any(CaseCheck::judges_outcome) || case.has_checks_of_others(settings)
 }
 
 fn forced_mode(base: &Mode, settings: &Settings) -> Arc<Mode> {

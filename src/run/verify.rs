@@ -13,7 +13,7 @@ use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::RepoFiles;
 use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
-use crate::checks::{Check, GradingInput, Presence};
+use crate::checks::{CaseCheck, GradingInput, Presence};
 use crate::files::material::Material;
 use crate::files::rooted::RootedPath;
 use crate::files::{inside, look};
@@ -21,7 +21,7 @@ use crate::lint;
 use crate::results::verification::{CheckFault, FaultKind, Verification};
 use crate::run::live_trial::case_meta;
 use crate::run::planned::PlannedRun;
-use crate::run::regrade::with_subject;
+use crate::run::regrade::with_input;
 use crate::run::stored_trial::TrialEvidence;
 use crate::run::{programs, setup};
 use crate::settings::FILE;
@@ -161,7 +161,7 @@ impl CaseVerifier<'_> {
     }
 
     /// The fault of a check that passes although nothing was done, or whose text the agent is given.
-    fn proves_nothing(self, check: &Check, undone: &[MadeUpResults], empty: &MadeUpTrial) -> Option<CheckFault> {
+    fn proves_nothing(self, check: &CaseCheck, undone: &[MadeUpResults], empty: &MadeUpTrial) -> Option<CheckFault> {
         // A check of a skill or of the repository is a rule for many cases.
         if check.ask.forbids() || check.origin.is_of_many_cases() {
             return None;
@@ -179,7 +179,7 @@ impl CaseVerifier<'_> {
         let texts = [("the prompt", &self.case.prompt), ("the skill's description", &self.skill.skill().description)];
         let runs = ProgramRuns::default();
         let passes_with =
-            |answer: &str| self.with_subject(empty, Some(answer), &runs, |subject| passes(&check.evaluate(subject)));
+            |answer: &str| self.with_input(empty, Some(answer), &runs, |subject| passes(&check.evaluate(subject)));
         let (text, _) = texts.iter().find(|(_, answer)| passes_with(answer))?;
         let found = format!("{text} has the text already: an agent that repeats it passes");
         let help = "require a text that only the result of the task has, or the skill's own text".to_owned();
@@ -187,7 +187,7 @@ impl CaseVerifier<'_> {
     }
 
     /// The fault of a program that does not answer.
-    fn no_result(self, check: &Check, results: &[CheckResult]) -> Option<CheckFault> {
+    fn no_result(self, check: &CaseCheck, results: &[CheckResult]) -> Option<CheckFault> {
         check.program()?;
         let found = with(results, Status::Unknown)?.found.clone();
         let help = "let it answer with 0 or 1, also if the agent did nothing".to_owned();
@@ -195,7 +195,7 @@ impl CaseVerifier<'_> {
     }
 
     /// The fault of a check that fails for the reference solution.
-    fn wrong(self, check: &Check, solved: &[CheckResult]) -> Option<CheckFault> {
+    fn wrong(self, check: &CaseCheck, solved: &[CheckResult]) -> Option<CheckFault> {
         let CheckResult { id, expected, found, .. } = with(solved, Status::Fail)?;
         let found = format!("expected {expected}; the reference solution has: {found}");
         let help = "correct the check, or the reference solution".to_owned();
@@ -204,23 +204,23 @@ impl CaseVerifier<'_> {
 
     fn results(self, trial: &MadeUpTrial) -> Result<Vec<Vec<CheckResult>>, NotVerified> {
         let answer = trial.answer.as_deref();
-        let runs = programs::run_all(self.run, &self.exhibit(trial, answer))?.runs;
+        let runs = programs::run_all(self.run, &self.trial_evidence(trial, answer))?.runs;
         let all = |subject: &GradingInput<'_>| self.case.checks.iter().map(|check| check.evaluate(subject)).collect();
-        Ok(self.with_subject(trial, answer, &runs, all))
+        Ok(self.with_input(trial, answer, &runs, all))
     }
 
     /// Calls `grade` with this trial, with `answer` as its final message.
-    fn with_subject<T>(
+    fn with_input<T>(
         self,
         trial: &MadeUpTrial,
         answer: Option<&str>,
         runs: &ProgramRuns,
         grade: impl FnOnce(&GradingInput<'_>) -> T,
     ) -> T {
-        with_subject(self.run, &self.exhibit(trial, answer), runs, grade)
+        with_input(self.run, &self.trial_evidence(trial, answer), runs, grade)
     }
 
-    fn exhibit<'t>(self, trial: &'t MadeUpTrial, answer: Option<&'t str>) -> TrialEvidence<'t>
+    fn trial_evidence<'t>(self, trial: &'t MadeUpTrial, answer: Option<&'t str>) -> TrialEvidence<'t>
     where
         Self: 't,
     {
@@ -283,7 +283,7 @@ impl CaseVerifier<'_> {
         Meta::new(SkillMeta::of(skill, None), case, agent, Delivery::None)
     }
 
-    fn of(self, kind: FaultKind, check: &Check) -> CheckFault {
+    fn of(self, kind: FaultKind, check: &CaseCheck) -> CheckFault {
         let name = check.script().map_or_else(|| check.kind.id.to_owned(), ToString::to_string);
         self.fault(kind, &name, lint::place_of(self.found, self.case, check, self.tree))
     }

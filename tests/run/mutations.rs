@@ -15,7 +15,7 @@ use skill_evals_cases::checks::contents::NoContents;
 use skill_evals_cases::checks::pattern::{Pattern, Style};
 use skill_evals_cases::checks::program::ProgramRuns;
 use skill_evals_cases::checks::text_test::TextTest;
-use skill_evals_cases::checks::{self, Check, GradingInput, PrintedOnce, TextPlace};
+use skill_evals_cases::checks::{self, CaseCheck, GradingInput, PrintedOnce, TextPlace};
 use skill_evals_cases::grade::checks::grade;
 use skill_evals_evidence::settings::{ActivationRule, Prices, Settings};
 use skill_evals_evidence::trace::{Step, Trace};
@@ -171,9 +171,9 @@ fn mutations(name: &str, content: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
 }
 
 /// What a trial may be asked: what happened in it, and the opposite.
-fn questions(trace: &Trace, answer: &str) -> Vec<Check> {
+fn questions(trace: &Trace, answer: &str) -> Vec<CaseCheck> {
     let pattern = |text: &str| Pattern { text: text.to_owned(), style: Style::Literal };
-    let mut all: Vec<Check> = [true, false].map(checks::triggers).into();
+    let mut all: Vec<CaseCheck> = [true, false].map(checks::triggers).into();
     all.extend([
         checks::loads(pattern("")),
         checks::rejects(Vec::new()),
@@ -196,10 +196,10 @@ fn questions(trace: &Trace, answer: &str) -> Vec<Check> {
     all
 }
 
-fn verdicts(stored: &StoredTrial, skill: &FoundSkill, run: &PlannedRun, asked: &[Check]) -> Vec<Verdict> {
+fn verdicts(stored: &StoredTrial, skill: &FoundSkill, run: &PlannedRun, asked: &[CaseCheck]) -> Vec<Verdict> {
     let found = run.catalog.cases_of(&stored.meta.skill.slug).find(|found| found.id == stored.meta.case.id);
     let case = found.and_then(|found| found.case().ok()).expect("a case");
-    let verdict = |check: &Check| {
+    let verdict = |check: &CaseCheck| {
         let mut case = case.clone();
         (case.checks, case.max_turns, case.assertions) = (vec![check.clone()], None, Vec::new());
         let subject = GradingInput {

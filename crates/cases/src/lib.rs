@@ -7,7 +7,7 @@
 //! function of the evidence.
 //!
 //! Read [`cases::repository::Repository`] (a directory with skills and cases), [`cases::catalog::Catalog`] (all of them, read),
-//! [`cases::case::Case`] and [`cases::case::FORMATS`], [`checks::Check`] and [`checks::KINDS`], then [`lint`] (what is wrong before
+//! [`cases::case::Case`] and [`cases::case::FORMATS`], [`checks::CaseCheck`] and [`checks::KINDS`], then [`lint`] (what is wrong before
 //! a run) and [`grade`] (the verdict after it).
 
 pub mod cases;

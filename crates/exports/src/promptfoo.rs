@@ -36,7 +36,7 @@ const ERROR: u8 = 2;
 
 struct PromptfooResults {
     run: String,
-    columns: Vec<Column>,
+    columns: Vec<ModeColumn>,
     tests: Vec<(String, String, u32)>,
     started: String,
     is_first: bool,
@@ -44,7 +44,7 @@ struct PromptfooResults {
 
 /// A mode, which promptfoo shows as a column.
 #[derive(Default)]
-struct Column {
+struct ModeColumn {
     mode: String,
     passed: usize,
     failed: usize,
@@ -66,7 +66,7 @@ impl PromptfooResults {
             self.tests.len() - 1
         });
         let column = self.columns.iter().position(|column| column.mode == id.mode).unwrap_or_else(|| {
-            self.columns.push(Column { mode: id.mode.clone(), ..Column::default() });
+            self.columns.push(ModeColumn { mode: id.mode.clone(), ..ModeColumn::default() });
             self.columns.len() - 1
         });
         (column, test)
@@ -85,14 +85,14 @@ impl TrialWriter for PromptfooResults {
     }
 
     fn end(&mut self) -> Vec<ExportPart> {
-        let sum = |of: fn(&Column) -> usize| self.columns.iter().map(of).sum::<usize>();
+        let sum = |of: fn(&ModeColumn) -> usize| self.columns.iter().map(of).sum::<usize>();
         let stats = json!({
             "successes": sum(|column| column.passed),
             "failures": sum(|column| column.failed),
             "errors": sum(|column| column.errors),
-            "tokenUsage": tokens(self.columns.iter().filter_map(|column| column.spent.tokens).sum(), sum(Column::trials)),
+            "tokenUsage": tokens(self.columns.iter().filter_map(|column| column.spent.tokens).sum(), sum(ModeColumn::trials)),
         });
-        let prompts: Vec<Value> = self.columns.iter().map(Column::prompt).collect();
+        let prompts: Vec<Value> = self.columns.iter().map(ModeColumn::prompt).collect();
         let config = json!({ "description": format!("skill-evals {}", self.run), "prompts": [PROMPT], "tests": [] });
         let metadata = json!({ "exportedBy": "skill-evals", "evaluationCreatedAt": self.started });
         // promptfoo makes files of ids.
@@ -114,7 +114,7 @@ impl PromptfooResults {
     }
 }
 
-impl Column {
+impl ModeColumn {
     fn add(&mut self, trial: &ExportedTrial<'_>) {
         let count = match trial.passed() {
             Some(true) => &mut self.passed,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use skill_evals_cases::cases::case::{Case, task_json};
-use skill_evals_cases::checks::Check;
+use skill_evals_cases::checks::CaseCheck;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};
 use skill_evals_evidence::skill::Skill;
 use skill_evals_evidence::text::diagnostic::Diagnostic;
@@ -43,7 +43,7 @@ pub fn meta(kind: AgentKind, delivery: Delivery, skill: &str) -> Meta {
 }
 
 /// The check that an object of the list `checks` asks for.
-pub fn listed(check: &str) -> Check {
+pub fn listed(check: &str) -> CaseCheck {
     let case = listed_case(check).unwrap_or_else(|problems| panic!("{check}: {problems:#?}"));
     let mut checks = case.checks.into_iter().filter(|check| check.origin.key == "checks");
     checks.next().expect("a check")

@@ -7,7 +7,7 @@ use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::case::fields::{self, CaseDraft};
 use skill_evals_cases::checks::contents::NoContents;
 use skill_evals_cases::checks::program::ProgramRuns;
-use skill_evals_cases::checks::{self, Check, GradingInput, PrintedOnce};
+use skill_evals_cases::checks::{self, CaseCheck, GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks::{grade, is_settled};
 use skill_evals_cases::grade::general::GENERAL;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};
@@ -72,7 +72,7 @@ fn cases() -> Vec<Case> {
         draft.case.checks.pop().expect("a check")
     };
     let loads = || asks("expect_resource_load", "true");
-    let lists: Vec<Vec<Check>> = vec![
+    let lists: Vec<Vec<CaseCheck>> = vec![
         vec![checks::triggers(true)],
         vec![checks::triggers(false)],
         vec![checks::triggers(true), loads()],
@@ -150,13 +150,13 @@ impl WholeTrial<'_> {
         let asked = asked.flat_map(|(case, rule)| self.metas.iter().map(move |meta| (case, rule, meta)));
         let question = |(case, activation, meta)| {
             let whole = Evidence { meta, trace: end, final_text };
-            let whole = self.with_subject(&whole, activation, |subject| grade(case, subject));
+            let whole = self.with_input(&whole, activation, |subject| grade(case, subject));
             PrefixQuestion { case, activation, meta, whole }
         };
         asked.map(question).collect()
     }
 
-    fn with_subject<T>(
+    fn with_input<T>(
         &self,
         evidence: &Evidence<'_>,
         activation: ActivationRule,
@@ -178,20 +178,20 @@ impl WholeTrial<'_> {
     fn check(&self, question: &PrefixQuestion<'_>, trace: &Trace, settled: &mut Settled) {
         let PrefixQuestion { case, activation, meta, whole } = question;
         let so_far = Evidence { meta, trace, final_text: None };
-        if !self.with_subject(&so_far, *activation, |subject| is_settled(case, subject, false)) {
+        if !self.with_input(&so_far, *activation, |subject| is_settled(case, subject, false)) {
             return;
         }
         // Its score is known only at its end.
         let mut weighed = (*case).clone();
         weighed.weigh(0, 0, Weight::new(1.0, 0));
-        let is_early = self.with_subject(&so_far, *activation, |subject| is_settled(&weighed, subject, false));
+        let is_early = self.with_input(&so_far, *activation, |subject| is_settled(&weighed, subject, false));
         assert!(!is_early, "{}: {weighed:#?}", self.folder.display());
         // Stored as a trial that ended there, it has the verdict that settled it.
         let mut ended = (*meta).clone();
         ended.ending.settled = true;
         ended.ending.exit_code = Some(143);
         let stored = Evidence { meta: &ended, trace, final_text: None };
-        let stored = self.with_subject(&stored, *activation, |subject| grade(case, subject));
+        let stored = self.with_input(&stored, *activation, |subject| grade(case, subject));
         match stored.verdict {
             Verdict::Pass => settled.passed += 1,
             Verdict::Fail => settled.failed += 1,

@@ -213,12 +213,12 @@ fn message_of(panic: &(dyn Any + Send)) -> &str {
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<'a> {
     evidence: Evidence<'a>,
-    contents: Contents<'a>,
+    contents: FileContents<'a>,
 }
 
 /// Where the contents of its files are.
 #[derive(Clone, Copy, Debug)]
-enum Contents<'a> {
+enum FileContents<'a> {
     Stored(&'a TrialFolder),
     Given(&'a BTreeMap<String, Vec<u8>>),
 }
@@ -259,7 +259,7 @@ impl ReadError {
 
 impl<'a> Trial<'a> {
     pub fn stored(evidence: Evidence<'a>, folder: &'a TrialFolder) -> Self {
-        Self { evidence, contents: Contents::Stored(folder) }
+        Self { evidence, contents: FileContents::Stored(folder) }
     }
 
     /// The slug of the skill under test.
@@ -321,8 +321,8 @@ impl<'a> Trial<'a> {
         let inner = RelativePath::parse(path)
             .map_err(|why| ReadError::BadPath { path: path.to_owned(), why: why.to_string() })?;
         let read = match self.contents {
-            Contents::Stored(folder) => folder.workspace_file(inner.as_path()),
-            Contents::Given(contents) => {
+            FileContents::Stored(folder) => folder.workspace_file(inner.as_path()),
+            FileContents::Given(contents) => {
                 contents.get(path).cloned().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
             }
         };
@@ -396,7 +396,7 @@ impl Recording {
         let final_text = self.final_text.as_deref();
         Trial {
             evidence: Evidence { meta: &self.meta, trace: &self.trace, final_text },
-            contents: Contents::Stored(&self.folder),
+            contents: FileContents::Stored(&self.folder),
         }
     }
 }
@@ -481,7 +481,7 @@ impl TrialSample {
         let final_text = self.final_text.as_deref();
         Trial {
             evidence: Evidence { meta: &self.meta, trace: &self.trace, final_text },
-            contents: Contents::Given(&self.contents),
+            contents: FileContents::Given(&self.contents),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::cases::case::Case;
 use crate::cases::case_tree::CaseTree;
 use crate::cases::start_files::start_files;
 use crate::cases::{mocks, program_content};
-use crate::checks::{Check, SCRIPT_KEY};
+use crate::checks::{CaseCheck, SCRIPT_KEY};
 use crate::files::{inside, look};
 use crate::settings::Settings;
 use crate::settings::mode::Delivery;
@@ -61,7 +61,7 @@ enum PartContent<'a> {
     /// What is answered from files, with the content of these.
     Mocks(&'a Case),
     /// A check, with the program or the file that it names.
-    Check(&'a Check),
+    CaseCheck(&'a CaseCheck),
     /// Whether a judge grades the trials, and by what.
     Judge(&'a Case),
     /// A file that no trial reads.
@@ -138,7 +138,7 @@ impl Case {
         parts.extend(changes.map(|(name, change)| part(Agent, name, PartContent::Change(change))));
         parts.extend(assertions.iter().map(|assertion| text(Checks, "assertion", Some(&assertion.text))));
         let checks = checks.iter().map(|check| (format!("check {}", check.kind.id), check));
-        parts.extend(checks.map(|(name, check)| part(Checks, name, PartContent::Check(check))));
+        parts.extend(checks.map(|(name, check)| part(Checks, name, PartContent::CaseCheck(check))));
         parts
     }
 
@@ -203,7 +203,7 @@ impl<'a> CasePart<'a> {
             PartContent::Schema(path) | PartContent::Unread(_, path) => path.to_string(),
             PartContent::Change(change) => change_text(change),
             PartContent::Mocks(Case { mocks, mock_servers, .. }) => as_json(&(mocks, mock_servers)),
-            PartContent::Check(check) => check_text(check),
+            PartContent::CaseCheck(check) => check_text(check),
             PartContent::Judge(case) => case.judge.to_string(),
         };
         Some(Cow::Owned(written))
@@ -227,7 +227,7 @@ impl<'a> CasePart<'a> {
                 Some(digest(format!("{}\0{content}", change_text(change)).as_bytes()))
             }
             PartContent::Mocks(case) => tree.mocks(case),
-            PartContent::Check(check) => Some(tree.check(check, &check_text(check))?),
+            PartContent::CaseCheck(check) => Some(tree.check(check, &check_text(check))?),
             PartContent::Judge(case) => tree.judge(case),
             PartContent::Unread(_, path) => Some(digest(path.to_string().as_bytes())),
         })
@@ -247,7 +247,7 @@ impl<'a> CasePart<'a> {
             PartContent::Mocks(case) => {
                 case.mocks.iter().filter_map(|answer| Some((MOCKS, answer.source()?))).collect()
             }
-            PartContent::Check(check) => {
+            PartContent::CaseCheck(check) => {
                 let script = check.script().map(|path| (SCRIPT_KEY, path));
                 script.into_iter().chain(check.ask.names().snapshot.map(|path| ("snapshot", path))).collect()
             }
@@ -258,7 +258,7 @@ impl<'a> CasePart<'a> {
     pub fn files(&self) -> Vec<PathBuf> {
         let more: Vec<PathBuf> = match self.content {
             PartContent::Mocks(case) => mocks::folders(case, Delivery::Native).folders,
-            PartContent::Check(check) => {
+            PartContent::CaseCheck(check) => {
                 let readable = check.program().map(program_content::sources).unwrap_or_default();
                 readable.into_iter().map(Path::to_path_buf).collect()
             }
@@ -277,7 +277,7 @@ fn change_text(change: &SkillChange) -> String {
 }
 
 /// A check without its place: an edit above it changes nothing. Its weight is a part of its own.
-fn check_text(check: &Check) -> String {
-    let Check { kind, origin: _, ask, weight: _ } = check;
+fn check_text(check: &CaseCheck) -> String {
+    let CaseCheck { kind, origin: _, ask, weight: _ } = check;
     json!([kind.id, ask.as_json()]).to_string()
 }

@@ -13,7 +13,7 @@ use crate::cases::program_content;
 use crate::cases::repository::Repository;
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
-use crate::checks::Check;
+use crate::checks::CaseCheck;
 use crate::files::material::Material;
 use crate::files::{inside, look};
 use crate::settings::Settings;
@@ -102,7 +102,7 @@ impl CaseTree<'_> {
     }
 
     /// A check with this text, with the content of the program or the file that it names.
-    pub(in crate::cases) fn check(&self, check: &Check, text: &str) -> io::Result<String> {
+    pub(in crate::cases) fn check(&self, check: &CaseCheck, text: &str) -> io::Result<String> {
         let snapshot = || {
             let file = inside::read(self.root, check.ask.names().snapshot?.as_path()).map(|content| digest(&content));
             Some(look::known(file))

@@ -12,16 +12,16 @@ use crate::skill::slug;
 /// The skills in and under each directory of a repository.
 pub(super) struct SkillIndex {
     /// The directories of skills.
-    skills: HashMap<PathBuf, Place>,
+    skills: HashMap<PathBuf, SkillPlace>,
     /// The directories above them, without the root: the skill in it, if it is the only one.
-    around: HashMap<PathBuf, Option<Place>>,
+    around: HashMap<PathBuf, Option<SkillPlace>>,
     /// The directories directly above them, without the root.
     holders: HashSet<PathBuf>,
 }
 
 /// A skill of the catalog by its slug, or the number of one that is not read.
 #[derive(Clone, PartialEq)]
-enum Place {
+enum SkillPlace {
     Skill(String),
     Other(usize),
 }
@@ -30,20 +30,20 @@ impl SkillIndex {
     pub(super) fn of(catalog: &Catalog) -> Self {
         let mut index = Self { skills: HashMap::new(), around: HashMap::new(), holders: HashSet::new() };
         for found in &catalog.skills {
-            index.add(&found.skill().folder, &Place::Skill(found.skill().slug.clone()));
+            index.add(&found.skill().folder, &SkillPlace::Skill(found.skill().slug.clone()));
         }
         for (at, other) in catalog.others.iter().enumerate() {
             // The cases around a fixture are for others.
             if other.why == NotRead::Fixture || other.folder().iter().any(|part| part == "tests" || part == "test") {
-                index.skills.insert(other.folder().to_path_buf(), Place::Other(at));
+                index.skills.insert(other.folder().to_path_buf(), SkillPlace::Other(at));
             } else {
-                index.add(other.folder(), &Place::Other(at));
+                index.add(other.folder(), &SkillPlace::Other(at));
             }
         }
         index
     }
 
-    fn add(&mut self, folder: &Path, place: &Place) {
+    fn add(&mut self, folder: &Path, place: &SkillPlace) {
         let holder = folder.parent().filter(|holder| !holder.as_os_str().is_empty());
         self.holders.extend(holder.map(Path::to_path_buf));
         self.skills.entry(folder.to_path_buf()).or_insert_with(|| place.clone());
@@ -57,7 +57,7 @@ impl SkillIndex {
 
     /// The skill that a path is for: the one whose directory holds it, whose name is a part of it, or the only one in the nearest
     /// directory around it that has any.
-    fn place(&self, path: &Path, catalog: &Catalog) -> Option<Place> {
+    fn place(&self, path: &Path, catalog: &Catalog) -> Option<SkillPlace> {
         let folders = || path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
         if let Some(place) = folders().find_map(|folder| self.skills.get(folder)) {
             return Some(place.clone());
@@ -65,7 +65,7 @@ impl SkillIndex {
         let names = path.iter().rev().map(OsStr::to_string_lossy);
         let mut slugs = names.map(|name| slug(name.split('.').next().unwrap_or_default()));
         if let Some(slug) = slugs.find(|slug| catalog.skill(slug).is_some()) {
-            return Some(Place::Skill(slug));
+            return Some(SkillPlace::Skill(slug));
         }
         if self.names_unknown(path) {
             return None;
@@ -73,7 +73,7 @@ impl SkillIndex {
         match folders().find_map(|folder| self.around.get(folder)) {
             Some(place) => place.clone(),
             None if catalog.skills.len() == 1 => {
-                catalog.skills.first().map(|found| Place::Skill(found.skill().slug.clone()))
+                catalog.skills.first().map(|found| SkillPlace::Skill(found.skill().slug.clone()))
             }
             None => None,
         }
@@ -91,13 +91,13 @@ impl SkillIndex {
     /// The slug of the skill that the place of a file stands for.
     pub(super) fn skill_of(&self, path: &Path, catalog: &Catalog) -> Option<String> {
         match self.place(path, catalog)? {
-            Place::Skill(slug) => Some(slug),
-            Place::Other(_) => None,
+            SkillPlace::Skill(slug) => Some(slug),
+            SkillPlace::Other(_) => None,
         }
     }
 
     /// The number of the skill that is not read and that a file is for.
     pub(super) fn other_of(&self, path: &Path, catalog: &Catalog) -> Option<usize> {
-        if let Place::Other(at) = self.place(path, catalog)? { Some(at) } else { None }
+        if let SkillPlace::Other(at) = self.place(path, catalog)? { Some(at) } else { None }
     }
 }

@@ -1,4 +1,4 @@
-//! What a case can ask of its trial. A [`Check`] is a value: its kind, where it is written, and what it asks.
+//! What a case can ask of its trial. A [`CaseCheck`] is a value: its kind, where it is written, and what it asks.
 //!
 //! Each kind of check is one file in `kinds` and one line in [`KINDS`]. The file says how cases write the check ([`Field`]),
 //! what it is about, and how the evidence answers it. Case formats, grading, lint and reports iterate over the registry
@@ -222,7 +222,7 @@ pub enum Presence {
 
 /// One assertion of a case about its trials.
 #[derive(Clone, Debug)]
-pub struct Check {
+pub struct CaseCheck {
     pub kind: &'static CheckKind,
     /// Where the case has it.
     pub origin: Origin,
@@ -249,7 +249,7 @@ impl Origin {
     }
 }
 
-impl Check {
+impl CaseCheck {
     /// A check that is not written in the file of its case.
     pub fn implied(kind: &'static CheckKind, ask: impl Condition + 'static) -> Self {
         Self { kind, origin: Origin::default(), ask: Arc::new(ask), weight: None }

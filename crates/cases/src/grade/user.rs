@@ -43,7 +43,7 @@ pub enum Played {
 }
 
 #[derive(Deserialize)]
-struct PlayerAnswer {
+struct WrittenAnswer {
     next: String,
     #[serde(default)]
     message: String,
@@ -109,7 +109,7 @@ impl UserTurn<'_> {
         let text = answer.map(str::trim).filter(|text| !text.is_empty()).ok_or("it is empty")?;
         // Some models put their JSON into a fence.
         let object = text.find('{').zip(text.rfind('}')).and_then(|(start, end)| text.get(start..=end)).unwrap_or(text);
-        let PlayerAnswer { next, message, asked } = serde_json::from_str(object)
+        let WrittenAnswer { next, message, asked } = serde_json::from_str(object)
             .map_err(|error| format!("it is not the JSON object that was asked for: {error}"))?;
         let message = message.trim();
         match UserEnding::named(&next) {

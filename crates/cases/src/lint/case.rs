@@ -9,7 +9,7 @@ use crate::cases::catalog::{Catalog, evals_folder};
 use crate::cases::mocks::{self, MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
-use crate::checks::{Check, Presence};
+use crate::checks::{CaseCheck, Presence};
 use crate::lint::material::Schemas;
 use crate::lint::{changes, is_curated, material, prompt};
 use crate::settings::CommandAnswer;
@@ -72,7 +72,7 @@ pub(super) fn without_effect(found: &FoundCase, case: &Case, tree: &dyn RepoFile
     CaseChecker::of(found, case, tree).without_effect()
 }
 
-pub fn place_of(found: &FoundCase, case: &Case, check: &Check, tree: &dyn RepoFiles) -> SourceLocation {
+pub fn place_of(found: &FoundCase, case: &Case, check: &CaseCheck, tree: &dyn RepoFiles) -> SourceLocation {
     CaseChecker::of(found, case, tree).place_of(check, check.script().and_then(|path| path.as_path().to_str()))
 }
 
@@ -359,7 +359,7 @@ impl<'a> CaseChecker<'a> {
     }
 
     /// The place of a check, or of `text` in it.
-    fn place_of(&self, check: &Check, text: Option<&str>) -> SourceLocation {
+    fn place_of(&self, check: &CaseCheck, text: Option<&str>) -> SourceLocation {
         check.origin.elsewhere.clone().unwrap_or_else(|| self.place(&check.origin.key, text))
     }
 
@@ -376,12 +376,12 @@ impl<'a> CaseChecker<'a> {
 
 /// A text that the final message must contain.
 struct RequiredText<'a> {
-    check: &'a Check,
+    check: &'a CaseCheck,
     pattern: &'a Pattern,
 }
 
 impl<'a> RequiredText<'a> {
-    fn of(check: &'a Check) -> Option<Self> {
+    fn of(check: &'a CaseCheck) -> Option<Self> {
         let (pattern, wanted) = check.ask.text()?;
         // One that every text has is reported as such.
         let decides = || check.ask.without_effect().is_none();

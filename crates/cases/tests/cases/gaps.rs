@@ -1,7 +1,7 @@
 //! What the evidence of a trial leaves open is unknown for every check that needs it.
 
 use serde_json::json;
-use skill_evals_cases::checks::{self, Check};
+use skill_evals_cases::checks::{self, CaseCheck};
 use skill_evals_evidence::trace::{OpenCall, OpenCalls, TraceBuilder};
 use skill_evals_evidence::trial::mock::{MockCall, MockCalls};
 use skill_evals_evidence::trial::outcome::Status;
@@ -13,7 +13,7 @@ const PASS: Status = Status::Pass;
 const FAIL: Status = Status::Fail;
 const UNKNOWN: Status = Status::Unknown;
 
-fn status(check: Check, change: impl FnOnce(&mut Trial)) -> Status {
+fn status(check: CaseCheck, change: impl FnOnce(&mut Trial)) -> Status {
     let id = check.kind.id;
     trial(vec![check]).with(change).status(id)
 }

@@ -7,7 +7,7 @@ use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::case::fields::{self, CaseDraft};
 use skill_evals_cases::checks::contents::Contents;
 use skill_evals_cases::checks::program::ProgramRuns;
-use skill_evals_cases::checks::{self, Check, GradingInput, PrintedOnce};
+use skill_evals_cases::checks::{self, CaseCheck, GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks::grade;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery, SkillSelection};
 use skill_evals_evidence::settings::{ActivationRule, Prices};
@@ -80,7 +80,7 @@ pub fn tell(trace: &mut Trace, what: impl FnOnce(&mut TraceBuilder)) {
     *trace = builder.finish();
 }
 
-pub fn trial(checks: Vec<Check>) -> Trial {
+pub fn trial(checks: Vec<CaseCheck>) -> Trial {
     let mut trace = with!(Trace, progress: AgentProgress::Done);
     trace.offered = Some(with!(OfferedSkills, native: vec!["greeting".to_owned(), "other".to_owned()]));
     trace.usage = Some(with!(Usage, input_tokens: 100, output_tokens: 20));
@@ -195,12 +195,12 @@ impl Trial {
 }
 
 /// The verdict with one check of a trial that says `text` at its end.
-fn says(text: &'static str, check: Check) -> Verdict {
+fn says(text: &'static str, check: CaseCheck) -> Verdict {
     trial(vec![check]).with(|trial| trial.final_text = Some(text)).verdict()
 }
 
 /// What a case asks by this text in this column.
-pub fn asks(column: &str, text: &str) -> Check {
+pub fn asks(column: &str, text: &str) -> CaseCheck {
     let field = fields::all().find(|field| field.field().column == column).expect("a field");
     let value = field.field().form.read(column, text, text).expect("a value");
     let mut draft = CaseDraft::new("greeting", "it".to_owned(), SourceLocation::default());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use skill_evals_cases::checks::pattern::{Pattern, Style};
-use skill_evals_cases::checks::{self, Check, FieldForm, FieldValue, Origin, Presence};
+use skill_evals_cases::checks::{self, CaseCheck, FieldForm, FieldValue, Origin, Presence};
 use skill_evals_evidence::text::diagnostic::SourceLocation;
 use skill_evals_evidence::trial::outcome::Status;
 
@@ -66,7 +66,7 @@ fn a_check_names_the_files_the_skills_and_the_text_that_it_is_about() {
         assert_eq!((required.as_deref(), equal.as_deref()), (file, snapshot), "{check}");
         assert_eq!(names.skills, skills, "{check}");
     }
-    let text = |check: &Check| check.ask.text().map(|(pattern, presence)| (pattern.text.clone(), presence));
+    let text = |check: &CaseCheck| check.ask.text().map(|(pattern, presence)| (pattern.text.clone(), presence));
     for (check, expected) in [
         (asks("must_include", "Ada"), Some(Presence::Present)),
         (asks("must_not_include", "Ada"), Some(Presence::Absent)),

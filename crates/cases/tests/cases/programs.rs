@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use skill_evals_cases::checks::program::{ProgramEnding, ProgramRun, WorkspaceProgram};
-use skill_evals_cases::checks::{self, Check};
+use skill_evals_cases::checks::{self, CaseCheck};
 use skill_evals_evidence::text::relative_path::RelativePath;
 use skill_evals_evidence::trial::outcome::{CheckResult, Status, Weight};
 
@@ -14,7 +14,7 @@ const FAIL: Status = Status::Fail;
 const UNKNOWN: Status = Status::Unknown;
 
 /// The results of a check whose program ended so.
-fn results(check: Check, ending: ProgramEnding) -> Vec<CheckResult> {
+fn results(check: CaseCheck, ending: ProgramEnding) -> Vec<CheckResult> {
     let program = check.program().expect("a program").clone();
     let run = ProgramRun { digest: "its digest".to_owned(), ending: Ok(ending) };
     let all = trial(vec![check]).with(|trial| drop(trial.programs.insert(program, run))).grade().checks;
@@ -119,7 +119,8 @@ fn a_command_answers_by_what_it_prints() {
 
 #[test]
 fn a_command_that_writes_a_score_passes_with_the_full_one() {
-    let check = || Check { weight: Some(Weight::new(1.0, 1)), ..checks::full_score("grade".to_owned(), Vec::new()) };
+    let check =
+        || CaseCheck { weight: Some(Weight::new(1.0, 1)), ..checks::full_score("grade".to_owned(), Vec::new()) };
     for ((code, stdout), status, found, score) in [
         ((1, r#"so: {"score": 1, "details": "all good"}."#), PASS, "score 1: all good", Some(1.0)),
         ((0, r#"{"score": 0}"#), FAIL, "score 0", Some(0.0)),

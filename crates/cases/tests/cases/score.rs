@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use skill_evals_cases::cases::case::Assertion;
 use skill_evals_cases::checks::program::{ProgramEnding, ProgramRun, WorkspaceProgram};
-use skill_evals_cases::checks::{self, Check};
+use skill_evals_cases::checks::{self, CaseCheck};
 use skill_evals_cases::grade::rubric::stale;
 use skill_evals_cases::grade::verdict::settle;
 use skill_evals_evidence::text::diagnostic::SourceLocation;
@@ -142,7 +142,7 @@ fn the_score_that_a_script_answers_counts_if_its_check_has_a_weight() {
     let answer = r#"{"score":0.5,"checks":[{"id":"a","pass":true},{"id":"b","pass":false}]}"#;
     let path = || RelativePath::parse("checks/a.sh").expect("a path");
     let graded = |weight: Option<Weight>, least: Option<f64>| {
-        let script = Check { weight, ..checks::script(path()) };
+        let script = CaseCheck { weight, ..checks::script(path()) };
         let graded = trial(vec![script]).with(|trial| {
             trial.case.least_score = least;
             let ending = ProgramEnding { stdout: answer.to_owned(), ..ProgramEnding::default() };

@@ -4,7 +4,7 @@ use serde_json::json;
 use skill_evals_cases::checks::contents::{Contents as _, NoContents};
 use skill_evals_cases::checks::pattern::{Pattern, Style};
 use skill_evals_cases::checks::text_test::{TextTest, TextWant};
-use skill_evals_cases::checks::{self, Check, FileWant, TextPlace, Work};
+use skill_evals_cases::checks::{self, CaseCheck, FileWant, TextPlace, Work};
 use skill_evals_evidence::settings::ActivationRule;
 use skill_evals_evidence::settings::mode::AgentKind;
 use skill_evals_evidence::trace::{AgentProgress, Mechanism, Step, StopReason, Usage};
@@ -19,7 +19,7 @@ const FAIL: Status = Status::Fail;
 const UNKNOWN: Status = Status::Unknown;
 
 /// The result of this check in a trial that is changed first.
-fn result_of(check: Check, change: impl FnOnce(&mut Trial)) -> CheckResult {
+fn result_of(check: CaseCheck, change: impl FnOnce(&mut Trial)) -> CheckResult {
     let id = check.kind.id;
     trial(vec![check]).with(change).result(id)
 }

@@ -1,7 +1,7 @@
 //! Work of a kind, by any tool that an agent has for it.
 
 use skill_evals_cases::checks::pattern::{Pattern, Style};
-use skill_evals_cases::checks::{self, Check, Work};
+use skill_evals_cases::checks::{self, CaseCheck, Work};
 use skill_evals_evidence::settings::mode::AgentKind;
 use skill_evals_evidence::trace::{Mechanism, Step, TraceBuilder};
 use skill_evals_evidence::trial::outcome::Status;
@@ -13,7 +13,7 @@ const FAIL: Status = Status::Fail;
 const UNKNOWN: Status = Status::Unknown;
 
 /// The status of a check of a trial of this agent.
-fn status(kind: AgentKind, check: Check, happens: impl FnOnce(&mut TraceBuilder)) -> Status {
+fn status(kind: AgentKind, check: CaseCheck, happens: impl FnOnce(&mut TraceBuilder)) -> Status {
     let id = check.kind.id;
     let change = |trial: &mut Trial| {
         trial.meta.agent.kind = kind;

@@ -174,7 +174,7 @@ fn wrap(line: &str, width: usize) -> String {
 /// The parts of a line between which it may break: its words, but a command and what is between backticks are one.
 fn parts(text: &str) -> Vec<&str> {
     let has_pairs = text.matches('`').count().is_multiple_of(2);
-    let (mut parts, mut start, mut in_code, mut command) = (Vec::new(), 0, false, Command::None);
+    let (mut parts, mut start, mut in_code, mut command) = (Vec::new(), 0, false, WordPlace::None);
     let mut word = 0;
     for (at, c) in text.char_indices() {
         match c {
@@ -183,7 +183,7 @@ fn parts(text: &str) -> Vec<&str> {
                 let next = text[at + 1..].split(' ').next().unwrap_or_default();
                 command = command.after(&text[word..at], next, text[..word].ends_with("  "));
                 word = at + 1;
-                if !in_code && command == Command::None {
+                if !in_code && command == WordPlace::None {
                     parts.push(&text[start..=at]);
                     start = at + 1;
                 }
@@ -197,7 +197,7 @@ fn parts(text: &str) -> Vec<&str> {
 
 /// Whether the space behind a word is in a command of this program.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Command {
+enum WordPlace {
     None,
     /// Before the subcommand, or before an option or its value.
     Goes,
@@ -205,7 +205,7 @@ enum Command {
     Value,
 }
 
-impl Command {
+impl WordPlace {
     /// After `word`, which begins behind a label if `is_value`, and before `next`.
     fn after(self, word: &str, next: &str, is_value: bool) -> Self {
         let begins = word == "skill-evals" || word.starts_with("SKILL_EVALS_");

@@ -72,13 +72,13 @@ pub fn print_list<T: serde::Serialize>(name: &'static str, items: &[T]) -> io::R
 /// Prints an object with its format first.
 pub fn print_document(format: u32, content: &impl serde::Serialize) -> io::Result<()> {
     #[derive(serde::Serialize)]
-    struct Document<'a, T> {
+    struct WithFormat<'a, T> {
         format: u32,
         #[serde(flatten)]
         content: &'a T,
     }
 
-    print_json(&mut output::document_stdout(), &Document { format, content })
+    print_json(&mut output::document_stdout(), &WithFormat { format, content })
 }
 
 /// Prints an answer: as one JSON document, as a sentence, or with its figures.

@@ -52,7 +52,7 @@ impl ShardArgs {
 }
 
 /// An engine that starts parallel tasks, by the variables that say which task this is.
-struct Engine {
+struct TaskRunner {
     name: &'static str,
     /// The number of the task.
     task: &'static str,
@@ -69,16 +69,16 @@ enum FirstTask {
 }
 
 /// Slurm sets its variables in array jobs only, GitLab and Buildkite in jobs with `parallel` or `parallelism` only.
-const ENGINES: [Engine; 4] = [
-    Engine {
+const ENGINES: [TaskRunner; 4] = [
+    TaskRunner {
         name: "Slurm",
         task: "SLURM_ARRAY_TASK_ID",
         first: FirstTask::Between("SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX"),
         count: Some("SLURM_ARRAY_TASK_COUNT"),
     },
-    Engine { name: "Kubernetes", task: "JOB_COMPLETION_INDEX", first: FirstTask::Always(0), count: None },
-    Engine { name: "GitLab", task: "CI_NODE_INDEX", first: FirstTask::Always(1), count: Some("CI_NODE_TOTAL") },
-    Engine {
+    TaskRunner { name: "Kubernetes", task: "JOB_COMPLETION_INDEX", first: FirstTask::Always(0), count: None },
+    TaskRunner { name: "GitLab", task: "CI_NODE_INDEX", first: FirstTask::Always(1), count: Some("CI_NODE_TOTAL") },
+    TaskRunner {
         name: "Buildkite",
         task: "BUILDKITE_PARALLEL_JOB",
         first: FirstTask::Always(0),
@@ -88,7 +88,7 @@ const ENGINES: [Engine; 4] = [
 
 /// The shard of the task that an engine has started. `shards` is the number of shards that the user expects.
 fn of_engine(shards: Option<u32>, variable: impl Fn(&str) -> Option<String>) -> Result<Shard, String> {
-    let set: Vec<&Engine> = ENGINES.iter().filter(|engine| variable(engine.task).is_some()).collect();
+    let set: Vec<&TaskRunner> = ENGINES.iter().filter(|engine| variable(engine.task).is_some()).collect();
     let engine = match set[..] {
         [engine] => engine,
         [] => {

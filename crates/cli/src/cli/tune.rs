@@ -16,7 +16,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::engine::Loaded;
 use crate::engine::compare::MeasuredComparison;
-use crate::engine::tune::{self, Candidate, SplitCases, TuneResult, Tuning};
+use crate::engine::tune::{self, ProposedDescription, SplitCases, TuneResult, Tuning};
 use crate::files::bounded;
 use crate::report::compared as report;
 use crate::report::diagnostics::counted;
@@ -86,7 +86,7 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     let current = &found.skill().description;
     let mut out = text_stdout();
     writeln!(out, "current: about {} tokens in every session", tune::tokens(current))?;
-    for Candidate { label, description, .. } in &candidates {
+    for ProposedDescription { label, description, .. } in &candidates {
         writeln!(out, "{}: {}", escape::line(label), length(description, current))?;
         writeln!(out, "  {}", escape::line(description))?;
     }
@@ -152,7 +152,7 @@ fn length(description: &str, current: &str) -> String {
 
 /// The descriptions to compare. Those of the user are read first, so that a mistake in them costs nothing. Of those of the agent,
 /// unusable ones are left out.
-fn candidates(args: &TuneArgs, tuning: &mut Tuning<'_>, cases: &SplitCases) -> CliResultOf<Vec<Candidate>> {
+fn candidates(args: &TuneArgs, tuning: &mut Tuning<'_>, cases: &SplitCases) -> CliResultOf<Vec<ProposedDescription>> {
     let mut candidates = Vec::new();
     for path in &args.candidate {
         let label = path.display().to_string();
@@ -181,7 +181,7 @@ fn candidates(args: &TuneArgs, tuning: &mut Tuning<'_>, cases: &SplitCases) -> C
 
 /// Adds a description, unless it is there already; or says why it is not usable.
 fn add(
-    candidates: &mut Vec<Candidate>,
+    candidates: &mut Vec<ProposedDescription>,
     tuning: &Tuning<'_>,
     label: String,
     text: &str,
@@ -224,7 +224,7 @@ fn dry_run(
     Ok(exit)
 }
 
-fn tell_training(candidate: &Candidate, measured: &MeasuredComparison) {
+fn tell_training(candidate: &ProposedDescription, measured: &MeasuredComparison) {
     let sentence = report::sentence(&measured.compared, paint(Stream::Output));
     let early = measured.ended_early.iter().map(|why| format!("{}\n", escape::line(why)));
     let lines = format!("training, {}: {sentence}\n{}", escape::line(&candidate.label), early.collect::<String>());
@@ -233,7 +233,7 @@ fn tell_training(candidate: &Candidate, measured: &MeasuredComparison) {
 }
 
 /// Says what the held-out cases decide, and applies it if that is wanted.
-fn decide(args: &TuneArgs, tuning: Tuning<'_>, best: &Candidate, measured: &MeasuredComparison) -> CliResult {
+fn decide(args: &TuneArgs, tuning: Tuning<'_>, best: &ProposedDescription, measured: &MeasuredComparison) -> CliResult {
     let mut out = text_stdout();
     let comparison = &measured.compared.comparison;
     let rendered = report::render(&measured.compared, paint(Stream::Output));

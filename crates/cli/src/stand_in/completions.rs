@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::reply::HttpReply;
-use super::{Fault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
+use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How the programs mark the user messages that they write themselves.
 const INJECTED: [&str; 3] =
@@ -59,7 +59,7 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) -> HttpReply {
+pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFault>) -> HttpReply {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["messages"]).len();
     let (mut text, mut thoughts) = (String::new(), String::new());
@@ -76,8 +76,8 @@ pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) ->
         }
     }
     let reason = match fault {
-        Some(Fault::Refusal) => "content_filter",
-        Some(Fault::MaxTokens) => "length",
+        Some(AnswerFault::Refusal) => "content_filter",
+        Some(AnswerFault::MaxTokens) => "length",
         _ if calls.is_empty() => "stop",
         _ => "tool_calls",
     };

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::reply::HttpReply;
-use super::{Fault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
+use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How Gemini marks the user texts that it writes itself.
 const INJECTED: [&str; 2] = ["<session_context>", "System: Please continue."];
@@ -47,7 +47,7 @@ pub fn shell(command: &str) -> (String, Value) {
 }
 
 /// A whole answer: the parts, then the reason of its end.
-pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>, is_stream: bool) -> HttpReply {
+pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFault>, is_stream: bool) -> HttpReply {
     let said: Vec<_> = parts
         .iter()
         .map(|part| match part {
@@ -57,8 +57,8 @@ pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>, is
         })
         .collect();
     let reason = match fault {
-        Some(Fault::Refusal) => "SAFETY",
-        Some(Fault::MaxTokens) => "MAX_TOKENS",
+        Some(AnswerFault::Refusal) => "SAFETY",
+        Some(AnswerFault::MaxTokens) => "MAX_TOKENS",
         _ => "STOP",
     };
     let usage = request.usage(parts);

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::reply::HttpReply;
-use super::{Fault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
+use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How claude marks the user texts that it writes itself: reminders and the body of a skill that was launched.
 const INJECTED: [&str; 2] = ["<system-reminder>", "Base directory for this skill:"];
@@ -80,7 +80,7 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) -> HttpReply {
+pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFault>) -> HttpReply {
     // Ids differ by the turn within a conversation, and by the task between those of an agent and its sub-agents.
     let task = &blake3::hash(request.prompt.as_bytes()).to_hex()[..8];
     let turn = format!("{task}_{}", array(&request.body["messages"]).len());
@@ -97,8 +97,8 @@ pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) ->
         .collect();
     let calls = parts.iter().any(|part| matches!(part, Part::Call { .. }));
     let stop_reason = match fault {
-        Some(Fault::Refusal) => "refusal",
-        Some(Fault::MaxTokens) => "max_tokens",
+        Some(AnswerFault::Refusal) => "refusal",
+        Some(AnswerFault::MaxTokens) => "max_tokens",
         _ if calls => "tool_use",
         _ => "end_turn",
     };
@@ -111,7 +111,7 @@ pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) ->
     if request.body["stream"] == true { stream(&message, fault) } else { HttpReply::whole(&message, fault) }
 }
 
-fn stream(message: &Value, fault: Option<Fault>) -> HttpReply {
+fn stream(message: &Value, fault: Option<AnswerFault>) -> HttpReply {
     let mut start = message.clone();
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;

@@ -97,7 +97,7 @@ pub enum ScriptedTurn {
     /// A final text of this many bytes.
     Flood { bytes: usize },
     /// Another turn, whose answer does not end as it should.
-    Faulty(Box<ScriptedTurn>, Fault),
+    Faulty(Box<ScriptedTurn>, AnswerFault),
     /// An HTTP error with this body.
     Error { status: u16, body: Value },
 }
@@ -114,7 +114,7 @@ pub fn says(_: &ScriptedRequest) -> ScriptedTurn {
 
 /// How an answer ends that does not end well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum AnswerFault {
     /// The model refuses: a reason of its own in the answer's end.
     Refusal,
     /// The model reached the most tokens that it may write.
@@ -133,7 +133,7 @@ enum Part {
 }
 
 enum ScriptedAnswer {
-    Parts(Vec<Part>, Option<Fault>),
+    Parts(Vec<Part>, Option<AnswerFault>),
     Status(u16),
     /// A refusal, and the seconds that it asks to wait.
     Wait(u32),

@@ -10,7 +10,7 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::Value;
 
-use super::Fault;
+use super::AnswerFault;
 
 /// How a body ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl HttpReply {
     }
 
     /// Server-sent events, named after their `type` if they have one. A string is sent as it is.
-    pub(super) fn events(events: &[Value], fault: Option<Fault>) -> Self {
+    pub(super) fn events(events: &[Value], fault: Option<AnswerFault>) -> Self {
         let end = end(fault);
         // Half an answer: what was begun is not ended.
         let sent = if end == BodyEnd::Whole { events.len() } else { events.len().div_ceil(2) };
@@ -59,7 +59,7 @@ impl HttpReply {
     }
 
     /// The answer to a program that asks for no events.
-    pub(super) fn whole(answer: &Value, fault: Option<Fault>) -> Self {
+    pub(super) fn whole(answer: &Value, fault: Option<AnswerFault>) -> Self {
         let mut reply = Self { end: end(fault), ..Self::json(200, answer) };
         if reply.end != BodyEnd::Whole {
             reply.text.truncate(reply.text.find("content").unwrap_or_default());
@@ -80,11 +80,11 @@ impl HttpReply {
     }
 }
 
-fn end(fault: Option<Fault>) -> BodyEnd {
+fn end(fault: Option<AnswerFault>) -> BodyEnd {
     match fault {
-        Some(Fault::Stall) => BodyEnd::Never,
-        Some(Fault::Cut) => BodyEnd::Broken,
-        Some(Fault::Refusal | Fault::MaxTokens) | None => BodyEnd::Whole,
+        Some(AnswerFault::Stall) => BodyEnd::Never,
+        Some(AnswerFault::Cut) => BodyEnd::Broken,
+        Some(AnswerFault::Refusal | AnswerFault::MaxTokens) | None => BodyEnd::Whole,
     }
 }
 

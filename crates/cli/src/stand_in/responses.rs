@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::reply::HttpReply;
-use super::{Fault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
+use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How the programs mark the user messages that they write themselves.
 const INJECTED: [&str; 8] = [
@@ -74,7 +74,7 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) -> HttpReply {
+pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFault>) -> HttpReply {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["input"]).len();
     let id = format!("resp_{turn}");
@@ -102,8 +102,8 @@ pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) ->
     let input = usage.fresh + usage.cached;
     // A refusal by the provider's filter, or the end of what may be written, is an answer that is not complete.
     let incomplete = match fault {
-        Some(Fault::Refusal) => Some("content_filter"),
-        Some(Fault::MaxTokens) => Some("max_output_tokens"),
+        Some(AnswerFault::Refusal) => Some("content_filter"),
+        Some(AnswerFault::MaxTokens) => Some("max_output_tokens"),
         _ => None,
     };
     let status = if incomplete.is_some() { "incomplete" } else { "completed" };
@@ -142,19 +142,19 @@ pub fn error(status: u16) -> HttpReply {
 }
 
 /// A tool on offer. A function in a namespace is called by both names; a custom tool takes bare text.
-struct OfferedTool {
+struct ToolOffer {
     flat: String,
     name: String,
     namespace: Option<String>,
     custom: bool,
 }
 
-fn tools(body: &Value) -> Vec<OfferedTool> {
+fn tools(body: &Value) -> Vec<ToolOffer> {
     let mut found = Vec::new();
     for tool in array(&body["tools"]) {
         let name = string(&tool["name"]);
         if tool["type"] == "namespace" {
-            found.extend(array(&tool["tools"]).iter().map(|inner| OfferedTool {
+            found.extend(array(&tool["tools"]).iter().map(|inner| ToolOffer {
                 flat: format!("{name}__{}", string(&inner["name"])),
                 name: string(&inner["name"]),
                 namespace: Some(name.clone()),
@@ -163,13 +163,13 @@ fn tools(body: &Value) -> Vec<OfferedTool> {
         } else {
             // A tool that the vendor runs itself (`web_search`) has a type and no name.
             let name = if name.is_empty() { string(&tool["type"]) } else { name };
-            found.push(OfferedTool { flat: name.clone(), name, namespace: None, custom: tool["type"] == "custom" });
+            found.push(ToolOffer { flat: name.clone(), name, namespace: None, custom: tool["type"] == "custom" });
         }
     }
     found
 }
 
-fn item(part: &Part, offered: &[OfferedTool], turn: usize, index: usize) -> Value {
+fn item(part: &Part, offered: &[ToolOffer], turn: usize, index: usize) -> Value {
     let (tool, input) = match part {
         Part::Text(text) => {
             return json!({ "type": "message", "id": format!("msg_{turn}_{index}"), "role": "assistant",

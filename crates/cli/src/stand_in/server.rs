@@ -20,7 +20,8 @@ use tokio::sync::oneshot;
 
 use super::reply::HttpReply;
 use super::{
-    AnswerUsage, Fault, Part, ScriptedAnswer, ScriptedRequest, ScriptedTurn, completions, gemini, messages, responses,
+    AnswerFault, AnswerUsage, Part, ScriptedAnswer, ScriptedRequest, ScriptedTurn, completions, gemini, messages,
+    responses,
 };
 
 /// The running server. Dropping it closes every connection.
@@ -111,7 +112,7 @@ impl Shared {
     fn reply(
         &self,
         request: &ScriptedRequest,
-        write: impl FnOnce(&ScriptedRequest, &[Part], Option<Fault>) -> HttpReply,
+        write: impl FnOnce(&ScriptedRequest, &[Part], Option<AnswerFault>) -> HttpReply,
         error: fn(u16) -> HttpReply,
     ) -> Option<HttpReply> {
         match self.answer(request) {

@@ -16,10 +16,10 @@ fn stub(rows: &str) -> Stub {
 }
 
 /// A fault: kind, case, check, line and what was found.
-type Fault = (String, String, String, u64, String);
+type AnswerFault = (String, String, String, u64, String);
 
 /// The exit code and the faults.
-fn faults(stub: &Stub, args: &[&str]) -> (i32, Vec<Fault>) {
+fn faults(stub: &Stub, args: &[&str]) -> (i32, Vec<AnswerFault>) {
     let ran = stub.run(&[&["verify", "--json"], args].concat());
     let document: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}{}", ran.stdout, ran.stderr));
     let text = |fault: &Value, key: &str| fault[key].as_str().unwrap_or_default().to_owned();

@@ -12,7 +12,7 @@ use skill_evals_evidence::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, Trial, processes_with, request_text, wait_until};
 use crate::support::real::programs;
-use crate::support::stand_in::{Fault, Protocol, Request, Turn, call};
+use crate::support::stand_in::{AnswerFault, Protocol, Request, Turn, call};
 use crate::tests;
 
 const KEY: &str = "stand-in-key-for-skill-evals";
@@ -239,7 +239,7 @@ fn every_protocol_has_the_same_trial() {
         assert!(results[2].contains("[exit code 1]"), "{api}: {results:?}");
         let usage = trial.grade.metrics.usage.expect("tokens");
         assert!(usage.input_tokens > 3000 && usage.cached_input_tokens == 2000, "{api}: {usage:?}");
-        let live = negative(|_| Turn::Faulty(Box::new(Turn::Say("I".to_owned())), Fault::MaxTokens));
+        let live = negative(|_| Turn::Faulty(Box::new(Turn::Say("I".to_owned())), AnswerFault::MaxTokens));
         fs::write(
             live.fixture.root().join("evals/evals.toml"),
             format!("model = 'stand-in'\n[agents.chat]\nargs = ['--api={api}']\n"),

@@ -16,7 +16,7 @@ use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, patiently, request_text};
 use crate::support::real::{HOW_TO_GET_AGENTS, bwrap_works, needing, program_of};
-use crate::support::stand_in::{Fault, Request, Turn, named};
+use crate::support::stand_in::{AnswerFault, Request, Turn, named};
 
 /// A case that wants the skill and a file of it, in words that every format of cases has.
 const LOADS: &str = r#"{"prompt":"Greet Dr. Ada.","evalConfig":{"expectedSkillName":"greeting","expectResourceLoad":true,"timeoutS":600}}"#;
@@ -343,7 +343,7 @@ fn crashes(mode: &'static Mode) {
 }
 
 fn refuses(mode: &'static Mode) {
-    let live = live(|_| Turn::Faulty(Box::new(Turn::Say("I".to_owned())), Fault::Refusal));
+    let live = live(|_| Turn::Faulty(Box::new(Turn::Say("I".to_owned())), AnswerFault::Refusal));
     let trial = live.trial(&mode.name);
     let completed = trial.expect(Verdict::Fail).status("completed");
     assert_eq!(completed, if mode.agent.profile().reports.early_ends { Status::Fail } else { Status::Pass });

@@ -16,7 +16,7 @@ use super::follow_ups::load;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, patiently};
 use crate::support::real::{HOW_TO_GET_AGENTS, change, needing, program_of, programs};
-use crate::support::stand_in::{Fault, Request, Turn};
+use crate::support::stand_in::{AnswerFault, Request, Turn};
 use libtest_mimic::{Failed, Trial};
 use serde_json::{Value, json};
 use skill_evals_evidence::settings::mode::AgentKind;
@@ -106,7 +106,7 @@ const WITHOUT_SERVER: &[&str] = &[
     "chat",
 ];
 
-fn faulty(fault: Fault) -> Turn {
+fn faulty(fault: AnswerFault) -> Turn {
     Turn::Faulty(Box::new(Turn::Say("Half an answer".to_owned())), fault)
 }
 
@@ -146,12 +146,18 @@ fn of_providers() -> Vec<Row> {
         row("no answer to the second request", answer(1, || Turn::Hang), 12, ERROR, "the model did not answer"),
         row(
             "an answer that stalls half-way",
-            answer(1, || faulty(Fault::Stall)),
+            answer(1, || faulty(AnswerFault::Stall)),
             12,
             ERROR,
             "the model did not answer",
         ),
-        row("a connection that breaks half-way", answer(1, || faulty(Fault::Cut)), 60, ERROR, "the provider failed"),
+        row(
+            "a connection that breaks half-way",
+            answer(1, || faulty(AnswerFault::Cut)),
+            60,
+            ERROR,
+            "the provider failed",
+        ),
         row("a first request that is too long", answer(0, too_long), 60, ERROR, "the provider failed"),
         Row {
             except: &[(WITHOUT_SUB_AGENTS, None)],
@@ -181,7 +187,7 @@ fn of_models() -> Vec<Row> {
             except: &[(&["copilot", "qwen"], PASS)],
             ..row(
                 "a refusal",
-                answer(1, || faulty(Fault::Refusal)),
+                answer(1, || faulty(AnswerFault::Refusal)),
                 60,
                 FAIL,
                 "the model's own doing: `completed`; some agents show it as a whole answer",
@@ -214,7 +220,7 @@ fn of_models() -> Vec<Row> {
             except: &[(&["droid"], PASS)],
             ..row(
                 "the most tokens",
-                answer(1, || faulty(Fault::MaxTokens)),
+                answer(1, || faulty(AnswerFault::MaxTokens)),
                 40,
                 FAIL,
                 "the model's own doing: `completed`; Copilot asks until the timeout; Cline stops the loop; Droid shows a whole answer",

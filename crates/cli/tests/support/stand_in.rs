@@ -4,8 +4,8 @@ use skill_evals_evidence::profile::EndpointSetup;
 use skill_evals_evidence::settings::mode::AgentKind;
 
 pub use skill_evals_cli::stand_in::{
-    Fault, MODEL, ScriptedRequest as Request, ScriptedTurn as Turn, StandIn, WireProtocol as Protocol, call, named,
-    says,
+    AnswerFault, MODEL, ScriptedRequest as Request, ScriptedTurn as Turn, StandIn, WireProtocol as Protocol, call,
+    named, says,
 };
 
 /// The variables with the keys of agents that take theirs from one.

@@ -265,7 +265,7 @@ impl<'a> Walk<'a> {
     /// Calls `visit` with each entry. Returns what could not be read.
     pub fn each(self, mut visit: impl FnMut(&Entry) -> Step) -> Unread {
         let mut unread = Unread::default();
-        let mut levels: Vec<Level> = Vec::new();
+        let mut levels: Vec<OpenDirectory> = Vec::new();
         self.enter(self.root, &mut levels, &mut unread);
         while let Some(level) = levels.last_mut() {
             let Some(mut entry) = level.entries.next() else {
@@ -293,14 +293,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds the level of this directory.
-    fn enter(self, path: &Path, levels: &mut Vec<Level>, unread: &mut Unread) {
+    fn enter(self, path: &Path, levels: &mut Vec<OpenDirectory>, unread: &mut Unread) {
         match self.level(path, levels, unread) {
             Ok(level) => levels.push(level),
             Err(error) => unread.0.push(error),
         }
     }
 
-    fn level(self, path: &Path, levels: &[Level], unread: &mut Unread) -> Result<Level, PathError> {
+    fn level(self, path: &Path, levels: &[OpenDirectory], unread: &mut Unread) -> Result<OpenDirectory, PathError> {
         let mut directory = None;
         if self.follows_links {
             let found = unless_absent(fs::metadata(path)).at(path)?;
@@ -309,12 +309,12 @@ impl<'a> Walk<'a> {
                 return Err(io::Error::other("it is a link to a directory that it is in")).at(path);
             }
         }
-        Ok(Level { entries: listed(path, levels.len() + 1, unread)?.into_iter(), directory })
+        Ok(OpenDirectory { entries: listed(path, levels.len() + 1, unread)?.into_iter(), directory })
     }
 }
 
 /// The entries of an open directory.
-struct Level {
+struct OpenDirectory {
     entries: IntoIter<Entry>,
     /// Its device and inode, where links are followed.
     directory: Option<(u64, u64)>,

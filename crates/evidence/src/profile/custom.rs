@@ -70,10 +70,10 @@ pub struct EventRule {
     pub says: EventMeaning,
     /// What a line has if the rule is about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub when: Vec<Condition>,
+    pub when: Vec<FieldCondition>,
     /// What a result has if the call failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failed: Vec<Condition>,
+    pub failed: Vec<FieldCondition>,
     /// Where the line has what it says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(EventField, String)>,
@@ -84,7 +84,7 @@ pub struct EventRule {
 
 /// A path, and the texts of which its value is one. The text `*` is any value but null.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Condition {
+pub struct FieldCondition {
     pub path: String,
     pub is: Vec<String>,
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use custom::{CustomAgent, Protocol};
 
-use fault::Reading;
+use fault::FaultReading;
 
 use crate::skill::Fault;
 use crate::text::word_enum::word_enum;
@@ -213,7 +213,7 @@ pub struct Profile {
     pub folder_variables: &'static [&'static str],
     /// How it reads skills whose front matter has a fault; faults that are left out keep it from loading the skill. `None` if
     /// nobody measured it.
-    pub front_matter: Option<&'static [(Fault, Reading)]>,
+    pub front_matter: Option<&'static [(Fault, FaultReading)]>,
     /// The front matter keys that it defines in addition to those of agentskills.io. Their values are not checked.
     pub skill_keys: &'static [&'static str],
     /// Whether it hides skills from its model that only users may call.

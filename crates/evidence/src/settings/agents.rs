@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::profile::custom::{
-    AgentDescription, Condition, CustomAgent, EventField, EventMeaning, EventRule, Protocol, ToolNamesByUse,
+    AgentDescription, CustomAgent, EventField, EventMeaning, EventRule, FieldCondition, Protocol, ToolNamesByUse,
 };
 use crate::settings::Settings;
 use crate::settings::keys::keys;
@@ -409,14 +409,14 @@ impl EventTable {
 }
 
 /// What lines have to have; `None` if a value is none, which is reported.
-fn conditions(written: &BTreeMap<Spanned<String>, Number>, problems: &mut Problems<'_>) -> Option<Vec<Condition>> {
+fn conditions(written: &BTreeMap<Spanned<String>, Number>, problems: &mut Problems<'_>) -> Option<Vec<FieldCondition>> {
     let mut all = Vec::new();
     for (path, value) in written {
         let Some(is) = texts(value.get_ref().clone(), condition) else {
             problems.add(value.span(), "a value is a text, a number, true or false, or a list of them".to_owned());
             return None;
         };
-        all.push(Condition { path: path.get_ref().clone(), is });
+        all.push(FieldCondition { path: path.get_ref().clone(), is });
     }
     Some(all)
 }

@@ -2,7 +2,7 @@
 
 use crate::grade::general::OF_THE_END;
 use crate::settings::Prices;
-use crate::store::{LedgerContents, RunFolder, StoreError, TrialFolder};
+use crate::store::{JournalContents, RunFolder, StoreError, TrialFolder};
 use crate::trial::evidence::{Meta, digest};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Judged, Outcome};
@@ -66,10 +66,10 @@ pub fn complete_progress(
     ids: impl Iterator<Item = TrialId>,
     prices: &Prices,
 ) -> Result<(), StoreError> {
-    let (progress, ledger) = (run.noted()?, run.ledger()?);
+    let (progress, journal) = (run.noted()?, run.journal()?);
     for id in ids {
         if let Some(record) = unrecorded(&progress, &run.trial(&id), prices) {
-            ledger.append(&ProgressLine::Ended(Box::new(record)))?;
+            journal.append(&ProgressLine::Ended(Box::new(record)))?;
         }
     }
     Ok(())
@@ -88,7 +88,7 @@ pub fn repair_progress(run: &RunFolder, prices: &Prices) -> Result<(), StoreErro
 }
 
 /// The row of a trial if the progress file lacks it, has another verdict, or lacks its cost because it had no price then.
-fn unrecorded(progress: &LedgerContents, folder: &TrialFolder, prices: &Prices) -> Option<TrialRecord> {
+fn unrecorded(progress: &JournalContents, folder: &TrialFolder, prices: &Prices) -> Option<TrialRecord> {
     let row = row(folder, prices).ok()?;
     let is_current = |known: &TrialRecord| {
         known.verdict == row.verdict && (known.spent.cost_usd.is_some() || row.spent.cost_usd.is_none())

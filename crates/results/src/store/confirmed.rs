@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{LedgerContents, RunFolder, StoreError, TrialFolder, WORK, ledger, read_json, trials_in};
+use super::{JournalContents, RunFolder, StoreError, TrialFolder, WORK, journal, read_json, trials_in};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{RunEndKind, TrialRecord};
@@ -18,7 +18,7 @@ pub struct UnconfirmedTrials {
     /// The trials with a grade for which the file has no line.
     pub graded: Vec<TrialFolder>,
     /// What lines for other grades say of their trials, and the rest of the file.
-    pub noted: LedgerContents,
+    pub noted: JournalContents,
     /// The number of trials that ended, by the lines and by the grades.
     ended: usize,
     /// The number of trials with a grade, and of those whose grade is missing.
@@ -55,7 +55,7 @@ impl RunFolder {
         let (mut confirmed, mut others) = (HashSet::new(), Vec::new());
         let (mut taken, mut graded, mut lost) = (0, 0, 0);
         let hasher = RandomState::new();
-        let mut noted = ledger::each_last(&self.progress_path(), |line, grade| {
+        let mut noted = journal::each_last(&self.progress_path(), |line, grade| {
             let Ok(NotedTrial { id, verdict }) = serde_json::from_slice(line) else { return Ok(()) };
             let found = self.trial(&id).grade_digest()?;
             let is_measured = matches!(verdict, Verdict::Pass | Verdict::Fail);
@@ -134,7 +134,7 @@ impl UnconfirmedTrials {
 /// not as it was written.
 pub fn each_of_baseline(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
     let (mut taken, path) = (0, path.to_path_buf());
-    let noted = ledger::each_last(&path, |line, _| {
+    let noted = journal::each_last(&path, |line, _| {
         taken += 1;
         take(line);
         Ok(())

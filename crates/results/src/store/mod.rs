@@ -2,9 +2,9 @@
 
 mod calibrations;
 mod confirmed;
+mod journal;
 mod kept;
 mod kept_age;
-mod ledger;
 mod outputs;
 pub mod pkbllm;
 mod progress_line;
@@ -40,9 +40,11 @@ use crate::trial::shard::Shard;
 
 pub use calibrations::CalibrationCache;
 pub use confirmed::{UnconfirmedTrials, each_of_baseline};
+pub use journal::{Follower, Journal, JournalContents};
 pub use kept::{KeptAs, KeptTrial, KeptTrials, TrialOrigin};
-pub use ledger::{Follower, Ledger, LedgerContents};
-pub use outputs::{STDOUT, check_new_folder, check_out, take_room, write_folder, write_out, write_whole, write_with};
+pub use outputs::{
+    STDOUT, check_new_folder, check_out, take_disk_space, write_folder, write_out, write_whole, write_with,
+};
 pub use run_files::{RunLock, latest, remove_left_over, runs};
 pub use running::{KeptPair, PairSide, RunningComparison};
 pub use seal::lines as with_digests;

@@ -145,7 +145,7 @@ pub fn check_out(path: &Path) -> Result<(), StoreError> {
 const ROOM: usize = 64 << 10;
 
 /// Reserves disk space for a small trial, until the file is dropped.
-pub fn take_room(folder: &Path) -> Result<File, StoreError> {
+pub fn take_disk_space(folder: &Path) -> Result<File, StoreError> {
     let mut room = tempfile::tempfile_in(folder).at(folder)?;
     match room.write_all(&vec![0; ROOM]) {
         // The size of files may be limited on a disk with space.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::ledger::{self, Follower, Ledger, LedgerContents};
+use super::journal::{self, Follower, Journal, JournalContents};
 use super::{
     At, RUN, RunFolder, StoreError, WORK, check_format, read_json, runs_folder, seal, sub_folders, write_json,
 };
@@ -56,13 +56,13 @@ pub struct RunLock {
 
 impl RunLock {
     /// Reserves disk space, so that the end of the run can be stored even if trials fill the disk.
-    pub fn keep_room(&self, folder: &RunFolder) -> Result<(), StoreError> {
-        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(super::take_room(&folder.path)?);
+    pub fn keep_disk_space(&self, folder: &RunFolder) -> Result<(), StoreError> {
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(super::take_disk_space(&folder.path)?);
         Ok(())
     }
 
     /// Releases that space.
-    pub fn give_room(&self) {
+    pub fn give_disk_space(&self) {
         self.room.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
@@ -201,7 +201,7 @@ impl RunFolder {
             damaged += usize::from(is_last_damaged);
         })
         .at(&path)?;
-        let is_cut = is_last_damaged && File::open(&path).is_ok_and(|mut file| ledger::ends_within_a_line(&mut file));
+        let is_cut = is_last_damaged && File::open(&path).is_ok_and(|mut file| journal::ends_within_a_line(&mut file));
         Ok(damaged - usize::from(is_cut))
     }
 
@@ -281,8 +281,8 @@ impl RunFolder {
     }
 
     /// The progress file, to append to.
-    pub fn ledger(&self) -> Result<Ledger, StoreError> {
-        Ledger::open(self.clone(), self.path.join(PROGRESS))
+    pub fn journal(&self) -> Result<Journal, StoreError> {
+        Journal::open(self.clone(), self.path.join(PROGRESS))
     }
 
     /// The progress file, to follow while it grows.
@@ -295,13 +295,13 @@ impl RunFolder {
     }
 
     /// What the progress file says, whatever the grades say: its costs, and what is repaired. Damaged lines are not an error.
-    pub fn noted(&self) -> Result<LedgerContents, StoreError> {
-        ledger::read(&self.path.join(PROGRESS))
+    pub fn noted(&self) -> Result<JournalContents, StoreError> {
+        journal::read(&self.path.join(PROGRESS))
     }
 
     /// The same, where `take` gets the records: a run may have a million.
-    pub fn each_noted(&self, mut take: impl FnMut(&TrialRecord)) -> Result<LedgerContents, StoreError> {
-        ledger::each_last(&self.path.join(PROGRESS), |line, _| {
+    pub fn each_noted(&self, mut take: impl FnMut(&TrialRecord)) -> Result<JournalContents, StoreError> {
+        journal::each_last(&self.path.join(PROGRESS), |line, _| {
             serde_json::from_slice(line).iter().for_each(&mut take);
             Ok(())
         })
@@ -404,7 +404,7 @@ pub(super) fn as_lines<T: Serialize>(values: &[T]) -> io::Result<Vec<u8>> {
 pub(super) fn append(path: &Path, mut lines: Vec<u8>) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
     // A line cut short by a crash is closed, so that the next one is not lost with it.
-    if ledger::ends_within_a_line(&mut file) {
+    if journal::ends_within_a_line(&mut file) {
         lines.insert(0, b'\n');
     }
     // In one piece: the system appends it after lines of other processes.

@@ -102,8 +102,8 @@ impl TrialFolder {
     }
 
     /// Reserves disk space for the trial before it costs anything, until the file is dropped.
-    pub fn take_room(&self) -> Result<File, StoreError> {
-        super::take_room(&self.path)
+    pub fn take_disk_space(&self) -> Result<File, StoreError> {
+        super::take_disk_space(&self.path)
     }
 
     /// Removes the directory with its content.

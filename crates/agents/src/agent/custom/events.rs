@@ -11,7 +11,7 @@ use crate::agent::custom;
 use crate::agent::recorder::{AgentEvent, CallEnding, texts};
 use crate::agent::refusal::{Refusal, refused};
 use crate::agent::stream::LineReader;
-use crate::profile::custom::{Condition, CustomAgent, EventField, EventMeaning, EventRule, Protocol};
+use crate::profile::custom::{CustomAgent, EventField, EventMeaning, EventRule, FieldCondition, Protocol};
 use crate::settings::ToolNames;
 use crate::text::cut;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -301,8 +301,8 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn holds(conditions: &[Condition], line: &Value, element: usize) -> bool {
-    conditions.iter().all(|Condition { path, is }| {
+fn holds(conditions: &[FieldCondition], line: &Value, element: usize) -> bool {
+    conditions.iter().all(|FieldCondition { path, is }| {
         let value = value_at(line, path, element).filter(|value| !value.is_null());
         value.is_some_and(|value| is.iter().any(|wanted| wanted == ANY || *wanted == plain(value)))
     })

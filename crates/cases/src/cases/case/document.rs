@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::cases::case::Unsupported;
 use crate::cases::case_places::CasePlaces;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{Check, FieldForm, FieldValue, InvalidCheck, InvalidField, Origin};
+use crate::checks::{CaseCheck, FieldForm, FieldValue, InvalidCheck, InvalidField, Origin};
 use crate::settings::trials::{MOST_TRIALS, TRIALS, Trials};
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest, shorten, suggest};
 use crate::text::node::{Parsed, SyntaxProblem, json, yaml};
@@ -374,7 +374,7 @@ impl<'a> Document<'a> {
     }
 
     /// The check that is written in `node`, or the problem of values that make none.
-    pub fn check(&mut self, node: &Node, check: Result<Check, InvalidCheck>) -> Option<Check> {
+    pub fn check(&mut self, node: &Node, check: Result<CaseCheck, InvalidCheck>) -> Option<CaseCheck> {
         check
             .map_err(|InvalidCheck { message, help, .. }| {
                 self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);
@@ -383,7 +383,7 @@ impl<'a> Document<'a> {
     }
 
     /// Says that these checks are written in `node`, at `key`.
-    pub fn locate(&self, key: &'static str, node: &Node, checks: &mut [Check]) {
+    pub fn locate(&self, key: &'static str, node: &Node, checks: &mut [CaseCheck]) {
         let place = self.place(node.range.clone());
         for check in checks {
             check.origin = Origin { key: key.into(), line: place.line, elsewhere: Some(place.clone()) };

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::cases::case::document::{Document, Node};
 use crate::cases::case::lists::{self, CHECKS};
 use crate::cases::case::{Assertion, Case, Unsupported};
-use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS, Origin};
+use crate::checks::{self, CaseCheck, CheckKind, Field, FieldForm, FieldValue, KINDS, Origin};
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
 use crate::text::diagnostic::{Code, SourceLocation};
@@ -240,7 +240,7 @@ pub enum CaseField {
     Core(&'static CoreField),
     /// A field that is a list.
     List(&'static ListField),
-    Check(&'static CheckKind, &'static checks::CheckField),
+    CaseCheck(&'static CheckKind, &'static checks::CheckField),
 }
 
 impl CaseField {
@@ -249,7 +249,7 @@ impl CaseField {
         match self {
             Self::Core(core) => &core.field,
             Self::List(list) => &list.field,
-            Self::Check(_, check) => &check.field,
+            Self::CaseCheck(_, check) => &check.field,
         }
     }
 
@@ -263,9 +263,10 @@ impl CaseField {
         let get = |case: &Case| match self {
             Self::Core(core) => (core.get)(case),
             Self::List(list) => (list.get)(case),
-            Self::Check(kind, check) => {
+            Self::CaseCheck(kind, check) => {
                 let own = case.checks.iter().filter(|check| check.kind.id == kind.id);
-                let mut values = own.filter(|check| !check.origin.is_of_many_cases()).filter_map(Check::written_value);
+                let mut values =
+                    own.filter(|check| !check.origin.is_of_many_cases()).filter_map(CaseCheck::written_value);
                 if check.field.form.is_list() { values.collect() } else { values.next().unwrap_or_default() }
             }
         };
@@ -275,7 +276,7 @@ impl CaseField {
 
 /// Every field.
 pub fn all() -> impl Iterator<Item = CaseField> {
-    let checks = KINDS.iter().filter_map(|kind| Some(CaseField::Check(kind, kind.field.as_ref()?)));
+    let checks = KINDS.iter().filter_map(|kind| Some(CaseField::CaseCheck(kind, kind.field.as_ref()?)));
     CORE.iter().map(CaseField::Core).chain(checks).chain(LISTS.iter().map(CaseField::List))
 }
 
@@ -328,9 +329,9 @@ impl CaseDraft {
             }
             // Its own function reads it.
             CaseField::List(_) => {}
-            CaseField::Check(kind, check) => {
+            CaseField::CaseCheck(kind, check) => {
                 if let Some(ask) = (check.ask)(value) {
-                    self.case.checks.push(Check {
+                    self.case.checks.push(CaseCheck {
                         kind,
                         origin: Origin { key: name.into(), line, elsewhere: None },
                         ask,
@@ -365,11 +366,11 @@ impl CaseDraft {
         if !trigger_is_open {
             let origin = origin_of(TRIGGER);
             let check = checks::triggers(case.should_trigger);
-            case.checks.push(Check { origin, weight: weight_of_trigger, ..check });
+            case.checks.push(CaseCheck { origin, weight: weight_of_trigger, ..check });
         }
         if let Some(path) = case.output_schema.clone() {
             for check in [checks::output_schema(path), checks::invoked_skills(case.should_trigger)] {
-                case.checks.push(Check { origin: origin_of("output_schema"), ..check });
+                case.checks.push(CaseCheck { origin: origin_of("output_schema"), ..check });
             }
         }
         case.checks.extend(checks::changes_seen(&case.during));

@@ -4,7 +4,7 @@ use super::document::Node;
 use super::foreign_reader::{ForeignReader, words};
 use crate::cases::case::Assertion;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{self, Check, FileWant, InvalidCheck, Work};
+use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, Work};
 use crate::text::diagnostic::shorten;
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
@@ -45,7 +45,7 @@ impl KnownTool {
     }
 
     /// The tool is called, or if not `is_required`, it is not.
-    pub fn called(self, is_required: bool) -> Check {
+    pub fn called(self, is_required: bool) -> CaseCheck {
         let any = || vec!["*".to_owned()];
         match (self, is_required) {
             (Self::Shell, _) => checks::work(Work::Commands, is_required),
@@ -63,7 +63,7 @@ impl ForeignReader<'_> {
     }
 
     /// Adds a check that is written in `node`, or the problem of its values.
-    pub fn add(&mut self, node: &Node, check: Result<Check, InvalidCheck>) {
+    pub fn add(&mut self, node: &Node, check: Result<CaseCheck, InvalidCheck>) {
         let check = self.check(node, check);
         self.case.checks.extend(check);
     }

@@ -14,7 +14,7 @@ use crate::cases::case::fields::{self, CaseDraft};
 use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
-use crate::checks::{self, Check, FileWant, TextPlace};
+use crate::checks::{self, CaseCheck, FileWant, TextPlace};
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::trial::outcome::Weight;
@@ -365,7 +365,7 @@ impl ForeignReader<'_> {
 }
 
 /// The check that a text of this place has a pattern, or that none has.
-pub fn said(place: TextPlace, pattern: Pattern, negated: bool) -> Check {
+pub fn said(place: TextPlace, pattern: Pattern, negated: bool) -> CaseCheck {
     checks::text(place, TextTest { negated, ..pattern.into() })
 }
 

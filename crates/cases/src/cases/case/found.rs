@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::cases::case::{Case, CaseFormat};
 use crate::cases::repo_files::RepoFiles;
-use crate::checks::{self, Check, Origin};
+use crate::checks::{self, CaseCheck, Origin};
 use crate::settings::NamedScript;
 use crate::settings::trials::Repetition;
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
@@ -132,7 +132,7 @@ impl FoundCase {
         for NamedScript { path, place } in &self.scripts {
             if !case.checks.iter().any(|check| check.script() == Some(path)) {
                 let origin = Origin { elsewhere: Some(place.clone()), ..Origin::default() };
-                case.checks.push(Check { origin, ..checks::script(path.clone()) });
+                case.checks.push(CaseCheck { origin, ..checks::script(path.clone()) });
             }
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::cases::case::document::{Document, Node, NodeEntry};
 use crate::checks::listed::listed;
 use crate::checks::pattern::Style;
-use crate::checks::{Check, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, ListedCheck, Origin};
+use crate::checks::{CaseCheck, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, ListedCheck, Origin};
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::{AnswerText, CommandAnswer, name_problem, pattern};
 use crate::skill::slug;
@@ -115,17 +115,17 @@ fn change(file: &mut Document<'_>, prefix: &str, change: &Node) -> Option<SkillC
 /// The key of the list.
 pub(super) const CHECKS: &str = "checks";
 
-pub(super) fn checks(file: &mut Document<'_>, list: &Node) -> Vec<Check> {
+pub(super) fn checks(file: &mut Document<'_>, list: &Node) -> Vec<CaseCheck> {
     let elements = elements(file, CHECKS, list, "a list of checks");
     elements.iter().filter_map(|element| check(file, element)).collect()
 }
 
 /// The list that these checks are read from, without those that it cannot have.
-pub(super) fn written_checks(checks: &[Check]) -> Json {
-    checks.iter().filter_map(Check::written_object).collect()
+pub(super) fn written_checks(checks: &[CaseCheck]) -> Json {
+    checks.iter().filter_map(CaseCheck::written_object).collect()
 }
 
-fn check(file: &mut Document<'_>, written: &Node) -> Option<Check> {
+fn check(file: &mut Document<'_>, written: &Node) -> Option<CaseCheck> {
     if !is_object(file, "a check", written) {
         return None;
     }
@@ -145,7 +145,7 @@ fn check(file: &mut Document<'_>, written: &Node) -> Option<Check> {
         Ok(ask) => {
             let place = file.place(written.range.clone());
             let origin = Origin { key: CHECKS.into(), line: place.line, elsewhere: Some(place) };
-            Some(Check { kind, origin, ask, weight: None })
+            Some(CaseCheck { kind, origin, ask, weight: None })
         }
         Err(InvalidCheck { key, message, help }) => {
             let range = written.get(key).unwrap_or(written).range.clone();

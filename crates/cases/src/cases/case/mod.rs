@@ -32,7 +32,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::cases::plugin::server_name;
-use crate::checks::{self, Check};
+use crate::checks::{self, CaseCheck};
 use crate::settings::trials::Repetition;
 use crate::settings::{ActivationRule, CommandAnswer};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
@@ -121,7 +121,7 @@ pub struct Case {
     /// The changes to the skills during the session, if the agent is offered any.
     pub during: Vec<SkillChange>,
     /// What must hold of its trials, besides what must hold of every trial.
-    pub checks: Vec<Check>,
+    pub checks: Vec<CaseCheck>,
     /// What a judge checks, one check each.
     pub assertions: Vec<Assertion>,
     /// The score from which on a trial passes. Without it every check must pass, and the score is information.

@@ -15,7 +15,7 @@ use super::foreign_reader::Meaning::{By, Known, Prompt};
 use super::foreign_reader::{ForeignReader, KeyTable, said};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFiles};
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{self, Check, TextPlace};
+use crate::checks::{self, CaseCheck, TextPlace};
 use crate::skill::SKILL_FILE;
 
 /// Prompts, each with the skill that loads.
@@ -94,7 +94,7 @@ fn disallowed(reader: &mut ForeignReader<'_>, case: &Node, key: &'static str) {
     }
 }
 
-fn add(reader: &mut ForeignReader<'_>, case: &Node, key: &'static str, check: Check) {
+fn add(reader: &mut ForeignReader<'_>, case: &Node, key: &'static str, check: CaseCheck) {
     let before = reader.case.checks.len();
     reader.case.checks.push(check);
     if let Some(value) = case.get(key) {

@@ -22,7 +22,7 @@ use super::foreign_reader::Meaning::{By, EachBy, Known};
 use super::foreign_reader::{ForeignReader, KeyTable, quoted};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFiles};
 use crate::cases::repo_files::FileKind;
-use crate::checks::{self, Check, Origin};
+use crate::checks::{self, CaseCheck, Origin};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, shorten};
 use crate::text::relative_path::{RelativePath, resolved};
@@ -198,7 +198,7 @@ fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
     let place = reader.place(written.range.clone());
     let origin = Origin { key: GRADERS.into(), line: place.line, elsewhere: Some(place) };
     let check = checks::full_score(format!("bash -c {}", quoted(&text)), directories_in(reader, &text));
-    reader.case.checks.push(Check { origin, ..check });
+    reader.case.checks.push(CaseCheck { origin, ..check });
 }
 
 /// The directories next to the file that a script names files in, each with its path in the workspace.

@@ -20,7 +20,7 @@ use super::foreign_reader::Meaning::{By, EachBy, Known, Object, Prompt};
 use super::foreign_reader::{ForeignReader, KeyTable, said};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFiles};
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{Check, Origin, TextPlace};
+use crate::checks::{CaseCheck, Origin, TextPlace};
 
 /// Tasks with what is expected of activation, of the answer and of tools.
 pub static FORMAT: CaseFormat = CaseFormat::foreign(
@@ -107,7 +107,7 @@ fn marker(reader: &mut ForeignReader<'_>, deterministic: &Node, key: &'static st
         let line = deterministic.get(key).map_or(0, |node| reader.line_of(node.range.start));
         let origin = Origin { key: key.into(), line, elsewhere: None };
         let check = said(TextPlace::Final, Pattern { text: marker.to_owned(), style: Style::Literal }, false);
-        reader.case.checks.push(Check { origin, ..check });
+        reader.case.checks.push(CaseCheck { origin, ..check });
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::checks::schema::Schema;
 use crate::checks::text_test::json_text;
-use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
+use crate::checks::{CaseCheck, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::skill::slug;
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{Goal, Status};
@@ -18,17 +18,17 @@ pub(in crate::checks) static INVOKED_SKILLS: CheckKind =
     CheckKind::new("invoked-skills", Goal::Style).about_skill().by(Reading::Answer);
 
 /// The final message is JSON that follows the schema at `path`.
-pub fn output_schema(path: RelativePath) -> Check {
-    Check::implied(&OUTPUT_SCHEMA, OutputSchema { path })
+pub fn output_schema(path: RelativePath) -> CaseCheck {
+    CaseCheck::implied(&OUTPUT_SCHEMA, MatchesSchema { path })
 }
 
 /// The final message's `invoked_skills` names the skill under test, or does not.
-pub fn invoked_skills(should: bool) -> Check {
-    Check::implied(&INVOKED_SKILLS, InvokedSkills { should })
+pub fn invoked_skills(should: bool) -> CaseCheck {
+    CaseCheck::implied(&INVOKED_SKILLS, InvokedSkills { should })
 }
 
 #[derive(Debug, Serialize)]
-struct OutputSchema {
+struct MatchesSchema {
     path: RelativePath,
 }
 
@@ -44,7 +44,7 @@ fn json(subject: &GradingInput<'_>) -> Result<Json, (Status, String)> {
         .map_err(|error| (Status::Fail, format!("the final message is not JSON: {error}")))
 }
 
-impl Condition for OutputSchema {
+impl Condition for MatchesSchema {
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let (status, found) = match subject.schema {
             Some(schema) => follows(subject, schema),

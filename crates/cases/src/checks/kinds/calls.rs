@@ -11,7 +11,7 @@ use crate::checks::listed::{COUNTS, test_of};
 use crate::checks::pattern::{LONGEST, Pattern, PatternSearch, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest, TextWant};
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, ListedCheck,
+    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, ListedCheck,
     WrittenCheck, glob_text,
 };
 use crate::trace::{Step, kept_part, shell};
@@ -55,7 +55,7 @@ pub(in crate::checks) static SEQUENCE: CheckKind =
         tests: false,
         ask: |check: &ListedCheck| {
             let calls = check.texts("sequence").unwrap_or_default();
-            let calls = calls.iter().map(|text| Call::parse(text)).collect::<Result<Vec<_>, _>>()?;
+            let calls = calls.iter().map(|text| SequenceEntry::parse(text)).collect::<Result<Vec<_>, _>>()?;
             if calls.is_empty() { Err(nothing("sequence")) } else { Ok(Arc::new(SequenceCheck(calls))) }
         },
     });
@@ -74,14 +74,14 @@ fn nothing(key: &'static str) -> InvalidCheck {
 }
 
 /// A command of a script that matches this pattern too is run, or if not `is_required`, neither such a command nor such a script.
-pub fn script_command(pattern: Pattern, is_required: bool) -> Check {
+pub fn script_command(pattern: Pattern, is_required: bool) -> CaseCheck {
     let count = if is_required { CallCount::SOME } else { CallCount::NONE };
-    Check::implied(&COMMAND, CommandCheck { pattern, count, whole: WholeScript::read_with(count) })
+    CaseCheck::implied(&COMMAND, CommandCheck { pattern, count, whole: WholeScript::read_with(count) })
 }
 
 /// Tools are called so often, whichever they are.
-pub fn any_tool(count: CallCount) -> Result<Check, InvalidCheck> {
-    Ok(Check::implied(&TOOL, ToolCheck { name: ToolName::parse("tool", ANY_TOOL)?, input: None, count }))
+pub fn any_tool(count: CallCount) -> Result<CaseCheck, InvalidCheck> {
+    Ok(CaseCheck::implied(&TOOL, ToolCheck { name: ToolName::parse("tool", ANY_TOOL)?, input: None, count }))
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -338,12 +338,12 @@ impl Condition for CommandCheck {
 
 /// An entry of a sequence.
 #[derive(Clone, Debug, Serialize)]
-enum Call {
+enum SequenceEntry {
     Tool(ToolName),
     Command(Pattern),
 }
 
-impl Call {
+impl SequenceEntry {
     fn parse(text: &str) -> Result<Self, InvalidCheck> {
         let Some(command) = text.strip_prefix(COMMAND_SIGN) else {
             return Ok(Self::Tool(ToolName::parse("sequence", text)?));
@@ -367,12 +367,12 @@ impl Call {
 }
 
 #[derive(Debug, Serialize)]
-struct SequenceCheck(Vec<Call>);
+struct SequenceCheck(Vec<SequenceEntry>);
 
 impl Condition for SequenceCheck {
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let trace = subject.evidence.trace;
-        let names: Vec<String> = self.0.iter().map(Call::text).collect();
+        let names: Vec<String> = self.0.iter().map(SequenceEntry::text).collect();
         let expected = format!("in this order: {}", names.join(", "));
         let (mut steps, mut doubt) = (Vec::new(), None);
         let mut calls = self.0.iter().peekable();
@@ -381,7 +381,7 @@ impl Condition for SequenceCheck {
             let tool = tools.next_if(|call| call.step == step);
             match calls.peek() {
                 None => break,
-                Some(Call::Tool(wanted)) => match tool.map(|call| call.name) {
+                Some(SequenceEntry::Tool(wanted)) => match tool.map(|call| call.name) {
                     Some(Some(name)) if wanted.0.is_match(name) => {
                         calls.next();
                         steps.push(step);
@@ -391,19 +391,19 @@ impl Condition for SequenceCheck {
                     }
                     _ => {}
                 },
-                Some(Call::Command(_)) => {
+                Some(SequenceEntry::Command(_)) => {
                     let Step::Command { command, .. } = of_step else { continue };
                     let (script, _) = kept_part(command);
                     let before = steps.len();
                     for command in shell::run_commands(script).commands {
-                        let Some(Call::Command(pattern)) = calls.peek() else { break };
+                        let Some(SequenceEntry::Command(pattern)) = calls.peek() else { break };
                         let found = pattern.compile().ok().and_then(|search| search.matches(&command, 1).ok());
                         if found.is_some_and(|found| !found.is_empty()) {
                             calls.next();
                             steps.push(step);
                         }
                     }
-                    if let (Some(Call::Command(pattern)), true) = (calls.peek(), steps.len() == before) {
+                    if let (Some(SequenceEntry::Command(pattern)), true) = (calls.peek(), steps.len() == before) {
                         doubt = doubt.or_else(|| runs(&pattern.compile().ok()?, command, WholeScript::Ignored).why);
                     }
                 }
@@ -414,7 +414,7 @@ impl Condition for SequenceCheck {
             None => "all of them".to_owned(),
             Some(missing) => format!("{} of {}, then no `{}`", steps.len(), self.0.len(), missing.text()),
         };
-        if trace.unreported_commands > 0 && self.0.iter().any(|call| matches!(call, Call::Command(_))) {
+        if trace.unreported_commands > 0 && self.0.iter().any(|call| matches!(call, SequenceEntry::Command(_))) {
             doubt.get_or_insert_with(|| UNREPORTED.to_owned());
         }
         if trace.steps_dropped > 0 {
@@ -428,13 +428,13 @@ impl Condition for SequenceCheck {
     }
 
     fn written(&self) -> Option<WrittenCheck> {
-        Some(WrittenCheck::new(self.0.iter().map(Call::text).collect::<Vec<_>>()))
+        Some(WrittenCheck::new(self.0.iter().map(SequenceEntry::text).collect::<Vec<_>>()))
     }
 
     fn asks_for_skill(&self) -> bool {
         self.0.iter().any(|call| match call {
-            Call::Tool(name) => name.loads_skills(),
-            Call::Command(pattern) => skill_tools::is_file_in(&pattern.text),
+            SequenceEntry::Tool(name) => name.loads_skills(),
+            SequenceEntry::Command(pattern) => skill_tools::is_file_in(&pattern.text),
         })
     }
 

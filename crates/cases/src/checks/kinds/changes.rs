@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
+use crate::checks::{CaseCheck, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::trace::ChangeVisibility;
 use crate::trace::change::ChangeMeta;
 use crate::trace::change::SkillChange;
@@ -12,9 +12,9 @@ use crate::trial::span::EventRef;
 pub(in crate::checks) static SEEN: CheckKind = CheckKind::new("changes-seen", Goal::Process).about_skill();
 
 /// The check that the changes enter the model's context that are expected to; `None` if none is.
-pub fn changes_seen(changes: &[SkillChange]) -> Option<Check> {
+pub fn changes_seen(changes: &[SkillChange]) -> Option<CaseCheck> {
     let expected: Vec<SkillChange> = changes.iter().filter(|change| change.expect_seen).cloned().collect();
-    (!expected.is_empty()).then(|| Check::implied(&SEEN, ChangesSeen(expected)))
+    (!expected.is_empty()).then(|| CaseCheck::implied(&SEEN, ChangesSeen(expected)))
 }
 
 #[derive(Debug, Serialize)]

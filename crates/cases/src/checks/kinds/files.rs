@@ -11,8 +11,8 @@ use similar::TextDiff;
 use crate::checks::listed::test_of;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, ListForm, ListedCheck,
-    Named, WrittenCheck,
+    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, ListForm,
+    ListedCheck, Named, WrittenCheck,
 };
 use crate::text::cut;
 use crate::text::redact::is_masked;
@@ -59,8 +59,8 @@ pub enum FileWant {
 }
 
 /// The files of the workspace that match this glob are as wanted.
-pub fn file(glob: &str, want: FileWant) -> Result<Check, InvalidCheck> {
-    Ok(Check::implied(&FILE, FileCheck { files: WantedFiles::parse(glob)?, want }))
+pub fn file(glob: &str, want: FileWant) -> Result<CaseCheck, InvalidCheck> {
+    Ok(CaseCheck::implied(&FILE, FileCheck { files: WantedFiles::parse(glob)?, want }))
 }
 
 fn listed(check: &ListedCheck) -> Result<Arc<dyn Condition>, InvalidCheck> {

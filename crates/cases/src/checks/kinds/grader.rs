@@ -9,7 +9,7 @@ use crate::checks::kinds::session::{Call, PrintedOnce, PrintedSession};
 use crate::checks::kinds::skill_tools;
 use crate::checks::pattern::{PatternError, PatternSearch, SearchError, javascript_same_for_all};
 use crate::checks::text_test::same_answer;
-use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput, Named};
+use crate::checks::{CaseCheck, CheckAnswer, CheckKind, Condition, GradingInput, Named};
 use crate::text::redact::is_masked;
 use crate::text::relative_path::{RelativePath, resolved};
 use crate::trace::excerpt;
@@ -86,18 +86,21 @@ impl CallPattern {
 
 impl Grader {
     /// The check of this grader. `of_skill` says that it counts only where the skill is offered.
-    pub fn check(self, of_skill: bool) -> Check {
+    pub fn check(self, of_skill: bool) -> CaseCheck {
         let file = match &self.test {
             GraderTest::Text { source: TextSource::File(path), .. } | GraderTest::Readable(path) => Some(path),
             _ => None,
         };
         let file = file.and_then(|path| RelativePath::parse(path).ok());
-        Check::implied(if of_skill { &SKILL_GRADER } else { &GRADER }, Question { grader: self, of_skill, file })
+        CaseCheck::implied(
+            if of_skill { &SKILL_GRADER } else { &GRADER },
+            GraderQuestion { grader: self, of_skill, file },
+        )
     }
 }
 
 #[derive(Debug, Serialize)]
-struct Question {
+struct GraderQuestion {
     grader: Grader,
     of_skill: bool,
     /// The file of the workspace that it is about.
@@ -107,7 +110,7 @@ struct Question {
 /// Whether a grader passes and what was found; an error says why that is not known.
 type Graded = Result<(bool, String), String>;
 
-impl Condition for Question {
+impl Condition for GraderQuestion {
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let Grader { name, test } = &self.grader;
         let expected = format!("{name}: {}", test.words());

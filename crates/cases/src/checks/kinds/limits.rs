@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::checks::kinds::commands;
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, ListForm, MakeAsk,
+    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, ListForm, MakeAsk,
     WrittenCheck,
 };
 use crate::trial::outcome::{Goal, Status};
@@ -62,28 +62,28 @@ fn of_tokens(value: &FieldValue, counted: TokenScope) -> Option<Arc<dyn Conditio
 }
 
 /// At most this cost in dollars.
-pub fn max_cost(most: f64) -> Check {
-    Check::implied(&MAX_COST, Limit::Cost(most))
+pub fn max_cost(most: f64) -> CaseCheck {
+    CaseCheck::implied(&MAX_COST, Limit::Cost(most))
 }
 
 /// At most this duration.
-pub fn max_duration(most: Duration) -> Check {
-    Check::implied(&MAX_SECONDS, Limit::Seconds(most))
+pub fn max_duration(most: Duration) -> CaseCheck {
+    CaseCheck::implied(&MAX_SECONDS, Limit::Seconds(most))
 }
 
 /// At most this many turns.
-pub fn max_turns(most: u64) -> Check {
-    Check::implied(&MAX_TURNS, Limit::Turns(most))
+pub fn max_turns(most: u64) -> CaseCheck {
+    CaseCheck::implied(&MAX_TURNS, Limit::Turns(most))
 }
 
 /// At most this many effective commands, by no field of the case.
-pub fn max_commands(most: u64) -> Check {
-    Check::implied(&MAX_COMMANDS, Limit::Commands(most))
+pub fn max_commands(most: u64) -> CaseCheck {
+    CaseCheck::implied(&MAX_COMMANDS, Limit::Commands(most))
 }
 
 /// At most this many tokens, input and output together.
-pub fn max_total_tokens(most: u64) -> Check {
-    Check::implied(&MAX_TOTAL, Limit::Tokens { most, counted: TokenScope::Total })
+pub fn max_total_tokens(most: u64) -> CaseCheck {
+    CaseCheck::implied(&MAX_TOTAL, Limit::Tokens { most, counted: TokenScope::Total })
 }
 
 /// At most this much of something.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::checks::kinds::trigger::seen_part;
 use crate::checks::pattern::Pattern;
 use crate::checks::text_test::{TextResult, TextTest};
-use crate::checks::{Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, WrittenCheck};
+use crate::checks::{CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, WrittenCheck};
 use crate::trace::{Marked, Resource};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::reading::Reading;
@@ -21,8 +21,8 @@ pub(in crate::checks) static LOADED: CheckKind = CheckKind::new("resource-loaded
     });
 
 /// A file of the skill is loaded whose path in its directory matches this pattern.
-pub fn loads(path: Pattern) -> Check {
-    Check::implied(&LOADED, ResourceLoaded { path: Some(path.into()) })
+pub fn loads(path: Pattern) -> CaseCheck {
+    CaseCheck::implied(&LOADED, ResourceLoaded { path: Some(path.into()) })
 }
 
 #[derive(Debug, Serialize)]

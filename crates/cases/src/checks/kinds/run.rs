@@ -9,7 +9,7 @@ use crate::checks::listed::test_of;
 use crate::checks::program::WorkspaceProgram;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,
+    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,
 };
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::trace::excerpt;
@@ -46,9 +46,9 @@ pub(in crate::checks) static RUN: CheckKind = CheckKind::new("run", Goal::Outcom
 });
 
 /// This command line for `/bin/sh` exits with this status, within `timeout` if there is one. Its standard output passes the test.
-pub fn run(line: String, exits: i32, timeout: Option<Duration>, prints: Option<TextTest>) -> Check {
+pub fn run(line: String, exits: i32, timeout: Option<Duration>, prints: Option<TextTest>) -> CaseCheck {
     let program = WorkspaceProgram::Command { line, timeout, files: Vec::new() };
-    Check::implied(&RUN, RunCheck { program, exits, prints })
+    CaseCheck::implied(&RUN, RunCheck { program, exits, prints })
 }
 
 #[derive(Debug, Serialize)]

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::run::RUN;
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
-use crate::checks::{Check, CheckAnswer, Condition, GradingInput, Named};
+use crate::checks::{CaseCheck, CheckAnswer, Condition, GradingInput, Named};
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
 use crate::trial::outcome::Status;
@@ -13,8 +13,8 @@ use crate::trial::span::EventRef;
 
 /// This command line for `/bin/sh` writes a JSON object with the full `score`, 1, whatever its exit status. Each of `files` is a
 /// directory of the repository with its path in the copy of the workspace.
-pub fn full_score(line: String, files: Vec<(RelativePath, RelativePath)>) -> Check {
-    Check::implied(&RUN, ScoreCheck(WorkspaceProgram::Command { line, timeout: None, files }))
+pub fn full_score(line: String, files: Vec<(RelativePath, RelativePath)>) -> CaseCheck {
+    CaseCheck::implied(&RUN, ScoreCheck(WorkspaceProgram::Command { line, timeout: None, files }))
 }
 
 #[derive(Debug, Serialize)]

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::text_test::json_text;
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, Named, WrittenCheck,
+    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, Named, WrittenCheck,
 };
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
@@ -35,8 +35,8 @@ pub(in crate::checks) static SCRIPT: CheckKind =
     });
 
 /// The script at `path` answers, by no field of the case.
-pub fn script(path: RelativePath) -> Check {
-    Check::implied(&SCRIPT, ScriptCheck(WorkspaceProgram::Script(path)))
+pub fn script(path: RelativePath) -> CaseCheck {
+    CaseCheck::implied(&SCRIPT, ScriptCheck(WorkspaceProgram::Script(path)))
 }
 
 #[derive(Debug, Serialize)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::checks::kinds::trigger::counts;
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,
+    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,
 };
 use crate::skill::slug;
 use crate::trace::{Activation, Marked};
@@ -48,13 +48,13 @@ pub(in crate::checks) static REJECTS: CheckKind =
     });
 
 /// All these skills are activated, in this order if `in_order`; `*` is any skill.
-pub fn activates(skills: Vec<String>, in_order: bool) -> Check {
-    Check::implied(&ACTIVATES, ActivatesCheck { skills, in_order })
+pub fn activates(skills: Vec<String>, in_order: bool) -> CaseCheck {
+    CaseCheck::implied(&ACTIVATES, ActivatesCheck { skills, in_order })
 }
 
 /// None of these skills is activated; `*` is every skill.
-pub fn rejects(skills: Vec<String>) -> Check {
-    Check::implied(&REJECTS, RejectsCheck(skills))
+pub fn rejects(skills: Vec<String>) -> CaseCheck {
+    CaseCheck::implied(&REJECTS, RejectsCheck(skills))
 }
 
 /// The activations that count by the rule of the case, with their indexes.

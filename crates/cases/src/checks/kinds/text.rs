@@ -8,7 +8,8 @@ use crate::checks::listed::{ListForm, ListedCheck, test_of};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest, TextWant};
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, Presence, WrittenCheck,
+    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, Presence,
+    WrittenCheck,
 };
 use crate::text::word_enum::word_enum;
 use crate::trace::{Step, excerpt, kept_part};
@@ -61,12 +62,12 @@ word_enum! {
 }
 
 /// The texts in this place pass this test: one of them does, or none does if the test is negated.
-pub fn text(place: TextPlace, test: TextTest) -> Check {
-    Check::implied(&TEXT, TextCheck { place, test })
+pub fn text(place: TextPlace, test: TextTest) -> CaseCheck {
+    CaseCheck::implied(&TEXT, TextCheck { place, test })
 }
 
 /// There is a final message.
-pub fn final_message() -> Check {
+pub fn final_message() -> CaseCheck {
     text(TextPlace::Final, TextTest::new(TextWant::Present))
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
+use crate::checks::{CaseCheck, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::settings::ActivationRule;
 use crate::trace::{Activation, Marked, Mechanism, Trace};
 use crate::trial::outcome::{Goal, Status};
@@ -19,8 +19,8 @@ pub(in crate::checks) static TRIGGERED_KIND: CheckKind = CheckKind::new(TRIGGERE
 pub(in crate::checks) static NOT_TRIGGERED_KIND: CheckKind = CheckKind::new(NOT_TRIGGERED, Goal::Process).about_skill();
 
 /// The check that every case has.
-pub fn triggers(should: bool) -> Check {
-    Check::implied(if should { &TRIGGERED_KIND } else { &NOT_TRIGGERED_KIND }, TriggerCheck { should })
+pub fn triggers(should: bool) -> CaseCheck {
+    CaseCheck::implied(if should { &TRIGGERED_KIND } else { &NOT_TRIGGERED_KIND }, TriggerCheck { should })
 }
 
 #[derive(Debug, Serialize)]

@@ -8,7 +8,7 @@ use crate::checks::call_count::{CallCount, Counted};
 use crate::checks::kinds::calls::{UNREPORTED, marked};
 use crate::checks::listed::COUNTS;
 use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, WrittenCheck,
+    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, WrittenCheck,
 };
 use crate::text::word_enum::word_enum;
 use crate::trace::{Step, kept_part, shell};
@@ -39,9 +39,9 @@ word_enum! {
 }
 
 /// The agent does this work, or not.
-pub fn work(work: Work, is_required: bool) -> Check {
+pub fn work(work: Work, is_required: bool) -> CaseCheck {
     let count = if is_required { CallCount::SOME } else { CallCount::NONE };
-    Check::implied(&WORK, WorkCheck { work, count })
+    CaseCheck::implied(&WORK, WorkCheck { work, count })
 }
 
 #[derive(Debug, Serialize)]

@@ -65,19 +65,19 @@ impl Texts {
         let config = config.minimum_cache_clear_count(Some(0));
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
         let mut cache = dfa.create_cache();
-        Walk { dfa: &dfa, cache: &mut cache, bytes: bytes_of(&dfa), found: Self::default() }.run()
+        TextWalk { dfa: &dfa, cache: &mut cache, bytes: bytes_of(&dfa), found: Self::default() }.run()
     }
 }
 
 /// A walk through all texts: each state of the automaton with each place in a character.
-struct Walk<'a> {
+struct TextWalk<'a> {
     dfa: &'a DFA,
     cache: &'a mut Cache,
     bytes: Vec<u8>,
     found: Texts,
 }
 
-impl Walk<'_> {
+impl TextWalk<'_> {
     fn run(mut self) -> Option<Texts> {
         let start = start::Config::new().anchored(Anchored::No);
         let start = (self.dfa.start_state(self.cache, &start).ok()?, Utf8::Boundary);

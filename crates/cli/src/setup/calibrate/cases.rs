@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::profile::Profile;
 use crate::settings::ToolNames;
 use crate::settings::mode::{Delivery, Mode};
-use crate::stand_in::{Fault, ScriptedRequest, ScriptedTurn, named};
+use crate::stand_in::{AnswerFault, ScriptedRequest, ScriptedTurn, named};
 
 /// The skill under test, and another one.
 pub(super) const SKILL: &str = "greeting";
@@ -59,7 +59,7 @@ pub(super) enum Does {
     /// It is refused: the credentials, or for a long time.
     Refused(u16),
     /// The answer is cut, or it refuses.
-    Fails(Fault),
+    Fails(AnswerFault),
     /// Nothing.
     Hangs,
     /// Ends the program that started its command.
@@ -105,8 +105,8 @@ pub(super) fn cases(modes: &[&Mode]) -> Vec<CalibrationCase> {
             ("hangs", Does::Hangs),
             ("limit", Does::Refused(429)),
             ("login", Does::Refused(401)),
-            ("cut", Does::Fails(Fault::Cut)),
-            ("refusal", Does::Fails(Fault::Refusal)),
+            ("cut", Does::Fails(AnswerFault::Cut)),
+            ("refusal", Does::Fails(AnswerFault::Refusal)),
             ("crash", Does::Crashes),
         ] {
             all.push(case(name, SKILL, does, "Greet Ada.", mode));
@@ -132,7 +132,7 @@ fn case(name: &str, skill: &'static str, does: Does, prompt: &str, mode: &Mode) 
     let prompt = format!("{prompt} This is the task {id}.");
     let timeout = match does {
         Does::Hangs => SHORT,
-        Does::Refused(_) | Does::Fails(Fault::Cut) => RETRIED,
+        Does::Refused(_) | Does::Fails(AnswerFault::Cut) => RETRIED,
         _ => TIMEOUT,
     };
     CalibrationCase {

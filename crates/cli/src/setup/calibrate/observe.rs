@@ -11,7 +11,7 @@ use crate::profile::Profile;
 use crate::results::calibration::{Observation, ReadState};
 use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::Delivery;
-use crate::stand_in::{AnswerUsage, Fault, ScriptedRequest};
+use crate::stand_in::{AnswerFault, AnswerUsage, ScriptedRequest};
 use crate::trace::Mechanism;
 use crate::trial::answer::FinalAnswer;
 use crate::trial::outcome::{Grade, Status, TroubleKind, Verdict};
@@ -188,7 +188,7 @@ impl Observations {
         let (reading, expected, wanted) = match case.does {
             Does::Refused(429) => (Reading::Limit, "the provider refused for now", Some(TroubleKind::RateLimit)),
             Does::Refused(_) => (Reading::Login, "the login was refused", Some(TroubleKind::Login)),
-            Does::Fails(Fault::Refusal) => {
+            Does::Fails(AnswerFault::Refusal) => {
                 let completed = trial.status("completed");
                 if completed == Some(Status::Pass) && !profile.reports.early_ends {
                     return self.note(Reading::End, "it shows a refusal of the model as an answer");

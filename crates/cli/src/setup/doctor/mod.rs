@@ -202,9 +202,9 @@ impl Doctor {
     fn needs(&mut self, repository: Option<&Repository>, settings: &Settings, catalog: &Catalog) -> NeededAgents {
         let Some(repository) = repository else { return NeededAgents::default() };
         let mut settings = Settings { live: true, ..settings.clone() };
-        for stand_in in preflight::stand_ins(&settings, catalog) {
-            self.ok("agent", stand_in.to_string());
-            settings.default_modes.insert(stand_in.default, stand_in.mode.name);
+        for substitute in preflight::substitutes(&settings, catalog) {
+            self.ok("agent", substitute.to_string());
+            settings.default_modes.insert(substitute.default, substitute.mode.name);
         }
         let plan = match plan::plan(&repository.root, &settings, catalog, &Filters::default()) {
             Ok(plan) => plan,

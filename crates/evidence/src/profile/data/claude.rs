@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Claude Code.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{
     AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, PluginSetup, Profile, RefusalPhrases,
 };
@@ -40,18 +40,18 @@ pub const PROFILE: Profile = Profile {
     login_arguments: &["--settings", "apiKeyHelper"],
     skill_folders: &[".claude/skills"],
     front_matter: Some(&[
-        (Fault::Colon, Reading::Whole),
-        (Fault::ColonAtEnd, Reading::Part),
-        (Fault::Symbol, Reading::Whole),
-        (Fault::Mark, Reading::Whole),
-        (Fault::Tag, Reading::Part),
-        (Fault::Quote, Reading::Part),
-        (Fault::Tab, Reading::Whole),
-        (Fault::Repeated, Reading::Whole),
-        (Fault::List, Reading::Part),
-        (Fault::Missing, Reading::Whole),
-        (Fault::ByteOrderMark, Reading::Whole),
-        (Fault::Other, Reading::Part),
+        (Fault::Colon, FaultReading::Whole),
+        (Fault::ColonAtEnd, FaultReading::Part),
+        (Fault::Symbol, FaultReading::Whole),
+        (Fault::Mark, FaultReading::Whole),
+        (Fault::Tag, FaultReading::Part),
+        (Fault::Quote, FaultReading::Part),
+        (Fault::Tab, FaultReading::Whole),
+        (Fault::Repeated, FaultReading::Whole),
+        (Fault::List, FaultReading::Part),
+        (Fault::Missing, FaultReading::Whole),
+        (Fault::ByteOrderMark, FaultReading::Whole),
+        (Fault::Other, FaultReading::Part),
     ]),
     instructions: &["CLAUDE.md", "CLAUDE.local.md", ".mcp.json"],
     follows: &["CLAUDE.md", ".claude"],

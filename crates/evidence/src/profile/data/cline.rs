@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Cline.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, ToolDisplay};
 use crate::skill::Fault;
 
@@ -28,9 +28,9 @@ pub const PROFILE: Profile = Profile {
     login_arguments: &["--provider", "--key"],
     skill_folders: &[".cline/skills", ".agents/skills", ".clinerules/skills"],
     front_matter: Some(&[
-        (Fault::Tag, Reading::Whole),
-        (Fault::Missing, Reading::Whole),
-        (Fault::ByteOrderMark, Reading::Whole),
+        (Fault::Tag, FaultReading::Whole),
+        (Fault::Missing, FaultReading::Whole),
+        (Fault::ByteOrderMark, FaultReading::Whole),
     ]),
     instructions: &["AGENTS.md", ".clinerules", ".cline/rules"],
     follows: &[".cline", ".agents", ".clinerules"],

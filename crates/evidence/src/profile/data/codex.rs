@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about codex.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
 use crate::skill::Fault;
 
@@ -31,7 +31,7 @@ pub const PROFILE: Profile = Profile {
     session: "rollout.jsonl",
     // The directory of current versions, then the one of older versions.
     skill_folders: &[".agents/skills", ".codex/skills"],
-    front_matter: Some(&[(Fault::Colon, Reading::Whole), (Fault::Symbol, Reading::Whole), (Fault::Tag, Reading::Part)]),
+    front_matter: Some(&[(Fault::Colon, FaultReading::Whole), (Fault::Symbol, FaultReading::Whole), (Fault::Tag, FaultReading::Part)]),
     instructions: &["AGENTS.md", "AGENTS.override.md"],
     follows: &["AGENTS.md"],
     folder_variables: &["CODEX_HOME"],

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about GitHub Copilot CLI.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
 use crate::skill::Fault;
 
@@ -28,7 +28,7 @@ pub const PROFILE: Profile = Profile {
         ".agents/skills",
     ],
     skill_folders: &[".github/skills", ".agents/skills", ".claude/skills"],
-    front_matter: Some(&[(Fault::Tag, Reading::Part), (Fault::ByteOrderMark, Reading::Whole)]),
+    front_matter: Some(&[(Fault::Tag, FaultReading::Part), (Fault::ByteOrderMark, FaultReading::Whole)]),
     instructions: &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"],
     follows: &["AGENTS.md", ".agents", ".claude", ".github"],
     folder_variables: &["COPILOT_HOME"],

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Droid.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
 use crate::skill::Fault;
 
@@ -28,14 +28,14 @@ pub const PROFILE: Profile = Profile {
     ],
     skill_folders: &[".factory/skills", ".agents/skills", ".agent/skills"],
     front_matter: Some(&[
-        (Fault::Colon, Reading::Whole),
-        (Fault::ColonAtEnd, Reading::Whole),
-        (Fault::Symbol, Reading::Whole),
-        (Fault::Mark, Reading::Whole),
-        (Fault::Tag, Reading::Whole),
-        (Fault::Quote, Reading::Whole),
-        (Fault::Repeated, Reading::Whole),
-        (Fault::Other, Reading::Part),
+        (Fault::Colon, FaultReading::Whole),
+        (Fault::ColonAtEnd, FaultReading::Whole),
+        (Fault::Symbol, FaultReading::Whole),
+        (Fault::Mark, FaultReading::Whole),
+        (Fault::Tag, FaultReading::Whole),
+        (Fault::Quote, FaultReading::Whole),
+        (Fault::Repeated, FaultReading::Whole),
+        (Fault::Other, FaultReading::Part),
     ]),
     instructions: &["AGENTS.md", "CLAUDE.md"],
     follows: &[".factory"],

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Gemini CLI.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
 use crate::skill::Fault;
 
@@ -28,16 +28,16 @@ pub const PROFILE: Profile = Profile {
     // It also looks in `.agents/skills`, and warns of a skill that is in both.
     skill_folders: &[".gemini/skills"],
     front_matter: Some(&[
-        (Fault::Colon, Reading::Whole),
-        (Fault::ColonAtEnd, Reading::Whole),
-        (Fault::Symbol, Reading::Whole),
-        (Fault::Mark, Reading::Whole),
-        (Fault::Tag, Reading::Whole),
-        (Fault::Quote, Reading::Whole),
-        (Fault::Tab, Reading::Whole),
-        (Fault::Repeated, Reading::Whole),
-        (Fault::List, Reading::Whole),
-        (Fault::Other, Reading::Part),
+        (Fault::Colon, FaultReading::Whole),
+        (Fault::ColonAtEnd, FaultReading::Whole),
+        (Fault::Symbol, FaultReading::Whole),
+        (Fault::Mark, FaultReading::Whole),
+        (Fault::Tag, FaultReading::Whole),
+        (Fault::Quote, FaultReading::Whole),
+        (Fault::Tab, FaultReading::Whole),
+        (Fault::Repeated, FaultReading::Whole),
+        (Fault::List, FaultReading::Whole),
+        (Fault::Other, FaultReading::Part),
     ]),
     instructions: &["GEMINI.md"],
     follows: &["GEMINI.md", ".env", ".gemini/.env"],

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Kimi Code.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile};
 use crate::skill::Fault;
 
@@ -26,7 +26,7 @@ pub const PROFILE: Profile = Profile {
         ".agents/skills",
     ],
     skill_folders: &[".agents/skills", ".kimi-code/skills"],
-    front_matter: Some(&[(Fault::ByteOrderMark, Reading::Whole)]),
+    front_matter: Some(&[(Fault::ByteOrderMark, FaultReading::Whole)]),
     instructions: &["AGENTS.md", ".kimi-code/AGENTS.md"],
     follows: &["AGENTS.md"],
     skill_keys: &["arguments", "disable-model-invocation", "type", "when_to_use"],

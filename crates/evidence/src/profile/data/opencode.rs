@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about OpenCode.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile};
 use crate::skill::Fault;
 
@@ -33,10 +33,10 @@ pub const PROFILE: Profile = Profile {
     // Not `.opencode/skills`: OpenCode installs packages into every directory `.opencode`.
     skill_folders: &[".agents/skills", ".claude/skills"],
     front_matter: Some(&[
-        (Fault::Colon, Reading::Whole),
-        (Fault::ColonAtEnd, Reading::Whole),
-        (Fault::Tab, Reading::Whole),
-        (Fault::ByteOrderMark, Reading::Whole),
+        (Fault::Colon, FaultReading::Whole),
+        (Fault::ColonAtEnd, FaultReading::Whole),
+        (Fault::Tab, FaultReading::Whole),
+        (Fault::ByteOrderMark, FaultReading::Whole),
     ]),
     instructions: &["AGENTS.md", "CLAUDE.md", "CONTEXT.md"],
     follows: &[

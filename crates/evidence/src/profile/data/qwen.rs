@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Qwen Code.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases};
 use crate::skill::Fault;
 
@@ -21,17 +21,17 @@ pub const PROFILE: Profile = Profile {
     login_arguments: &["--auth-type", "--openai-api-key", "--openai-base-url"],
     skill_folders: &[".qwen/skills", ".agents/skills"],
     front_matter: Some(&[
-        (Fault::Colon, Reading::Whole),
-        (Fault::ColonAtEnd, Reading::Whole),
-        (Fault::Symbol, Reading::Whole),
-        (Fault::Mark, Reading::Whole),
-        (Fault::Tag, Reading::Part),
-        (Fault::Quote, Reading::Whole),
-        (Fault::Tab, Reading::Whole),
-        (Fault::Repeated, Reading::Whole),
-        (Fault::List, Reading::Whole),
-        (Fault::ByteOrderMark, Reading::Whole),
-        (Fault::Other, Reading::Part),
+        (Fault::Colon, FaultReading::Whole),
+        (Fault::ColonAtEnd, FaultReading::Whole),
+        (Fault::Symbol, FaultReading::Whole),
+        (Fault::Mark, FaultReading::Whole),
+        (Fault::Tag, FaultReading::Part),
+        (Fault::Quote, FaultReading::Whole),
+        (Fault::Tab, FaultReading::Whole),
+        (Fault::Repeated, FaultReading::Whole),
+        (Fault::List, FaultReading::Whole),
+        (Fault::ByteOrderMark, FaultReading::Whole),
+        (Fault::Other, FaultReading::Part),
     ]),
     instructions: &["QWEN.md", "AGENTS.md"],
     follows: &["QWEN.md", "AGENTS.md", ".env", ".qwen/.env"],

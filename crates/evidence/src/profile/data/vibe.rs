@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Mistral Vibe.
 
-use crate::profile::fault::Reading;
+use crate::profile::fault::FaultReading;
 use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
 use crate::skill::Fault;
 
@@ -29,7 +29,7 @@ pub const PROFILE: Profile = Profile {
         ".agents/skills",
     ],
     skill_folders: &[".vibe/skills", ".agents/skills"],
-    front_matter: Some(&[(Fault::Repeated, Reading::Whole), (Fault::ByteOrderMark, Reading::Whole)]),
+    front_matter: Some(&[(Fault::Repeated, FaultReading::Whole), (Fault::ByteOrderMark, FaultReading::Whole)]),
     instructions: &["AGENTS.md"],
     follows: &["AGENTS.md"],
     skill_keys: &["disable-model-invocation", "user-invocable"],

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::TrialResult::{self, Error, Fail, Pass};
+use super::ForeignTrial::{self, Error, Fail, Pass};
 use super::document::Part::{self, Any, Count, Flag, Label, Name, Number, Presence, Text};
 use super::document::{Need, flag, items, number, part, said, text};
 use super::{FORMAT, ResultFormat};
 
 /// What came of a trial by a word of its tool. A word that is not known is never a verdict.
-fn by_word(what: &str, word: &str, known: &[(&str, TrialResult)]) -> Result<Option<TrialResult>, String> {
+fn by_word(what: &str, word: &str, known: &[(&str, ForeignTrial)]) -> Result<Option<ForeignTrial>, String> {
     let words = || known.iter().flat_map(|(words, result)| words.split(' ').map(move |known| (known, *result)));
     let found = words().find(|(known, _)| *known == word).map(|(_, result)| Some(result));
     found.ok_or_else(|| {
@@ -53,12 +53,12 @@ const RUN: Part = part!({
 
 /// By version 2.1.332. A run that an error of the provider ended is scored 0 and not graded, and one that a rule of a mock ended is
 /// scored 0. At the cost ceiling graders fail without being asked.
-fn plugin_eval(run: &Value) -> TrialResult {
+fn plugin_eval(run: &Value) -> ForeignTrial {
     let of_agent = ["timed out after ", "exit 1: Reached maximum number of turns"];
     let is_lost = said(run, "/error").is_some_and(|error| !of_agent.iter().any(|start| error.starts_with(start)))
         || said(run, "/aborted/reason").is_some_and(|reason| reason.starts_with("mock agent responder failed"))
         || flag(run, "/skippedPaidGraders") == Some(true);
-    if is_lost { Error } else { TrialResult::of(flag(run, "/passed") == Some(true)) }
+    if is_lost { Error } else { ForeignTrial::of(flag(run, "/passed") == Some(true)) }
 }
 
 /// promptfoo: the JSON of `promptfoo eval --output`. Each provider is a side; with several prompts, each provider with a prompt.
@@ -88,13 +88,13 @@ pub const PROMPTFOO: ResultFormat = ResultFormat {
 
 /// The `failureReason` of a test that did not fail, of one whose assertion failed, and of a provider or an assertion that threw. Older
 /// versions say none: without a grade, nothing shows that the test came to one. A provider's own timeout is another error.
-fn promptfoo_result(test: &Value) -> TrialResult {
+fn promptfoo_result(test: &Value) -> ForeignTrial {
     let (success, graded) = (flag(test, "/success") == Some(true), flag(test, "/gradingResult/pass"));
     let is_own = said(test, "/error").is_some_and(|error| error.starts_with("Evaluation timed out after "));
     match test["failureReason"].as_u64() {
         Some(2) if !is_own => Error,
         None | Some(0) if !success && !is_own && graded != Some(false) => Error,
-        _ => TrialResult::of(success),
+        _ => ForeignTrial::of(success),
     }
 }
 
@@ -159,7 +159,7 @@ pub const SKILL_CREATOR: ResultFormat = ResultFormat {
     // A run that could not be graded has no expectations.
     result: |run| {
         let rate = number(run, "/result/pass_rate").filter(|_| number(run, "/result/total") != Some(0.0));
-        Ok(Some(rate.map_or(Error, |rate| TrialResult::of(rate >= 1.0))))
+        Ok(Some(rate.map_or(Error, |rate| ForeignTrial::of(rate >= 1.0))))
     },
     ..FORMAT
 };
@@ -180,7 +180,7 @@ pub const VALLY: ResultFormat = ResultFormat {
     result: |line| {
         let is_over = said(line, "/status").is_none_or(|status| status == "success" || is_late(status));
         let passed = flag(line, "/gradeResult/passed").filter(|_| is_over);
-        Ok(Some(passed.map_or(Error, TrialResult::of)))
+        Ok(Some(passed.map_or(Error, ForeignTrial::of)))
     },
     ..FORMAT
 };
@@ -321,7 +321,7 @@ const OF_HARBOR: ResultFormat = ResultFormat {
         let exception = said(trial, "/exception");
         Ok(Some(match number(trial, "/score") {
             _ if exception.is_some_and(|name| !name.eq_ignore_ascii_case("AgentTimeoutError")) => Error,
-            Some(reward) => TrialResult::of(reward >= 1.0),
+            Some(reward) => ForeignTrial::of(reward >= 1.0),
             None if exception.is_some() => Fail,
             None => Error,
         }))
@@ -403,7 +403,7 @@ pub const AGENTV: ResultFormat = ResultFormat {
 };
 
 /// AgentV calls a trial without a verdict passed from the score 0.8.
-fn agentv(trial: &Value) -> Result<Option<TrialResult>, String> {
+fn agentv(trial: &Value) -> Result<Option<ForeignTrial>, String> {
     let (verdict, score) = (said(trial, "/verdict"), number(trial, "/score"));
     match (said(trial, "/execution_status"), verdict, score) {
         (Some("execution_error"), ..) | (_, None, None) => Ok(Some(Error)),
@@ -411,7 +411,7 @@ fn agentv(trial: &Value) -> Result<Option<TrialResult>, String> {
             by_word("execution status", status, &[("ok quality_failure", Pass), ("execution_error", Error)])
         }
         (_, Some(verdict), _) => by_word("verdict", verdict, &[("pass", Pass), ("fail", Fail)]),
-        (_, None, Some(score)) => Ok(Some(TrialResult::of(score >= 0.8))),
+        (_, None, Some(score)) => Ok(Some(ForeignTrial::of(score >= 0.8))),
     }
 }
 
@@ -438,7 +438,7 @@ pub const CODER_EVAL: ResultFormat = ResultFormat {
 };
 
 /// By version 0.12.
-const CODER_EVAL_STATUS: [(&str, TrialResult); 3] = [
+const CODER_EVAL_STATUS: [(&str, ForeignTrial); 3] = [
     ("SUCCESS", Pass),
     ("FAILURE TIMEOUT MAX_TURNS_EXHAUSTED TOKEN_BUDGET_EXCEEDED COST_BUDGET_EXCEEDED", Fail),
     ("ERROR BUILD_FAILED NOT_GRADED", Error),
@@ -469,6 +469,6 @@ pub const SKILL_EVALUATOR: ResultFormat = ResultFormat {
     },
     trials: &[("", "/pass_at_k/cases/*/attempts/*")],
     case: &["/id"],
-    result: |attempt| Ok(Some(flag(attempt, "/passed").map_or(Error, TrialResult::of))),
+    result: |attempt| Ok(Some(flag(attempt, "/passed").map_or(Error, ForeignTrial::of))),
     ..FORMAT
 };

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::{FORMAT, ResultFormat, ResultRow, TrialResult, not_as_stated};
+use super::{FORMAT, ForeignTrial, ResultFormat, ResultRow, not_as_stated};
 
 pub const JUNIT: ResultFormat =
     ResultFormat { name: "JUnit", keys: &["testsuites|testsuite"], own: Some(read), ..FORMAT };
@@ -15,38 +15,38 @@ const SUITES: [&[u8]; 2] = [b"testsuites", b"testsuite"];
 
 /// The words of `status` and `result`, in any case: those of `GoogleTest`, Ginkgo, and of programs that write how a test ended. Nothing
 /// stands for a test that was not run.
-const WORDS: [(&[&str], Option<TrialResult>); 4] = [
-    (&["run", "completed", "passed", "pass", "success", "successful", "ok"], Some(TrialResult::Pass)),
-    (&["failed", "fail", "failure", "timedout"], Some(TrialResult::Fail)),
-    (&["error", "broken", "panicked", "interrupted", "aborted"], Some(TrialResult::Error)),
+const WORDS: [(&[&str], Option<ForeignTrial>); 4] = [
+    (&["run", "completed", "passed", "pass", "success", "successful", "ok"], Some(ForeignTrial::Pass)),
+    (&["failed", "fail", "failure", "timedout"], Some(ForeignTrial::Fail)),
+    (&["error", "broken", "panicked", "interrupted", "aborted"], Some(ForeignTrial::Error)),
     (&["notrun", "suppressed", "skipped", "disabled", "ignored", "pending"], None),
 ];
 
 /// A test whose end is not read yet.
 #[derive(Clone)]
-struct Test {
+struct OpenTest {
     name: String,
     suite: String,
     /// The file that it is in, if the program says so.
     file: String,
     /// Nothing if it was skipped. Of several that are said, the worst.
-    result: Option<TrialResult>,
+    result: Option<ForeignTrial>,
     /// How many failures and errors are written.
     bad: u64,
     /// Earlier trials of it.
-    earlier: Vec<TrialResult>,
+    earlier: Vec<ForeignTrial>,
 }
 
 /// A suite that is open, or all suites.
 #[derive(Default)]
-struct Suite {
+struct OpenSuite {
     name: String,
     /// How many tests, failures and errors it says that it has.
     stated: Option<u64>,
     failures: Option<u64>,
     errors: Option<u64>,
     /// Its own tests, and those of suites in it that do not say how many they have.
-    tests: Vec<Test>,
+    tests: Vec<OpenTest>,
     /// How many tests the other suites in it have, which some programs count, too.
     nested: u64,
     /// How many of these are failures or errors.
@@ -55,9 +55,9 @@ struct Suite {
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let mut reader = Reader::from_reader(bytes);
-    let (mut tests, mut open): (_, Option<Test>) = (Vec::new(), None);
+    let (mut tests, mut open): (_, Option<OpenTest>) = (Vec::new(), None);
     // Tests outside of every suite have one without a name.
-    let (mut suites, mut depth) = (vec![Suite::default()], 0_usize);
+    let (mut suites, mut depth) = (vec![OpenSuite::default()], 0_usize);
     loop {
         let event = reader.read_event().map_err(|error| format!("byte {}: {error}", reader.error_position()))?;
         depth = match &event {
@@ -96,7 +96,7 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
             Event::Eof => {
                 tests.extend(suites.into_iter().flat_map(|suite| suite.tests));
                 told_apart(&mut tests);
-                return Ok(tests.iter().flat_map(Test::rows).collect());
+                return Ok(tests.iter().flat_map(OpenTest::rows).collect());
             }
             _ => {}
         }
@@ -104,7 +104,7 @@ fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
 }
 
 /// The innermost suite ends: its tests are chosen, or are those of the suite around it.
-fn suite_ends(suites: &mut Vec<Suite>, tests: &mut Vec<Test>) -> Result<(), String> {
+fn suite_ends(suites: &mut Vec<OpenSuite>, tests: &mut Vec<OpenTest>) -> Result<(), String> {
     let suite = suites.pop().unwrap_or_default();
     let Some(around) = suites.last_mut() else { return Ok(()) };
     around.nested += suite.nested;
@@ -122,7 +122,7 @@ fn suite_ends(suites: &mut Vec<Suite>, tests: &mut Vec<Test>) -> Result<(), Stri
 }
 
 /// Tells tests of one name by their files, if they are in several.
-fn told_apart(tests: &mut [Test]) {
+fn told_apart(tests: &mut [OpenTest]) {
     let mut files: HashMap<_, BTreeSet<_>> = HashMap::new();
     for test in &*tests {
         files.entry((test.suite.clone(), test.name.clone())).or_default().insert(test.file.clone());
@@ -133,11 +133,11 @@ fn told_apart(tests: &mut [Test]) {
 }
 
 /// How many tests have failed or were not measured.
-fn bad(tests: &[Test]) -> u64 {
-    tests.iter().filter(|test| matches!(test.result, Some(TrialResult::Fail | TrialResult::Error))).count() as u64
+fn bad(tests: &[OpenTest]) -> u64 {
+    tests.iter().filter(|test| matches!(test.result, Some(ForeignTrial::Fail | ForeignTrial::Error))).count() as u64
 }
 
-fn in_suite(suites: &mut [Suite], test: Test) {
+fn in_suite(suites: &mut [OpenSuite], test: OpenTest) {
     if let Some(suite) = suites.last_mut() {
         suite.tests.push(test);
     }
@@ -151,7 +151,7 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Result<Option<String>, String>
 }
 
 /// A suite by its path: suites in different ones may have one name.
-fn suite(tag: &BytesStart<'_>, around: &[Suite]) -> Result<Suite, String> {
+fn suite(tag: &BytesStart<'_>, around: &[OpenSuite]) -> Result<OpenSuite, String> {
     let number = |key| {
         let stated = attribute(tag, key)?;
         let number = |text: &String| text.trim().parse().map_err(|_| format!("`{key}` is {text:?}; expected a number"));
@@ -162,18 +162,18 @@ fn suite(tag: &BytesStart<'_>, around: &[Suite]) -> Result<Suite, String> {
     let own = attribute(tag, "name")?.filter(|_| tag.local_name().as_ref() != SUITES[0]).unwrap_or_default();
     let name = if outer.is_empty() || own.is_empty() { format!("{outer}{own}") } else { format!("{outer}/{own}") };
     let (failures, errors) = (number("failures")?, number("errors")?);
-    Ok(Suite { name, stated: number("tests")?, failures, errors, ..Suite::default() })
+    Ok(OpenSuite { name, stated: number("tests")?, failures, errors, ..OpenSuite::default() })
 }
 
 /// A test by its class, or else by its suite: tests of different suites may have one name.
-fn test(tag: &BytesStart<'_>, suites: &[Suite]) -> Result<Test, String> {
+fn test(tag: &BytesStart<'_>, suites: &[OpenSuite]) -> Result<OpenTest, String> {
     let name = attribute(tag, "name")?.ok_or("a `testcase` without `name`")?;
     let suite = suites.last().map(|suite| suite.name.clone()).unwrap_or_default();
     let class = attribute(tag, "classname")?;
     let name = class.as_ref().map_or(name.clone(), |class| format!("{class}/{name}"));
     let file = attribute(tag, "file")?.unwrap_or_default();
-    let result = Some(TrialResult::Pass);
-    let mut test = Test { name, suite, file, result, bad: 0, earlier: Vec::new() };
+    let result = Some(ForeignTrial::Pass);
+    let mut test = OpenTest { name, suite, file, result, bad: 0, earlier: Vec::new() };
     for key in ["status", "result"] {
         let Some(word) = attribute(tag, key)? else { continue };
         let known = WORDS.iter().find(|(words, _)| words.iter().any(|known| known.eq_ignore_ascii_case(word.trim())));
@@ -185,27 +185,27 @@ fn test(tag: &BytesStart<'_>, suites: &[Suite]) -> Result<Test, String> {
     Ok(test)
 }
 
-impl Test {
+impl OpenTest {
     fn saw(&mut self, child: &[u8]) {
         match child {
-            b"failure" => self.went_wrong(TrialResult::Fail),
-            b"error" => self.went_wrong(TrialResult::Error),
+            b"failure" => self.went_wrong(ForeignTrial::Fail),
+            b"error" => self.went_wrong(ForeignTrial::Error),
             b"skipped" | b"disabled" => self.came_to(None),
             // Surefire and nextest: it failed before it passed, or failed again.
-            b"flakyFailure" | b"rerunFailure" => self.earlier.push(TrialResult::Fail),
-            b"flakyError" | b"rerunError" => self.earlier.push(TrialResult::Error),
+            b"flakyFailure" | b"rerunFailure" => self.earlier.push(ForeignTrial::Fail),
+            b"flakyError" | b"rerunError" => self.earlier.push(ForeignTrial::Error),
             _ => {}
         }
     }
 
-    fn went_wrong(&mut self, result: TrialResult) {
+    fn went_wrong(&mut self, result: ForeignTrial) {
         self.bad += 1;
         self.came_to(Some(result));
     }
 
     /// Notes what is said of its end: a failure stays one, whatever came of what follows.
-    fn came_to(&mut self, result: Option<TrialResult>) {
-        let worse = [Some(TrialResult::Pass), None, Some(TrialResult::Error), Some(TrialResult::Fail)];
+    fn came_to(&mut self, result: Option<ForeignTrial>) {
+        let worse = [Some(ForeignTrial::Pass), None, Some(ForeignTrial::Error), Some(ForeignTrial::Fail)];
         let rank = |result| worse.iter().position(|of| *of == result);
         self.result = if rank(result) > rank(self.result) { result } else { self.result };
     }
@@ -218,19 +218,19 @@ impl Test {
     }
 }
 
-impl Suite {
+impl OpenSuite {
     /// The tests, of which the suite says that it has so many. If these are fewer than its elements, the last element of a name is its
     /// result and the others are tries before it, of which pytest does not write how they ended.
-    fn trials(&self, stated: u64) -> Result<Vec<Test>, String> {
-        let with = |tests: &[Test], result| tests.iter().filter(|test| test.result == result).count() as u64;
+    fn trials(&self, stated: u64) -> Result<Vec<OpenTest>, String> {
+        let with = |tests: &[OpenTest], result| tests.iter().filter(|test| test.result == result).count() as u64;
         let is_it = |all: u64| [all, all + self.nested].contains(&stated);
         // pytest counts an error after a test once more.
-        let counts = |tests: &[Test]| {
+        let counts = |tests: &[OpenTest]| {
             let all = tests.len() as u64;
-            is_it(all) || is_it(all + with(tests, Some(TrialResult::Error)))
+            is_it(all) || is_it(all + with(tests, Some(ForeignTrial::Error)))
         };
         // Some programs count no skipped tests.
-        let counts_run = |tests: &[Test]| is_it(tests.len() as u64 - with(tests, None));
+        let counts_run = |tests: &[OpenTest]| is_it(tests.len() as u64 - with(tests, None));
         // pytest counts skipped tests, so that the tries of a test are no trials even where there are as many as skipped tests.
         let last = self.last_of_each();
         let is_last = last.len() < self.tests.len() && counts(&last);
@@ -251,14 +251,14 @@ impl Suite {
     }
 
     /// The last element of each name; but of a failure, and then an error while it is cleaned up, the first.
-    fn last_of_each(&self) -> Vec<Test> {
-        let mut last: Vec<Test> = Vec::new();
+    fn last_of_each(&self) -> Vec<OpenTest> {
+        let mut last: Vec<OpenTest> = Vec::new();
         let mut places: HashMap<[&str; 3], usize> = HashMap::new();
         for test in &self.tests {
             let place = *places.entry([&test.suite, &test.name, &test.file]).or_insert(last.len());
             if place == last.len() {
                 last.push(test.clone());
-            } else if (last[place].result, test.result) != (Some(TrialResult::Fail), Some(TrialResult::Error)) {
+            } else if (last[place].result, test.result) != (Some(ForeignTrial::Fail), Some(ForeignTrial::Error)) {
                 last[place] = test.clone();
             }
         }
@@ -267,16 +267,16 @@ impl Suite {
 
     /// Checks the failures and errors of these tests against what the suite says, which may count the suites in it, and each failure
     /// and error of a test that has several.
-    fn has_stated_bad(&self, tests: &[Test]) -> Result<(), String> {
+    fn has_stated_bad(&self, tests: &[OpenTest]) -> Result<(), String> {
         if self.failures.is_none() && self.errors.is_none() {
             return Ok(());
         }
         let stated = self.failures.unwrap_or(0) + self.errors.unwrap_or(0);
-        let written = |test: &Test| test.bad.max(bad(std::slice::from_ref(test)));
+        let written = |test: &OpenTest| test.bad.max(bad(std::slice::from_ref(test)));
         let mut found = vec![bad(tests), tests.iter().map(written).sum(), self.tests.iter().map(written).sum()];
         if self.failures.is_none() || self.errors.is_none() {
             // A program that states only one of them has only that.
-            let only = if self.errors.is_none() { TrialResult::Fail } else { TrialResult::Error };
+            let only = if self.errors.is_none() { ForeignTrial::Fail } else { ForeignTrial::Error };
             found.push(tests.iter().filter(|test| test.result == Some(only)).count() as u64);
         }
         if found.iter().any(|found| [*found, found + self.nested_bad].contains(&stated)) {

@@ -54,7 +54,7 @@ pub struct ResultFormat {
     /// Whether an error without a score counts as 0 in the tool's headline.
     scores_errors: bool,
     /// What came of a trial; nothing, if it was none. A problem begins with the name of the case.
-    result: fn(&Value) -> Result<Option<TrialResult>, String>,
+    result: fn(&Value) -> Result<Option<ForeignTrial>, String>,
 }
 
 /// A format that has only what is said of it.
@@ -74,7 +74,9 @@ const FORMAT: ResultFormat = ResultFormat {
     last: &[],
     score: "/score",
     scores_errors: false,
-    result: |trial| Ok(Some(number(trial, "/score").map_or(TrialResult::Error, |score| TrialResult::of(score >= 1.0)))),
+    result: |trial| {
+        Ok(Some(number(trial, "/score").map_or(ForeignTrial::Error, |score| ForeignTrial::of(score >= 1.0))))
+    },
 };
 
 impl ResultFormat {
@@ -105,7 +107,7 @@ impl ResultFormat {
                 let result = (self.result)(trial).map_err(|problem| format!("{case} {problem}"))?;
                 let Some(result) = result else { continue };
                 let side = if side.is_empty() { text(&around, self.side) } else { (*side).to_owned() };
-                let lost = (result == TrialResult::Error && self.scores_errors).then_some(0.0);
+                let lost = (result == ForeignTrial::Error && self.scores_errors).then_some(0.0);
                 let score = number(trial, self.score).or(lost);
                 rows.push(ResultRow {
                     suite: text(&around, self.suite),
@@ -178,14 +180,14 @@ pub struct ResultRow {
 
 /// What came of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TrialResult {
+enum ForeignTrial {
     Pass,
     Fail,
     /// It could not be measured, whatever the tool has made of that.
     Error,
 }
 
-impl TrialResult {
+impl ForeignTrial {
     fn of(passed: bool) -> Self {
         if passed { Self::Pass } else { Self::Fail }
     }
@@ -193,13 +195,13 @@ impl TrialResult {
 
 impl ResultRow {
     /// A trial, with the tool's own score if it has one. An error without a score is not in the tool's headline.
-    fn trial(case: String, side: &str, result: TrialResult, score: Option<f64>) -> Self {
-        let passed = u64::from(result == TrialResult::Pass);
+    fn trial(case: String, side: &str, result: ForeignTrial, score: Option<f64>) -> Self {
+        let passed = u64::from(result == ForeignTrial::Pass);
         let counts = match result {
-            TrialResult::Error => CaseCount { rate: Rate::default(), not_measured: 1 },
+            ForeignTrial::Error => CaseCount { rate: Rate::default(), not_measured: 1 },
             _ => CaseCount { rate: Rate::new(passed, 1), not_measured: 0 },
         };
-        let own = (result != TrialResult::Error).then_some(if passed == 1 { 1.0 } else { 0.0 });
+        let own = (result != ForeignTrial::Error).then_some(if passed == 1 { 1.0 } else { 0.0 });
         let score = score.filter(|score| score.is_finite()).or(own);
         let (suite, side) = (String::new(), side.to_owned());
         Self { case, suite, side, counts, scored: u64::from(score.is_some()), score: score.unwrap_or(0.0) }

@@ -9,7 +9,7 @@ use crate::cases::case::foreign_reader::words;
 use crate::cases::case::{Assertion, Unsupported};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
-use crate::checks::{self, Check, FileWant, InvalidCheck, TextPlace};
+use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, TextPlace};
 use crate::text::diagnostic::{Code, shorten};
 
 /// The keys of the output in words.
@@ -111,7 +111,7 @@ fn read_one(reader: &mut ForeignReader<'_>, node: &Node) {
         let Some(kind) = reader.required_text(node, "type") else { return };
         match typed(node, &kind_words(kind)) {
             Typed::Words => {}
-            Typed::Check(check) => {
+            Typed::CaseCheck(check) => {
                 let before = reader.case.checks.len();
                 reader.add(node, check);
                 return reader.locate_checks("assertions", node, before);
@@ -149,7 +149,7 @@ fn add(reader: &mut ForeignReader<'_>, node: &Node, text: &str) {
 
 /// What an assertion with a type asks for.
 enum Typed {
-    Check(Result<Check, InvalidCheck>),
+    CaseCheck(Result<CaseCheck, InvalidCheck>),
     /// A statement for the judge: the type is a label.
     Words,
     /// Something that is not done here.
@@ -193,7 +193,7 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
                 .iter()
                 .all(|entry| used.contains(&&*entry.key) || words(WORDS).contains(&&*entry.key)) =>
         {
-            Typed::Check(check)
+            Typed::CaseCheck(check)
         }
         _ => Typed::Unknown,
     }

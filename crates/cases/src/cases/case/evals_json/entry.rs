@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::{Entry, ForeignReader, NOTES, PROMPTS, SKILL, SKILLS, assertions, skill_named};
+use super::{EvalEntry, ForeignReader, NOTES, PROMPTS, SKILL, SKILLS, assertions, skill_named};
 use crate::cases::case::FoundCase;
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::name;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{self, Check, Origin};
+use crate::checks::{self, CaseCheck, Origin};
 use crate::text::diagnostic::{Code, slip};
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::InputContent;
@@ -41,7 +41,12 @@ pub(super) struct FileSays {
 }
 
 /// The case with this number, from 1.
-pub(super) fn found(reader: &mut ForeignReader<'_>, says: &FileSays, entry: &Entry<'_>, number: usize) -> FoundCase {
+pub(super) fn found(
+    reader: &mut ForeignReader<'_>,
+    says: &FileSays,
+    entry: &EvalEntry<'_>,
+    number: usize,
+) -> FoundCase {
     let node = entry.node;
     let name = name_of(node).unwrap_or_else(|| {
         // No other case has it.
@@ -118,7 +123,7 @@ fn files(reader: &mut ForeignReader<'_>, node: &Node) {
 }
 
 /// Whether the skill should trigger, by the key or by the list of the case.
-fn said(reader: &mut ForeignReader<'_>, entry: &Entry<'_>) -> Option<bool> {
+fn said(reader: &mut ForeignReader<'_>, entry: &EvalEntry<'_>) -> Option<bool> {
     let node = entry.node;
     let Some(written) = node.get(SHOULD_TRIGGER) else {
         // `null` at the key of the skill that should trigger says that it should not.
@@ -144,7 +149,7 @@ fn said(reader: &mut ForeignReader<'_>, entry: &Entry<'_>) -> Option<bool> {
 }
 
 /// Reads whether the skill under test should trigger. Returns that skill.
-fn expected(reader: &mut ForeignReader<'_>, says: &FileSays, entry: &Entry<'_>) -> String {
+fn expected(reader: &mut ForeignReader<'_>, says: &FileSays, entry: &EvalEntry<'_>) -> String {
     let (file, node) = (reader.file, entry.node);
     let own = skill_named(reader, node);
     let own = own.or_else(|| entry.skill.map(str::to_owned)).or_else(|| says.skill.clone());
@@ -229,9 +234,9 @@ fn named<'n>(reader: &mut ForeignReader<'_>, node: &'n Node) -> Option<(&'static
 }
 
 /// Adds a check that is written in `value`, the value of `key`.
-fn add_check(reader: &mut ForeignReader<'_>, key: &'static str, value: &Node, check: Check) {
+fn add_check(reader: &mut ForeignReader<'_>, key: &'static str, value: &Node, check: CaseCheck) {
     let line = reader.line_of(value.range.start);
-    reader.case.checks.push(Check { origin: Origin { key: key.into(), line, elsewhere: None }, ..check });
+    reader.case.checks.push(CaseCheck { origin: Origin { key: key.into(), line, elsewhere: None }, ..check });
 }
 
 /// Whether a case says that no skill is expected: there is the key, and nothing at it.

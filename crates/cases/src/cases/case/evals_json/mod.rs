@@ -154,7 +154,7 @@ fn check_keys(reader: &mut ForeignReader<'_>, groups: &[Group<'_>], is_one_case:
 }
 
 /// A case in the file.
-struct Entry<'n> {
+struct EvalEntry<'n> {
     node: &'n Node,
     /// Whether its list says that the skill should trigger.
     should_trigger: Option<bool>,
@@ -163,12 +163,12 @@ struct Entry<'n> {
 }
 
 /// The cases, in the order of their lists.
-fn entries<'n>(root: &'n Node, groups: &[Group<'n>]) -> Vec<Entry<'n>> {
+fn entries<'n>(root: &'n Node, groups: &[Group<'n>]) -> Vec<EvalEntry<'n>> {
     let lists = LISTS.into_iter().filter_map(|key| root.get(key)?.elements());
     let is_group = |node: &Node| groups.iter().any(|group| std::ptr::eq(group.node, node));
     let whole = root.elements().unwrap_or_default().iter().filter(|node| !is_group(node));
     let cases = whole.chain(lists.flatten());
-    let cases = cases.map(|node| Entry { node, should_trigger: None, skill: None });
+    let cases = cases.map(|node| EvalEntry { node, should_trigger: None, skill: None });
     let of_group = |group: &Group<'n>| {
         let (node, skill) = (group.node, group.skill);
         let lists = sides(node).filter_map(|(entry, side)| Some((entry.value.elements()?, side)));
@@ -178,11 +178,11 @@ fn entries<'n>(root: &'n Node, groups: &[Group<'n>]) -> Vec<Entry<'n>> {
             // It is reported as a case without a prompt.
             queries.push((node, None));
         }
-        queries.into_iter().map(move |(node, should_trigger)| Entry { node, should_trigger, skill })
+        queries.into_iter().map(move |(node, should_trigger)| EvalEntry { node, should_trigger, skill })
     };
-    let entries: Vec<Entry<'n>> = cases.chain(groups.iter().flat_map(of_group)).collect();
+    let entries: Vec<EvalEntry<'n>> = cases.chain(groups.iter().flat_map(of_group)).collect();
     if entries.is_empty() && is_case(root) {
-        vec![Entry { node: root, should_trigger: None, skill: None }]
+        vec![EvalEntry { node: root, should_trigger: None, skill: None }]
     } else {
         entries
     }
@@ -197,9 +197,9 @@ fn is_case(root: &Node) -> bool {
 }
 
 /// Whether the cases say only which queries trigger the skill.
-fn is_trigger_set(root: &Node, entries: &[Entry<'_>]) -> bool {
-    let asks_more = |entry: &Entry<'_>| assertions::KEYS.iter().any(|key| entry.node.get(key).is_some());
-    let is_query = |entry: &Entry<'_>| {
+fn is_trigger_set(root: &Node, entries: &[EvalEntry<'_>]) -> bool {
+    let asks_more = |entry: &EvalEntry<'_>| assertions::KEYS.iter().any(|key| entry.node.get(key).is_some());
+    let is_query = |entry: &EvalEntry<'_>| {
         entry.should_trigger.is_some()
             || ["query", entry::SHOULD_TRIGGER].iter().any(|key| entry.node.get(key).is_some())
     };
@@ -207,23 +207,24 @@ fn is_trigger_set(root: &Node, entries: &[Entry<'_>]) -> bool {
 }
 
 /// Whether a case says if the skill should trigger, at a key that may have a slip.
-fn is_about_trigger(entry: &Entry<'_>) -> bool {
+fn is_about_trigger(entry: &EvalEntry<'_>) -> bool {
     let mut keys = entry.node.entries().iter().map(|entry| &*entry.key);
     entry.should_trigger.is_some() || keys.any(|key| nearest(key, [entry::SHOULD_TRIGGER]).is_some())
 }
 
 /// Whether a case has a prompt. In a directory of cases, its key may have a slip, and its value any type, if the case says what is
 /// expected.
-fn has_prompts(entries: &[Entry<'_>], is_in_cases: bool) -> bool {
+fn has_prompts(entries: &[EvalEntry<'_>], is_in_cases: bool) -> bool {
     let has_prompt =
-        |entry: &Entry<'_>| PROMPTS.iter().any(|key| entry.node.get(key).is_some_and(|node| node.text().is_some()));
+        |entry: &EvalEntry<'_>| PROMPTS.iter().any(|key| entry.node.get(key).is_some_and(|node| node.text().is_some()));
     let has_slip = |node: &Node| {
         let mut keys = node.entries().iter().map(|entry| &*entry.key);
         keys.any(|key| PROMPTS.contains(&key) || slip(key, PROMPTS).is_some())
             && expectation_keys().any(|key| node.entry(key).is_some())
     };
-    let is_one =
-        |entry: &Entry<'_>| entry.should_trigger.is_some() || has_prompt(entry) || is_in_cases && has_slip(entry.node);
+    let is_one = |entry: &EvalEntry<'_>| {
+        entry.should_trigger.is_some() || has_prompt(entry) || is_in_cases && has_slip(entry.node)
+    };
     entries.iter().any(is_one)
 }
 

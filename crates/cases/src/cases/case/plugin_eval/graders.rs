@@ -5,7 +5,7 @@ use crate::cases::case::document::{Document, Node};
 use crate::cases::case::foreign_reader::words;
 use crate::cases::case::{Assertion, Case};
 use crate::checks::pattern::PatternSearch;
-use crate::checks::{CallPattern, Check, Grader, GraderTest, Origin, TextMatch, TextSource};
+use crate::checks::{CallPattern, CaseCheck, Grader, GraderTest, Origin, TextMatch, TextSource};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
 use crate::trial::outcome::Weight;
 
@@ -62,7 +62,7 @@ pub(super) fn fill(graders: Vec<FoundGrader>, case: &mut Case) {
         let Some(test) = test else { continue };
         let origin = Origin { key: GRADERS.into(), line: place.line, elsewhere: Some(place) };
         let check = Grader { name, test }.check(of_skill && has_others);
-        case.checks.push(Check { origin, weight, ..check });
+        case.checks.push(CaseCheck { origin, weight, ..check });
     }
 }
 

@@ -119,7 +119,7 @@ const TOLD: &str = "system_prompt append_system_prompt custom_system_prompt outp
 const SIGN: &str = "file://";
 
 /// A file of tests.
-struct Suite<'a> {
+struct TestsFile<'a> {
     dialect: &'static Dialect,
     /// What every test has.
     default: Option<&'a Node>,
@@ -177,7 +177,7 @@ fn parse(dialect: &'static Dialect, mut reader: ForeignReader<'_>) -> Option<Fil
     }
     let is_here = |slug: &&String| file.skills.contains(&slug.as_str());
     let other_skill = skills.iter().find(is_here).or(skills.first()).cloned();
-    let suite = Suite { dialect, default, other_skill, prompts };
+    let suite = TestsFile { dialect, default, other_skill, prompts };
     let tests = (1..).zip(tests).flat_map(|test| (0..suite.prompts.len()).map(move |prompt| (test, prompt)));
     let tests: Vec<_> = tests.collect();
     Some(reader.cases(&tests, |reader, ((number, test), prompt), _| {

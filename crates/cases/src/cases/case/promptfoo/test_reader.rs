@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::{PROVIDERS, Suite, providers, template};
+use super::{PROVIDERS, TestsFile, providers, template};
 use crate::cases::case::FoundCase;
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::ForeignReader;
@@ -32,7 +32,7 @@ const KEYS: [&str; 6] = ["vars", ASSERT, "options", THRESHOLD, PROVIDERS[0], PRO
 /// A test while it is read.
 pub(super) struct TestReader<'r, 'a> {
     reader: &'r mut ForeignReader<'a>,
-    pub suite: &'r Suite<'a>,
+    pub suite: &'r TestsFile<'a>,
     /// It, and the position of its document.
     test: (usize, &'a Node),
     /// Variables and their values, or what of a value is unsupported.
@@ -62,7 +62,7 @@ impl<'a> DerefMut for TestReader<'_, 'a> {
 /// The case of the prompt at this position with the test of this number, from 1.
 pub(super) fn found<'a>(
     reader: &mut ForeignReader<'a>,
-    suite: &Suite<'a>,
+    suite: &TestsFile<'a>,
     prompt: usize,
     test: (usize, &'a Node),
     number: usize,
@@ -100,7 +100,7 @@ fn id(reader: &mut ForeignReader<'_>, test: &Node, prompt: Option<usize>, number
 
 /// The skill under test: the one that the file's place stands for, or that the test requires, or that it forbids, or that
 /// another test names. Of these, the first that is here.
-fn skill(reader: &ForeignReader<'_>, suite: &Suite<'_>, test: &Node) -> String {
+fn skill(reader: &ForeignReader<'_>, suite: &TestsFile<'_>, test: &Node) -> String {
     let file = reader.file;
     let lists = [Some(test), suite.default, Some(reader.root)].into_iter().flatten();
     let mut asked: Vec<(String, bool)> = lists.flat_map(skills).collect();

@@ -13,7 +13,7 @@ use crate::cases::case::foreign_reader::{ForeignReader, KeyTable, Meaning, said,
 use crate::checks::call_count::CallCount;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
-use crate::checks::{self, Check, FileWant, TextPlace};
+use crate::checks::{self, CaseCheck, FileWant, TextPlace};
 use crate::skill::slug;
 use crate::text::diagnostic::Code;
 use crate::text::relative_path::RelativePath;
@@ -101,7 +101,7 @@ const fn at_most(say: fn(&mut Case, u64)) -> Meaning {
 }
 
 /// A limit of 0 is none.
-fn add_limit(case: &mut Case, most: u64, check: Option<Check>) {
+fn add_limit(case: &mut Case, most: u64, check: Option<CaseCheck>) {
     case.checks.extend(check.filter(|_| most > 0));
 }
 
@@ -318,7 +318,7 @@ fn class(letter: char) -> Option<&'static str> {
 }
 
 /// The checks that are equal to an assertion in Python about the output, if there are any: how long it is, and what it contains.
-pub(super) fn python_checks(assertion: &str) -> Option<Vec<Check>> {
+pub(super) fn python_checks(assertion: &str) -> Option<Vec<CaseCheck>> {
     let message = |pattern, negated| said(TextPlace::Messages, pattern, negated);
     let assertion = assertion.trim();
     if let Some(least) = assertion.strip_prefix("len(output) > ") {

@@ -1,6 +1,6 @@
 //! How fast trials may start: later and fewer at once while a provider refuses them.
 //!
-//! Each account has a pace of its own, shared by all modes with the same credentials. A refusal stops new starts for a
+//! Each account has a rate limiter of its own, shared by all modes with the same credentials. A refusal stops new starts for a
 //! pause, and halves how many trials run at once; each accepted trial allows one more. The pause doubles with each refusal
 //! in a row. It is spread at random, so that several runs with one account do not start again at the same moment. After a
 //! trial has used up its retries, others are tried only once until one is accepted.
@@ -29,15 +29,15 @@ use crate::trial::not_run::NotRun;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]
-pub struct Pace {
-    accounts: Mutex<HashMap<Account, AccountPace>>,
+pub struct RateLimiter {
+    accounts: Mutex<HashMap<Account, AccountLimit>>,
     changed: Condvar,
     /// Whether refusals keep no other trial from starting.
     ignores_refusals: bool,
 }
 
 #[derive(Debug, Default)]
-struct AccountPace {
+struct AccountLimit {
     running: usize,
     /// How many may run at once; `None` while nothing was refused.
     most: Option<usize>,
@@ -73,7 +73,7 @@ pub enum ClosedBy {
 
 /// What a refused trial waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PaceWait {
+pub struct RateLimitWait {
     /// How long nothing of this account starts.
     pub pause: Duration,
     /// Maximum sum of this and all later pauses of the trial.
@@ -83,13 +83,13 @@ pub struct PaceWait {
 /// Permission to run an agent, for a trial or its judge, until dropped.
 #[derive(Debug)]
 pub struct Permit<'a> {
-    pace: &'a Pace,
+    rate_limiter: &'a RateLimiter,
     account: Account,
     since: Instant,
 }
 
-impl Pace {
-    /// The pace of trials that a scripted model refuses: none says anything about another.
+impl RateLimiter {
+    /// The rate limiter of trials that a scripted model refuses: none says anything about another.
     pub fn ignoring_refusals() -> Self {
         Self { ignores_refusals: true, ..Self::default() }
     }
@@ -102,16 +102,16 @@ impl Pace {
                 return Err(NotRun::Interrupted);
             }
             let now = Instant::now();
-            let pace = accounts.entry(account.clone()).or_default();
-            match pace.closed.as_ref().map(|closed| &closed.why) {
+            let rate_limiter = accounts.entry(account.clone()).or_default();
+            match rate_limiter.closed.as_ref().map(|closed| &closed.why) {
                 Some(ClosedBy::UsageLimit(_)) => return Err(NotRun::UsageLimit),
                 Some(ClosedBy::Unreachable(_)) => return Err(NotRun::Unreachable),
                 None => {}
             }
-            let pause = pace.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
-            if pause.is_zero() && pace.most.is_none_or(|most| pace.running < most) {
-                pace.running += 1;
-                return Ok(Permit { pace: self, account, since: now });
+            let pause = rate_limiter.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+            if pause.is_zero() && rate_limiter.most.is_none_or(|most| rate_limiter.running < most) {
+                rate_limiter.running += 1;
+                return Ok(Permit { rate_limiter: self, account, since: now });
             }
             let timeout = if pause.is_zero() { POLL_INTERVAL } else { pause.min(POLL_INTERVAL) };
             accounts = self.changed.wait_timeout(accounts, timeout).unwrap_or_else(PoisonError::into_inner).0;
@@ -120,12 +120,13 @@ impl Pace {
 
     /// The logins with which nothing more starts, by the names of their agents.
     pub fn closed(&self) -> Vec<ClosedLogin> {
-        let mut closed: Vec<ClosedLogin> = self.lock().values().filter_map(|pace| pace.closed.clone()).collect();
+        let mut closed: Vec<ClosedLogin> =
+            self.lock().values().filter_map(|rate_limiter| rate_limiter.closed.clone()).collect();
         closed.sort_by_key(|closed| closed.agent.as_str());
         closed
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Account, AccountPace>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Account, AccountLimit>> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -140,8 +141,8 @@ impl Permit<'_> {
         settings: &Settings,
         agent: AgentKind,
         trouble: &Trouble,
-    ) -> Option<PaceWait> {
-        if self.pace.ignores_refusals {
+    ) -> Option<RateLimitWait> {
+        if self.rate_limiter.ignores_refusals {
             return None;
         }
         let now = Zoned::now();
@@ -155,8 +156,8 @@ impl Permit<'_> {
             return self.close(agent, ClosedBy::Unreachable(trouble.detail.clone()));
         }
         if times > settings.retries {
-            if let Some(pace) = self.pace.lock().get_mut(&self.account) {
-                (pace.given_up, pace.not_before) = (true, None);
+            if let Some(rate_limiter) = self.rate_limiter.lock().get_mut(&self.account) {
+                (rate_limiter.given_up, rate_limiter.not_before) = (true, None);
             }
             return None;
         }
@@ -168,59 +169,60 @@ impl Permit<'_> {
     }
 
     /// Nothing more starts with the account.
-    fn close(&self, agent: AgentKind, why: ClosedBy) -> Option<PaceWait> {
-        if let Some(pace) = self.pace.lock().get_mut(&self.account) {
-            pace.closed.get_or_insert(ClosedLogin { agent, why });
+    fn close(&self, agent: AgentKind, why: ClosedBy) -> Option<RateLimitWait> {
+        if let Some(rate_limiter) = self.rate_limiter.lock().get_mut(&self.account) {
+            rate_limiter.closed.get_or_insert(ClosedLogin { agent, why });
         }
         None
     }
 
     /// Whether an attempt that ended before this one began met nobody either, and none was answered since.
     fn meets_nobody_again(&self) -> bool {
-        let mut accounts = self.pace.lock();
-        let Some(pace) = accounts.get_mut(&self.account) else { return false };
-        let before = *pace.unreachable.get_or_insert_with(Instant::now);
+        let mut accounts = self.rate_limiter.lock();
+        let Some(rate_limiter) = accounts.get_mut(&self.account) else { return false };
+        let before = *rate_limiter.unreachable.get_or_insert_with(Instant::now);
         self.since >= before
     }
 
     /// `left` is how often the trial may still be refused after this.
-    fn refused(self, first: Duration, retry_after: Duration, left: u32) -> Option<PaceWait> {
+    fn refused(self, first: Duration, retry_after: Duration, left: u32) -> Option<RateLimitWait> {
         let now = Instant::now();
-        let mut accounts = self.pace.lock();
-        let pace = accounts.entry(self.account.clone()).or_default();
-        if pace.given_up || pace.closed.is_some() {
+        let mut accounts = self.rate_limiter.lock();
+        let rate_limiter = accounts.entry(self.account.clone()).or_default();
+        if rate_limiter.given_up || rate_limiter.closed.is_some() {
             return None;
         }
-        if pace.refused.is_none_or(|refused| self.since >= refused) {
+        if rate_limiter.refused.is_none_or(|refused| self.since >= refused) {
             // One is enough to see whether the provider can be reached again.
-            pace.most = Some(if pace.unreachable.is_some() { 1 } else { pace.running.div_ceil(2).max(1) });
-            pace.not_before = Some(now + pause(first, pace.refusals, fastrand::f64()).max(retry_after));
-            pace.refusals += 1;
-            pace.refused = Some(now);
+            rate_limiter.most =
+                Some(if rate_limiter.unreachable.is_some() { 1 } else { rate_limiter.running.div_ceil(2).max(1) });
+            rate_limiter.not_before = Some(now + pause(first, rate_limiter.refusals, fastrand::f64()).max(retry_after));
+            rate_limiter.refusals += 1;
+            rate_limiter.refused = Some(now);
         }
-        let pause = pace.not_before?.saturating_duration_since(now);
-        let later = (0..left).map(|more| self::pause(first, pace.refusals + more, 0.0));
-        Some(PaceWait { pause, at_most: later.fold(pause, Duration::saturating_add) })
+        let pause = rate_limiter.not_before?.saturating_duration_since(now);
+        let later = (0..left).map(|more| self::pause(first, rate_limiter.refusals + more, 0.0));
+        Some(RateLimitWait { pause, at_most: later.fold(pause, Duration::saturating_add) })
     }
 
     /// Reports that the provider accepted the trial.
     pub fn through(self) {
-        let mut accounts = self.pace.lock();
-        let pace = accounts.entry(self.account.clone()).or_default();
-        pace.unreachable = None;
-        if pace.refused.is_none_or(|refused| self.since >= refused) {
-            (pace.refusals, pace.given_up) = (0, false);
-            pace.most = pace.most.map(|most| most + 1);
+        let mut accounts = self.rate_limiter.lock();
+        let rate_limiter = accounts.entry(self.account.clone()).or_default();
+        rate_limiter.unreachable = None;
+        if rate_limiter.refused.is_none_or(|refused| self.since >= refused) {
+            (rate_limiter.refusals, rate_limiter.given_up) = (0, false);
+            rate_limiter.most = rate_limiter.most.map(|most| most + 1);
         }
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        if let Some(pace) = self.pace.lock().get_mut(&self.account) {
-            pace.running = pace.running.saturating_sub(1);
+        if let Some(rate_limiter) = self.rate_limiter.lock().get_mut(&self.account) {
+            rate_limiter.running = rate_limiter.running.saturating_sub(1);
         }
-        self.pace.changed.notify_all();
+        self.rate_limiter.changed.notify_all();
     }
 }
 
@@ -233,29 +235,29 @@ fn pause(first: Duration, before: u32, share: f64) -> Duration {
 // Limits how many trials run at once, whichever thread started them.
 
 #[derive(Debug)]
-pub struct Slots {
+pub struct Semaphore {
     free: Mutex<usize>,
     freed: Condvar,
 }
 
 /// Permission to run a trial, until dropped.
 #[derive(Debug)]
-pub struct Slot<'a>(&'a Slots);
+pub struct SemaphorePermit<'a>(&'a Semaphore);
 
-impl Slots {
+impl Semaphore {
     pub fn new(count: usize) -> Self {
         Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
     }
 
-    pub fn take(&self) -> Slot<'_> {
+    pub fn take(&self) -> SemaphorePermit<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
-        Slot(self)
+        SemaphorePermit(self)
     }
 }
 
-impl Drop for Slot<'_> {
+impl Drop for SemaphorePermit<'_> {
     fn drop(&mut self) {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.freed.notify_one();
@@ -295,27 +297,27 @@ impl CachedPrompt {
 
 /// The prompts of a run that trials share, by [`prefix`].
 #[derive(Debug, Default)]
-pub struct Leads {
+pub struct CacheLeaders {
     prompts: Mutex<HashMap<String, CachedPrompt>>,
     changed: Condvar,
 }
 
 /// A trial with a shared prompt, until dropped.
 #[derive(Debug)]
-pub(super) struct Lead<'a> {
-    leads: &'a Leads,
+pub(super) struct CacheLeader<'a> {
+    cache_leaders: &'a CacheLeaders,
     prefix: String,
     /// Whether it leads, and its model has not begun to answer.
     is_awaited: Cell<bool>,
 }
 
-impl Leads {
+impl CacheLeaders {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, CachedPrompt>> {
         self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits while another trial with this prefix leads.
-    pub(super) fn enter(&self, prefix: String) -> Lead<'_> {
+    pub(super) fn enter(&self, prefix: String) -> CacheLeader<'_> {
         let mut prompts = self.lock();
         loop {
             match CachedPrompt::waits(prompts.get(&prefix)) {
@@ -323,27 +325,27 @@ impl Leads {
                     let waited = self.changed.wait_timeout(prompts, POLL_INTERVAL);
                     prompts = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
-                Some(_) => return Lead { leads: self, prefix, is_awaited: Cell::new(false) },
+                Some(_) => return CacheLeader { cache_leaders: self, prefix, is_awaited: Cell::new(false) },
                 None => {
                     prompts.insert(prefix.clone(), CachedPrompt::Leading);
-                    return Lead { leads: self, prefix, is_awaited: Cell::new(true) };
+                    return CacheLeader { cache_leaders: self, prefix, is_awaited: Cell::new(true) };
                 }
             }
         }
     }
 }
 
-impl Lead<'_> {
+impl CacheLeader<'_> {
     /// The model has begun an answer.
     pub fn answers(&self) {
-        self.leads.lock().insert(self.prefix.clone(), CachedPrompt::now());
+        self.cache_leaders.lock().insert(self.prefix.clone(), CachedPrompt::now());
         if self.is_awaited.replace(false) {
-            self.leads.changed.notify_all();
+            self.cache_leaders.changed.notify_all();
         }
     }
 }
 
-impl Drop for Lead<'_> {
+impl Drop for CacheLeader<'_> {
     fn drop(&mut self) {
         if self.is_awaited.get() {
             self.answers();
@@ -379,10 +381,11 @@ mod tests {
 
     #[test]
     fn modes_wait_together_when_their_credentials_are_the_same() {
-        let pace = Pace::default();
-        let refused = pace.enter(account("native", &[])).expect("a permit");
+        let rate_limiter = RateLimiter::default();
+        let refused = rate_limiter.enter(account("native", &[])).expect("a permit");
         let _ = refused.refused(Duration::from_secs(60), Duration::ZERO, 0);
-        let waits = |account| pace.lock().get(&account).is_some_and(|pace| pace.not_before.is_some());
+        let waits =
+            |account| rate_limiter.lock().get(&account).is_some_and(|rate_limiter| rate_limiter.not_before.is_some());
         assert!(waits(account("cli-native", &["--verbose"])), "another program with the same login");
         assert!(waits(account("mcp", &[])) && waits(account("none", &[])));
         assert!(!waits(account("native", &["--settings", "other.json"])), "its own arguments name another login");
@@ -412,14 +415,14 @@ mod tests {
 
     #[test]
     fn a_wait_is_at_least_as_long_as_the_provider_asks() {
-        let pace = Pace::default();
+        let rate_limiter = RateLimiter::default();
         let settings = Settings { retries: 3, retry_wait: Duration::from_secs(2), ..Settings::default() };
         let refused = |times, asked: u64| {
-            let permit = pace.enter(account("codex", &[])).expect("a permit");
+            let permit = rate_limiter.enter(account("codex", &[])).expect("a permit");
             let trouble = Trouble::new(TroubleKind::RateLimit, "429").after(Some(Duration::from_secs(asked)));
             let wait = permit.refused_again(times, &settings, AgentKind::Codex, &trouble);
             // The next attempt begins at once here.
-            pace.lock().get_mut(&account("codex", &[])).expect("an account").not_before = None;
+            rate_limiter.lock().get_mut(&account("codex", &[])).expect("an account").not_before = None;
             wait.map(|wait| (wait.pause.as_secs(), wait.at_most.as_secs()))
         };
         assert_eq!(refused(1, 30), Some((30, 30 + 4 + 8)));
@@ -432,18 +435,18 @@ mod tests {
     fn nothing_more_starts_with_an_account_whose_limit_lasts_longer_than_a_run_waits() {
         let settings = Settings { retries: 3, ..Settings::default() };
         let limit = |kind, detail: &str, retry_after_s| {
-            let pace = Pace::default();
+            let rate_limiter = RateLimiter::default();
             let (first, other) = (account("native", &[]), account("codex", &[]));
-            let running = pace.enter(first.clone()).expect("a permit");
-            let permit = pace.enter(first.clone()).expect("a permit");
+            let running = rate_limiter.enter(first.clone()).expect("a permit");
+            let permit = rate_limiter.enter(first.clone()).expect("a permit");
             let trouble = Trouble { retry_after_s, ..Trouble::new(kind, detail) };
             let waits = permit.refused_again(1, &settings, AgentKind::ClaudeCli, &trouble).is_some();
-            assert!(pace.enter(other).is_ok(), "other accounts continue");
-            let closed = pace.closed();
+            assert!(rate_limiter.enter(other).is_ok(), "other accounts continue");
+            let closed = rate_limiter.closed();
             assert_ne!(waits, !closed.is_empty());
             let known = closed.first().map(|closed| matches!(closed.why, ClosedBy::UsageLimit(Some(_))));
             if known.is_some() {
-                assert_eq!(pace.enter(first.clone()).err(), Some(NotRun::UsageLimit));
+                assert_eq!(rate_limiter.enter(first.clone()).err(), Some(NotRun::UsageLimit));
                 // What is running continues, and is not tried again.
                 let short = Trouble::new(TroubleKind::RateLimit, "429");
                 assert_eq!(running.refused_again(1, &settings, AgentKind::ClaudeCli, &short), None);
@@ -467,26 +470,26 @@ mod tests {
         let first = account("codex", &[]);
         let unreachable = Trouble::new(TroubleKind::Unreachable, "Connection refused");
         let refused = |permit: Permit<'_>| permit.refused_again(1, &settings, AgentKind::Codex, &unreachable).is_some();
-        let pace = Pace::default();
-        let enter = || pace.enter(first.clone());
+        let rate_limiter = RateLimiter::default();
+        let enter = || rate_limiter.enter(first.clone());
         let together = [enter().expect("a permit"), enter().expect("a permit")];
         assert!(together.into_iter().all(refused), "they ran at the same time");
         enter().expect("a permit").through();
         assert!(refused(enter().expect("a permit")), "another was answered since");
-        assert!(pace.closed().is_empty());
+        assert!(rate_limiter.closed().is_empty());
         assert!(!refused(enter().expect("a permit")));
         assert_eq!(enter().err(), Some(NotRun::Unreachable));
-        assert!(pace.enter(account("native", &[])).is_ok(), "other accounts continue");
-        let why: Vec<ClosedBy> = pace.closed().into_iter().map(|closed| closed.why).collect();
+        assert!(rate_limiter.enter(account("native", &[])).is_ok(), "other accounts continue");
+        let why: Vec<ClosedBy> = rate_limiter.closed().into_iter().map(|closed| closed.why).collect();
         assert!(matches!(&why[..], [ClosedBy::Unreachable(why)] if why == "Connection refused"), "{why:?}");
     }
 
     #[test]
     fn a_refusal_halves_what_runs_at_once_and_an_accepted_trial_adds_one() {
-        let pace = Pace::default();
+        let rate_limiter = RateLimiter::default();
         let mut permits: Vec<Permit<'_>> =
-            (0..8).map(|_| pace.enter(account("codex", &[])).expect("a permit")).collect();
-        let most = || pace.lock()[&account("codex", &[])].most;
+            (0..8).map(|_| rate_limiter.enter(account("codex", &[])).expect("a permit")).collect();
+        let most = || rate_limiter.lock()[&account("codex", &[])].most;
         let first = permits.pop().expect("a permit");
         let ms = Duration::from_millis;
         let _ = first.refused(ms(1), ms(0), 0);
@@ -494,10 +497,10 @@ mod tests {
         // The others were already running: their refusals and successes belong to the time before.
         let _ = permits.pop().expect("a permit").refused(ms(1), ms(0), 0);
         permits.pop().expect("a permit").through();
-        assert_eq!((most(), pace.lock()[&account("codex", &[])].refusals), (Some(4), 1));
+        assert_eq!((most(), rate_limiter.lock()[&account("codex", &[])].refusals), (Some(4), 1));
         drop(permits);
-        let later = pace.enter(account("codex", &[])).expect("a permit");
+        let later = rate_limiter.enter(account("codex", &[])).expect("a permit");
         later.through();
-        assert_eq!((most(), pace.lock()[&account("codex", &[])].refusals), (Some(5), 0));
+        assert_eq!((most(), rate_limiter.lock()[&account("codex", &[])].refusals), (Some(5), 0));
     }
 }

@@ -22,7 +22,7 @@ const SYNC: Duration = Duration::from_secs(1);
 
 /// The file, to append to. Several processes may append to one.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct Journal {
     run: RunFolder,
     path: PathBuf,
     open: Mutex<OpenLedger>,
@@ -36,7 +36,7 @@ struct OpenLedger {
     cut: bool,
 }
 
-impl Ledger {
+impl Journal {
     pub(super) fn open(run: RunFolder, path: PathBuf) -> Result<Self, StoreError> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).at(&path)?;
         // A line cut short by a crash is closed, so that the next one is not lost with it.
@@ -73,7 +73,7 @@ pub(super) fn ends_within_a_line(file: &mut File) -> bool {
 }
 
 #[derive(Debug, Default)]
-pub struct LedgerContents {
+pub struct JournalContents {
     /// The last line of each trial.
     pub records: BTreeMap<TrialId, TrialRecord>,
     /// Further attempts whose cost counts, in order: those that the provider refused, and those whose trial ran again in a later
@@ -86,7 +86,7 @@ pub struct LedgerContents {
     hasher: RandomState,
 }
 
-impl LedgerContents {
+impl JournalContents {
     /// Adds the record of a trial, and returns the earlier one. A record with a time is about an attempt. One without is a new
     /// grade for the same attempt, whose time and number stay.
     pub fn insert(&mut self, mut record: TrialRecord) -> Option<TrialRecord> {
@@ -152,8 +152,8 @@ impl LedgerContents {
 }
 
 /// Reads the file at `path`. A missing file is empty.
-pub(super) fn read(path: &Path) -> Result<LedgerContents, StoreError> {
-    let mut found = LedgerContents::default();
+pub(super) fn read(path: &Path) -> Result<JournalContents, StoreError> {
+    let mut found = JournalContents::default();
     lines::for_each(path, |line| match line {
         TraceLine::Whole(line) => found.add(line),
         TraceLine::Overlong => found.damaged += 1,
@@ -168,10 +168,10 @@ pub(super) fn read(path: &Path) -> Result<LedgerContents, StoreError> {
 pub(super) fn each_last(
     path: &Path,
     mut take: impl FnMut(&[u8], Option<&str>) -> Result<(), StoreError>,
-) -> Result<LedgerContents, StoreError> {
+) -> Result<JournalContents, StoreError> {
     let (mut once, mut often, hasher) = (HashSet::new(), HashSet::new(), RandomState::new());
     let trial = |line: &[u8]| NotedLine(line).trial().map(|trial| hasher.hash_one(trial));
-    let (mut found, mut lines) = (LedgerContents::default(), 0_usize);
+    let (mut found, mut lines) = (JournalContents::default(), 0_usize);
     lines::for_each(path, |line| {
         lines += 1;
         if let TraceLine::Whole(line) = line
@@ -216,16 +216,16 @@ pub(super) fn each_last(
 pub struct Follower {
     path: PathBuf,
     read_up_to: u64,
-    seen: LedgerContents,
+    seen: JournalContents,
 }
 
 impl Follower {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, read_up_to: 0, seen: LedgerContents::default() }
+        Self { path, read_up_to: 0, seen: JournalContents::default() }
     }
 
     /// Reads new lines and returns the content so far. A line that is still being written counts the next time.
-    pub fn look(&mut self) -> Result<&LedgerContents, StoreError> {
+    pub fn look(&mut self) -> Result<&JournalContents, StoreError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(&self.seen),
@@ -242,7 +242,7 @@ impl Follower {
     }
 
     /// The content at the last look.
-    pub fn seen(&self) -> &LedgerContents {
+    pub fn seen(&self) -> &JournalContents {
         &self.seen
     }
 }
@@ -259,7 +259,7 @@ mod tests {
                 r#"{{"skill":"s","case":"c","mode":"m","trial":1,"verdict":"{verdict}","duration_ms":1,"effective_commands":0{more}}}"#
             )
         };
-        let mut contents = LedgerContents::default();
+        let mut contents = JournalContents::default();
         let mut add = |line: String| contents.add(seal::lines(line.as_bytes()).trim_ascii());
         add(line("fail", r#","attempts":3,"ended":"2026-01-01T00:00:00Z""#));
         add(line("pass", ""));
