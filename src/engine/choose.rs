@@ -9,13 +9,11 @@ use crate::run::plan;
 use crate::run::planned::PlannedRun;
 use crate::run::preflight::substitutes;
 use crate::settings::Settings;
-use crate::settings::trials::Repetition;
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::nearest_few;
 use crate::text::name::Filters;
 use crate::text::problem::Problem;
 use crate::trial::run_record::RunChoices;
-use std::time::Duration;
 
 /// Makes the settings those of what was chosen.
 pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem> {
@@ -24,13 +22,7 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem
         settings.select_modes(&chosen.modes)?;
     }
     settings.default_modes.clone_from(&chosen.default_modes);
-    settings.model = chosen.model.clone().or(settings.model.take());
-    let repetition = &mut settings.repetition.asked;
-    *repetition = Repetition { trials: chosen.trials, threshold: chosen.threshold }.or(*repetition);
-    settings.timeout = chosen.timeout_s.map_or(settings.timeout, Duration::from_secs);
-    settings.stop = chosen.stop.or(settings.stop);
-    settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
-    settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
+    chosen.overrides.apply(settings);
     if chosen.selects() {
         settings.selection.clone_from(&chosen.selection);
     }
@@ -43,7 +35,7 @@ pub fn planned(loaded: Loaded, chosen: RunChoices) -> Result<PlannedRun, Problem
     let filters = Filters::new(&chosen.filters, false);
     let plan = plan::plan(&repository.root, &settings, &catalog, &filters).map_err(|problems| problems.join("\n"))?;
     let mut run = PlannedRun::new(repository.root, settings, catalog).with_plan(plan);
-    run.rerun_command = RerunCommand::Program(chosen.model.clone());
+    run.rerun_command = RerunCommand::Program(chosen.overrides.model.clone());
     run.chosen = chosen;
     Ok(run)
 }

@@ -228,7 +228,7 @@ impl Engine<'_> {
         sides.left_out.clone_from(&pairing.left_out);
         sides.outcome_only = pairing.outcome_only;
         if sides.outcome_only {
-            check_end(run.chosen.stop)?;
+            check_end(run.chosen.overrides.stop)?;
             run.settings.stop = Some(Stop::End);
         }
         if !run.settings.resume {

@@ -77,7 +77,7 @@ impl Engine<'_> {
             chosen = chosen.or(earlier);
         }
         choose::apply(&chosen, &mut settings)?;
-        if settings.record && chosen.stop == Some(Stop::Settled) {
+        if settings.record && chosen.overrides.stop == Some(Stop::Settled) {
             return Err("a recording needs whole trials: leave out --trial-end settled or --record".into());
         }
         if keep {

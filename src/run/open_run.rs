@@ -28,6 +28,7 @@ use crate::text::problem::Problem;
 use crate::trace::trouble::TroubleKind;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
+use crate::trial::run_choices::Overrides;
 use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, TrialRecord};
 use crate::trial::shard::ShardedCase;
 
@@ -111,8 +112,12 @@ fn open(run: &StartedRun) -> Result<(LiveRun, ProgressWriter), Problem> {
 /// The record of a resumed run: what it was to do stays, except for new choices about repeats. A comparison may go further.
 fn resumed(run: &PlannedRun, earlier: RunRecord) -> RunRecord {
     let chosen = RunChoices {
-        trials: run.chosen.trials.or(earlier.chosen.trials),
-        threshold: run.chosen.threshold.or(earlier.chosen.threshold),
+        overrides: Overrides {
+            trials: run.chosen.overrides.trials,
+            threshold: run.chosen.overrides.threshold,
+            ..Overrides::default()
+        }
+        .or(earlier.chosen.overrides),
         ..earlier.chosen
     };
     let grows = earlier.grows || run.plan.grows();
@@ -210,14 +215,8 @@ fn choices(run: &PlannedRun) -> RunChoices {
         selection: TestSelection { suite, ..settings.selection.clone() },
         modes: settings.selected_modes.clone().unwrap_or_default(),
         default_modes: settings.default_modes.clone(),
-        model: settings.model.clone().or_else(|| chosen.model.clone()),
-        trials: settings.repetition.asked.trials,
-        threshold: settings.repetition.asked.threshold,
-        timeout_s: Some(settings.timeout.as_secs()),
-        // A run that records runs its trials to their end, whatever evals.toml says.
-        stop: settings.stop.map(|_| settings.stops()),
-        judge: settings.judge.wanted,
-        judge_votes: Some(settings.judge.votes),
+        // A run of several models has none in its settings.
+        overrides: Overrides::of(settings).or(Overrides { model: chosen.overrides.model.clone(), ..Overrides::default() }),
         replay: !settings.live,
         filters: chosen.filters.clone(),
         trials_by_name: chosen.trials_by_name.clone(),

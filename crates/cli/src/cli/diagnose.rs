@@ -14,6 +14,7 @@ use crate::results::diagnosis::Diagnosis;
 use crate::run::variants::TrialLimit;
 use crate::skill::slug;
 use crate::store::{self, RunFolder};
+use crate::trial::run_choices::Overrides;
 use crate::trial::run_record::RunChoices;
 use crate::trial::variants::{VariantQuestion, VariantRun};
 
@@ -97,7 +98,7 @@ impl DiagnoseArgs {
     fn chosen(&self) -> RunChoices {
         let mut chosen = RunChoices::of_cases(self.case.clone());
         chosen.selection.skills = self.what.iter().cloned().collect();
-        RunChoices { modes: self.mode.iter().cloned().collect(), model: self.model.clone(), ..chosen }
+        RunChoices { modes: self.mode.iter().cloned().collect(), overrides: Overrides { model: self.model.clone(), ..Overrides::default() }, ..chosen }
     }
 
     /// Shows the diagnosis of a stored run.

@@ -10,6 +10,7 @@ use crate::cases::selection;
 use crate::settings::trials::{self, A_SHARE};
 use crate::settings::{MOST_VOTES, Settings, Stop, Suite, TestSelection, VARIABLES, Variable};
 use crate::store::RunFolder;
+use crate::trial::run_choices::Overrides;
 use crate::trial::run_record::RunChoices;
 
 /// Options that choose cases by name.
@@ -159,11 +160,14 @@ impl SelectArgs {
         let (suite, max_skills, max_cases) = (self.suite.clone(), self.max_skills, self.max_cases);
         RunChoices {
             selection: TestSelection { suite, max_skills, max_cases, ..self.names.selection() },
-            model: self.model.clone(),
-            timeout_s: self.timeout_s,
-            stop: self.trial_end,
-            judge: (self.judge || self.no_judge).then_some(self.judge),
-            judge_votes: self.judge_votes,
+            overrides: Overrides {
+                model: self.model.clone(),
+                timeout_s: self.timeout_s,
+                stop: self.trial_end,
+                judge: (self.judge || self.no_judge).then_some(self.judge),
+                judge_votes: self.judge_votes,
+                ..Overrides::default()
+            },
             ..RunChoices::default()
         }
     }
@@ -173,7 +177,7 @@ impl SelectArgs {
 pub fn apply_threshold_of(run: &RunFolder, settings: &mut Settings) {
     let record = run.run_record().ok().flatten();
     let threshold = &mut settings.repetition.asked.threshold;
-    *threshold = threshold.or(record.and_then(|record| record.chosen.threshold));
+    *threshold = threshold.or(record.and_then(|record| record.chosen.overrides.threshold));
 }
 
 pub fn share(text: &str) -> Result<f64, String> {

@@ -1,11 +1,12 @@
 //! What is chosen for a run.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::settings::trials::Trials;
-use crate::settings::{Stop, TestSelection};
+use crate::settings::{Settings, Stop, TestSelection};
 use crate::trial::shard::Shard;
 
 /// What was chosen for a run.
@@ -20,22 +21,9 @@ pub struct RunChoices {
     /// The modes that stand in for default ones, by the names of those.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub default_modes: BTreeMap<String, String>,
-    /// The model.
-    pub model: Option<String>,
-    /// Trials of each case, whatever the case says; absent if not chosen.
-    pub trials: Option<Trials>,
-    /// The share of a case's trials that must pass, whatever the case says; absent if not chosen.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<f64>,
-    /// Timeout in seconds of cases that set none.
-    pub timeout_s: Option<u64>,
-    /// When a live trial ends; absent if not chosen.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop: Option<Stop>,
-    /// Whether every trial is judged, or none; absent if not chosen.
-    pub judge: Option<bool>,
-    /// Votes of the judge on each trial; absent if not chosen.
-    pub judge_votes: Option<u32>,
+    /// What holds for every case.
+    #[serde(flatten)]
+    pub overrides: Overrides,
     /// Whether recordings were replayed.
     pub replay: bool,
     /// Filters of test names, as of `cargo test`.
@@ -68,16 +56,70 @@ impl RunChoices {
         RunChoices {
             modes: if self.modes.is_empty() { earlier.modes } else { self.modes },
             default_modes: if self.default_modes.is_empty() { earlier.default_modes } else { self.default_modes },
-            model: self.model.or(earlier.model),
-            trials: self.trials.or(earlier.trials),
-            threshold: self.threshold.or(earlier.threshold),
-            timeout_s: self.timeout_s.or(earlier.timeout_s),
-            stop: self.stop.or(earlier.stop),
-            judge: self.judge.or(earlier.judge),
-            judge_votes: self.judge_votes.or(earlier.judge_votes),
+            overrides: self.overrides.or(earlier.overrides),
             replay: self.replay || earlier.replay,
             shard: self.shard.or(earlier.shard),
             ..cases
         }
     }
+}
+
+/// Declares what a run says for all cases: its type, what the settings say of it, and how they get it.
+macro_rules! overrides {
+    ($($(#[$meta:meta])* $field:ident: $type:ty, |$from:ident| $get:expr, |$to:ident, $value:ident| $set:expr;)*) => {
+        /// What a run says for all cases, whatever the repository says; each is absent if not chosen.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct Overrides {
+            $($(#[$meta])* pub $field: Option<$type>,)*
+        }
+
+        impl Overrides {
+            /// These, with those of `earlier` as defaults.
+            #[must_use]
+            pub fn or(self, earlier: Self) -> Self {
+                Self { $($field: self.$field.or(earlier.$field),)* }
+            }
+
+            /// Makes the settings say the same.
+            pub fn apply(&self, settings: &mut Settings) {
+                $(if let Some($value) = self.$field.clone() {
+                    let $to = &mut *settings;
+                    $set;
+                })*
+            }
+
+            /// What the settings say of all this.
+            pub fn of(settings: &Settings) -> Self {
+                Self {
+                    $($field: {
+                        let $from = settings;
+                        $get
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+overrides! {
+    /// The model.
+    model: String, |settings| settings.model.clone(), |settings, model| settings.model = Some(model);
+    /// Trials of each case, whatever the case says.
+    trials: Trials, |settings| settings.repetition.asked.trials,
+        |settings, trials| settings.repetition.asked.trials = Some(trials);
+    /// The share of a case's trials that must pass, whatever the case says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold: f64, |settings| settings.repetition.asked.threshold,
+        |settings, threshold| settings.repetition.asked.threshold = Some(threshold);
+    /// Timeout in seconds of cases that set none.
+    timeout_s: u64, |settings| Some(settings.timeout.as_secs()),
+        |settings, seconds| settings.timeout = Duration::from_secs(seconds);
+    /// When a live trial ends. A run that records runs its trials to their end, whatever evals.toml says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Stop, |settings| settings.stop.map(|_| settings.stops()), |settings, stop| settings.stop = Some(stop);
+    /// Whether every trial is judged, or none.
+    judge: bool, |settings| settings.judge.wanted, |settings, judge| settings.judge.wanted = Some(judge);
+    /// Votes of the judge on each trial.
+    judge_votes: u32, |settings| Some(settings.judge.votes), |settings, votes| settings.judge.votes = votes;
 }

@@ -141,8 +141,8 @@ impl ChoiceArgs {
             modes.extend(native);
         }
         chosen.modes = self.select.names.with_modes(&modes);
-        chosen.trials = self.trials;
-        chosen.threshold = self.threshold;
+        chosen.overrides.trials = self.trials;
+        chosen.overrides.threshold = self.threshold;
         chosen.replay = self.replay;
         chosen.filters.clone_from(&self.filters);
         chosen.shard = self.shard.shard()?;
