@@ -136,7 +136,7 @@ impl Skills {
     /// If the base, the cases or the agents cannot be used.
     pub fn compare(&self, base: &str) -> Result<Answer, AskError> {
         let loaded = self.loaded(load::read(&self.repository.root, Trust::Trusted)?)?;
-        let commit = git::commit(&self.repository.root, base).map_err(|error| error.to_string())?;
+        let commit = git::commit(&self.repository.root, base)?;
         let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
         let baseline = compare::at_commit(commit, format!("the skills of {base}"));
         let sides = compare::sides(baseline, compare::working_tree(), &rule, ComparePlan::default());
@@ -187,10 +187,9 @@ impl fmt::Display for Answer {
 
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Problem::Files(problems) => f.write_str(&diagnostics::render(problems, Paint::Plain)),
-            Problem::Said(why) => f.write_str(why),
-        }
+        let Self(problem) = self;
+        let between = if problem.said().is_empty() || problem.files().is_empty() { "" } else { "\n" };
+        write!(f, "{}{between}{}", problem.said(), diagnostics::render(problem.files(), Paint::Plain))
     }
 }
 

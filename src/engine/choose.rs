@@ -33,7 +33,7 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem
 pub fn planned(loaded: Loaded, chosen: RunChoices) -> Result<PlannedRun, Problem> {
     let Loaded { repository, settings, catalog } = loaded;
     let filters = Filters::new(&chosen.filters, false);
-    let plan = plan::plan(&repository.root, &settings, &catalog, &filters).map_err(|problems| problems.join("\n"))?;
+    let plan = plan::plan(&repository.root, &settings, &catalog, &filters)?;
     let mut run = PlannedRun::new(repository.root, settings, catalog).with_plan(plan);
     run.rerun_command = RerunCommand::Program(chosen.overrides.model.clone());
     run.chosen = chosen;

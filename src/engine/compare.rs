@@ -233,7 +233,7 @@ impl Engine<'_> {
         }
         if !run.settings.resume {
             let keeps = request.max_age.map(|max_age| KeptStore::new(&run, max_age, pairing.baselines()));
-            run.kept = keeps.transpose().map_err(|error| error.to_string())?;
+            run.kept = keeps.transpose()?;
             begun = continued(self, &request.ended, &mut run, &pairing, &mut sides)?;
         }
         if let Some(list) = gone(&begun, &pairing) {
@@ -382,12 +382,11 @@ fn most_trials(asked: Option<u64>, sides: &mut ComparedSides, all: usize) -> u64
 }
 
 /// Refuses trials that end before their outcome shows.
-fn check_end(asked: Option<Stop>) -> Result<(), &'static str> {
+fn check_end(asked: Option<Stop>) -> Result<(), Problem> {
     if asked == Some(Stop::Settled) {
-        return Err(
-            "a comparison with and without the skill is about the outcome, which only the end of a trial shows: leave out \
-             --trial-end settled",
-        );
+        return Err("a comparison with and without the skill is about the outcome, which only the end of a trial shows: leave out \
+             --trial-end settled"
+            .into());
     }
     Ok(())
 }

@@ -396,7 +396,7 @@ fn time(record: &RunRecord) -> Option<Duration> {
 /// Refuses a shard that compared something else.
 fn check(shard: &RunFolder, commit: &str, asked: &GateSettings) -> Result<(), Problem> {
     let id = shard.id();
-    let sides = shard.run_record().map_err(|error| error.to_string())?.and_then(|record| record.sides);
+    let sides = shard.run_record()?.and_then(|record| record.sides);
     let sides =
         sides.ok_or_else(|| format!("{id} compares nothing: `skill-evals gate --shard` makes what is merged here"))?;
     if sides.baseline.commit.as_deref() != Some(commit) {

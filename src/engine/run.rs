@@ -242,7 +242,7 @@ pub fn with_part(mut run: PlannedRun, part: &RunPart) -> Result<PlannedRun, Prob
 fn outdated(run: &PlannedRun, is_aged: bool) -> Result<RunPlan, Problem> {
     let filters = Filters::new(&run.chosen.filters, false);
     let mut entries = Vec::new();
-    for found in selected_cases(&run.settings.selection, &run.catalog).map_err(|problems| problems.join("\n"))? {
+    for found in selected_cases(&run.settings.selection, &run.catalog)? {
         let recorded = store::recorded_modes(&run.root, &found.skill, &found.id)?;
         for planned in plan::planned(&run.settings, found, &recorded) {
             let replayed = preflight::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1, &|_| ()));

@@ -21,7 +21,7 @@ use crate::skill::{SKILL_FILE, SkillFile};
 use crate::store::{Proposal, UnfinishedTune};
 use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
-use crate::text::problem::Problem;
+use crate::text::problem::{About, Problem};
 use crate::trial::evidence::digest;
 use crate::trial::run_record::RunChoices;
 
@@ -352,7 +352,7 @@ fn with_description(found: &FoundSkill, description: &str) -> Result<Vec<u8>, Pr
         length += line.len();
     }
     // A JSON string is a YAML string.
-    let quoted = serde_json::to_string(description).map_err(|error| error.to_string())?;
+    let quoted = serde_json::to_string(description)?;
     let (before, after) = (&text[..entry.key_range.start], &rest[length..]);
     let is_same = |new: &String| {
         let read = SkillFile::parse(&found.skill().folder, new.as_bytes());
@@ -377,10 +377,10 @@ fn is_plain_yaml(text: &str) -> bool {
 /// Stores the skills of the working tree, with another SKILL.md for one of them, as a commit that no branch has. Returns its
 /// hash.
 fn store(root: &Path, catalog: &Catalog, changed: &FoundSkill, text: &[u8]) -> Result<String, Problem> {
-    let changed_file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
-    fs::write(changed_file.path(), text).map_err(|error| error.to_string())?;
+    let changed_file = tempfile::NamedTempFile::new()?;
+    fs::write(changed_file.path(), text)?;
     let mut files = Vec::new();
-    if look::is_file(&root.join(FILE)).map_err(|error| error.to_string())? {
+    if look::is_file(&root.join(FILE))? {
         files.push((PathBuf::from(FILE), root.join(FILE), false));
     }
     for found in &catalog.skills {
@@ -389,7 +389,7 @@ fn store(root: &Path, catalog: &Catalog, changed: &FoundSkill, text: &[u8]) -> R
             return Err("the repository itself is a skill: put it into a directory of skills first".into());
         }
         let material = skill_material(&root.join(folder)).whole();
-        let material = material.map_err(|problem| format!("the skill in {}: {problem}", folder.display()))?;
+        let material = material.about(format_args!("the skill in {}", folder.display()))?;
         for file in &material.files {
             let path = folder.join(&file.path);
             let is_changed = std::ptr::eq(found, changed) && file.path == Path::new(SKILL_FILE);
@@ -397,7 +397,7 @@ fn store(root: &Path, catalog: &Catalog, changed: &FoundSkill, text: &[u8]) -> R
             files.push((path, content, file.executable));
         }
     }
-    git::store(root, &files).map_err(|error| format!("the candidate could not be stored in git: {error}").into())
+    git::store(root, &files).about("the candidate could not be stored in git")
 }
 
 #[cfg(test)]

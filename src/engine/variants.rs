@@ -82,7 +82,7 @@ impl Engine<'_> {
         };
         let mut run = run.with_plan(plan);
         if !resumes && !self.dry_run {
-            let question = serde_json::to_string(&record).map_err(|error| error.to_string())?;
+            let question = serde_json::to_string(&record)?;
             let cases = || run.plan.entries.iter().map(|entry| &entry.planned);
             let contents = self.contents(same_contents::of_cases(&run, cases(), &question));
             run.contents = contents.map(|contents| same_contents::with_names(&contents, cases()));

@@ -12,6 +12,7 @@ use crate::files::look;
 use crate::settings::PREFIX;
 use crate::text::diagnostic::nearest;
 use crate::text::name::as_test_name;
+use crate::text::problem::Problem;
 
 /// The exit code for invalid arguments, as with libtest.
 pub const EXIT_BAD_ARGUMENTS: u8 = 101;
@@ -283,7 +284,7 @@ pub(super) struct HarnessRoot {
 
 impl HarnessRoot {
     /// The root, absolute if possible.
-    pub fn find(&self) -> Result<PathBuf, String> {
+    pub fn find(&self) -> Result<PathBuf, Problem> {
         let variable = std::env::var_os(format!("{PREFIX}ROOT")).filter(|root| !root.is_empty() && !self.is_final);
         if let Some(root) = variable {
             return directory(PathBuf::from(root), "SKILL_EVALS_ROOT is");
@@ -294,14 +295,14 @@ impl HarnessRoot {
             None => {
                 let package = self.package()?;
                 let start = std::path::absolute(&package).unwrap_or_else(|_| package.clone());
-                let around = Repository::around(&start).map_err(|error| error.to_string())?;
+                let around = Repository::around(&start)?;
                 Ok(around.map_or(package, |repository| repository.root))
             }
         }
     }
 
     /// The crate's directory: cargo names it. Without cargo it is around the working directory, if that has the harness's file.
-    fn package(&self) -> Result<PathBuf, String> {
+    fn package(&self) -> Result<PathBuf, Problem> {
         let named = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
         named.or_else(|| self.package_here()).ok_or_else(|| {
             format!(
@@ -309,6 +310,7 @@ impl HarnessRoot {
                  SKILL_EVALS_ROOT to the repository's root",
                 self.source
             )
+            .into()
         })
     }
 
@@ -321,9 +323,9 @@ impl HarnessRoot {
     }
 }
 
-fn directory(path: PathBuf, what: &str) -> Result<PathBuf, String> {
-    if look::is_directory(&path).map_err(|error| error.to_string())? {
+fn directory(path: PathBuf, what: &str) -> Result<PathBuf, Problem> {
+    if look::is_directory(&path)? {
         return Ok(path.canonicalize().unwrap_or(path));
     }
-    Err(format!("{what} {}, which is not a directory", path.display()))
+    Err(format!("{what} {}, which is not a directory", path.display()).into())
 }

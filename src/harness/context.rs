@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_root_that_is_not_a_directory_is_refused() {
-        let why = Harness::new().root("nowhere").root.find().expect_err("no directory");
+        let why = Harness::new().root("nowhere").root.find().expect_err("no directory").to_string();
         assert!(
             why.starts_with("the harness's root is ") && why.ends_with("nowhere, which is not a directory"),
             "{why}"

@@ -20,6 +20,7 @@ mod watch;
 
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,7 @@ use crate::run::planned::PlannedRun;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{BuiltIn, Settings, TestSelection, Trust};
 use crate::text::name::Filters;
+use crate::text::problem::Problem;
 use crate::text::relative_path::RelativePath;
 
 #[doc(inline)]
@@ -263,7 +265,7 @@ impl Harness {
     }
 
     /// `None` if no skill root was added.
-    fn skill_roots(&self) -> Result<Option<Vec<RelativePath>>, String> {
+    fn skill_roots(&self) -> Result<Option<Vec<RelativePath>>, Problem> {
         let mut roots = Vec::new();
         for root in &self.skill_roots {
             let path = RelativePath::parse(root).map_err(|why| format!("the harness's skill root {root:?} {why}"))?;
@@ -273,7 +275,7 @@ impl Harness {
     }
 }
 
-fn refuse(why: &str) -> ExitCode {
+fn refuse(why: &dyn Display) -> ExitCode {
     say(&format!("error: {why}"));
     ExitCode::from(args::EXIT_BAD_ARGUMENTS)
 }
@@ -313,7 +315,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> HarnessPlan 
     });
     match harness.skill_roots() {
         Ok(roots) => settings.skill_roots = roots.or(settings.skill_roots),
-        Err(why) => setup_problem = Some(why),
+        Err(why) => setup_problem = Some(why.to_string()),
     }
     // A test runs its trial to the end.
     settings.stop = None;
@@ -322,8 +324,8 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> HarnessPlan 
     let problems = context::problems(&harness, &settings, is_whole.then_some(&catalog));
     setup_problem = setup_problem.or(Some(problems.join("\n")).filter(|problems| !problems.is_empty()));
     let no_filters = Filters::default();
-    let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problems| {
-        setup_problem.get_or_insert_with(|| problems.join("\n"));
+    let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problem| {
+        setup_problem.get_or_insert_with(|| problem.to_string());
         settings.selection = TestSelection::default();
         plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_default()
     });
@@ -386,12 +388,12 @@ fn asked_to_serve(mut args: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     args.next().filter(|_| matches).map(PathBuf::from)
 }
 
-fn serve(skills: PathBuf) -> Result<(), String> {
+fn serve(skills: PathBuf) -> Result<(), Problem> {
     let how = BuiltIn::from_env(|name| std::env::var(name).ok())?;
-    mcp::serve(&[skills], how).map_err(|error| error.to_string())
+    Ok(mcp::serve(&[skills], how)?)
 }
 
-fn done(result: Result<(), impl std::fmt::Display>) -> ExitCode {
+fn done(result: Result<(), impl Display>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

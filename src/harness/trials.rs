@@ -27,6 +27,7 @@ use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
 use crate::run::{preflight, scheduler, stubs};
 use crate::text::diagnostic::{Diagnostic, Severity, SourceLocation};
+use crate::text::problem::Problem;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, TrialError, Verdict};
@@ -233,7 +234,13 @@ impl TrialResult {
 /// Why no trial was run.
 #[derive(Debug, Error)]
 #[error("{0}")]
-pub struct HarnessError(String);
+pub struct HarnessError(Problem);
+
+impl<E: Into<Problem>> From<E> for HarnessError {
+    fn from(why: E) -> Self {
+        Self(why.into())
+    }
+}
 
 /// Collects results as they come.
 #[derive(Debug)]
@@ -276,27 +283,27 @@ impl Harness {
     /// If the repository is not found, its settings are invalid, or no trial has such a name.
     pub fn results<'a>(mut self, filters: impl IntoIterator<Item = &'a str>) -> Result<Vec<TrialResult>, HarnessError> {
         let filters = filters.into_iter().map(str::to_owned);
-        let parsed = match args::parse(filters, |name| std::env::var(name).ok()).map_err(HarnessError)? {
+        let parsed = match args::parse(filters, |name| std::env::var(name).ok())? {
             args::HarnessRequest::Trials(parsed) => parsed,
             args::HarnessRequest::Help => {
-                return Err(HarnessError("`--help` is for a test that prints: `results` takes filters".to_owned()));
+                return Err("`--help` is for a test that prints: `results` takes filters".into());
             }
         };
         self.rerun_command = own_rerun_command();
-        let root = self.root.find().map_err(HarnessError)?;
+        let root = self.root.find()?;
         let HarnessPlan { run, setup_problem, .. } = planned(self, root, &parsed);
         if let Some(problem) = setup_problem {
-            return Err(HarnessError(problem));
+            return Err(problem.into());
         }
         if run.plan.entries.is_empty() {
-            return Err(HarnessError(format!("no trial in {} has such a name", run.root.display())));
+            return Err(format!("no trial in {} has such a name", run.root.display()).into());
         }
         let run = run.start();
         let results = Arc::<Mutex<Vec<TrialResult>>>::default();
         run.read_by(ResultCollector { results: Arc::clone(&results), rerun_command: run.rerun_command.clone() });
         scheduler::run(&run);
         if let Some(problem) = run.close().first() {
-            return Err(HarnessError(problem.clone()));
+            return Err(problem.as_str().into());
         }
         let results = std::mem::take(&mut *results.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(results)

@@ -1,7 +1,6 @@
 //! Imports the run of another runner as a stored run: its evidence, graded by today's checks, with its source and the list
 //! of unknown facts.
 
-use std::fmt::Display;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +30,7 @@ use crate::skill::slug;
 use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
 use crate::store::{RunFolder, TrialFolder};
 use crate::text::name::{check_case_id, check_id};
-use crate::text::problem::Problem;
+use crate::text::problem::{About, Problem};
 use crate::text::redact::Redactor;
 use crate::trial::evidence::{AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, Meta, SkillMeta};
 use crate::trial::id::TrialId;
@@ -67,7 +66,7 @@ pub struct ImportedRun {
 /// was imported from this directory before is returned unchanged. An error names the file, and the line if known.
 pub fn pkbllm(run: &PlannedRun, from: &Path, id: Option<&str>) -> Result<ImportedRun, Problem> {
     let old = PkbllmRun::read(from)?;
-    let source = from.canonicalize().map_err(|error| format!("{}: {error}", from.display()))?;
+    let source = from.canonicalize().about(from.display())?;
     let name = source.file_name().map(|name| slug(&name.to_string_lossy())).unwrap_or_default();
     let id = id.map_or_else(|| format!("{PKBLLM}-{name}"), str::to_owned);
     if let Ok(existing) = RunFolder::open(&run.root, &id) {
@@ -76,7 +75,7 @@ pub fn pkbllm(run: &PlannedRun, from: &Path, id: Option<&str>) -> Result<Importe
             return Ok(ImportedRun { run: existing, notes: Vec::new() });
         }
     }
-    let folder = text(RunFolder::create(&run.root, Some(&id)))?;
+    let folder = RunFolder::create(&run.root, Some(&id))?;
     let import = Importer { run, old: &old, source, folder: &folder, redactors: Redactors::new(&run.settings) };
     let notes = import.import().inspect_err(|_| {
         // Half a run would count as one.
@@ -114,9 +113,9 @@ impl Importer<'_> {
             notes.insert(0, format!("{}: it holds no case that can be graded", self.source.display()));
             return Err(notes.join("\n").into());
         }
-        let planned = text(self.folder.add_to_plan(ids.into_iter()))?;
-        text(self.folder.write_progress(&lines))?;
-        text(self.folder.write_run(&self.record(planned)))?;
+        let planned = self.folder.add_to_plan(ids.into_iter())?;
+        self.folder.write_progress(&lines)?;
+        self.folder.write_run(&self.record(planned))?;
         Ok(notes)
     }
 
@@ -160,11 +159,11 @@ impl Importer<'_> {
             return Ok(());
         };
         let to = self.folder.snapshot(None);
-        text(fs::create_dir(&to))?;
+        fs::create_dir(&to)?;
         let material = Material::list(&skills);
         notes.extend(material.problems.iter().map(|problem| format!("{}: {problem}; left out", skills.display())));
-        text(material.copy(&text(RootedPath::open(&to))?, |executable| if executable { 0o555 } else { 0o444 }))
-            .map(drop)
+        material.copy(&RootedPath::open(&to)?, |executable| if executable { 0o555 } else { 0o444 })?;
+        Ok(())
     }
 
     /// Stores a trial and grades it. The inner error says why it can no longer be graded.
@@ -184,9 +183,9 @@ impl Importer<'_> {
             return Ok(Err(format!("the prompt of `{}/{}` has changed since", id.skill, id.case)));
         }
         let folder = self.folder.trial(&id);
-        text(folder.clear())?;
+        folder.clear()?;
         let meta = self.evidence(trial, case, &folder)?;
-        text(folder.write_meta(&meta))?;
+        folder.write_meta(&meta)?;
         self.grade(trial, case, skill, &folder, &meta).map(Ok)
     }
 
@@ -199,11 +198,11 @@ impl Importer<'_> {
             if name == TRACE {
                 thread = thread_of(&content);
             }
-            text(folder.write(name, &redactor.mask(&content)))?;
+            folder.write(name, &redactor.mask(&content))?;
         }
         let mut unknown = always_unknown();
         match self.old.session(trial, &thread) {
-            Some(session) => text(folder.write(AGENT.session, &redactor.mask(&session)))?,
+            Some(session) => folder.write(AGENT.session, &redactor.mask(&session))?,
             None => unknown
                 .push(format!("which skills were offered, and what {} put before the model by itself", AGENT.name)),
         }
@@ -268,13 +267,13 @@ impl Importer<'_> {
             files.push(WorkspaceFile::new(path, file.size, changed));
             if written.is_err() { WalkControl::Stop } else { WalkControl::On }
         });
-        text(written)?;
+        written?;
         let changed = |path: &Path, file: io::Result<File>| {
             let before = before(path);
             PkbllmRun::is_workspace(path)
                 .then(|| before.is_none() || file.and_then(|file| bounded::read_file(file, MAX_FILE)).ok() != before)
         };
-        let workspace = text(RootedPath::open(&self.old.folder))?.join(&trial.folder);
+        let workspace = RootedPath::open(&self.old.folder)?.join(&trial.folder);
         for path in case.required_files() {
             if !files.iter().any(|file| file.path.starts_with(path)) {
                 files.extend(wanted(&workspace, path, &changed));
@@ -292,16 +291,16 @@ impl Importer<'_> {
         meta: &Meta,
     ) -> Result<TrialRecord, Problem> {
         let run = self.run;
-        let mut stored = text(StoredTrial::read(run, folder))?;
-        stored.final_text = text(agent_run::store_final_text(folder, &stored.trace))?;
+        let mut stored = StoredTrial::read(run, folder)?;
+        stored.final_text = agent_run::store_final_text(folder, &stored.trace)?;
         if let Some(answer) = &trial.judged {
             let trial_evidence = stored.trial_evidence(case, skill, folder);
             judge::store_imported(run, &trial_evidence, answer.as_deref().map_err(String::as_str))?;
         }
         let (_, grade) = regrade::regrade(run, case, skill, folder, &|_| ())?;
-        text(folder.write_grade(&grade))?;
+        folder.write_grade(&grade)?;
         let review = TrialReview::of(run, folder)?;
-        text(folder.write_session(&session::session(meta, &grade, &review.timeline())))?;
+        folder.write_session(&session::session(meta, &grade, &review.timeline()))?;
         let id = meta.id();
         let outcome = table::outcome(id, grade, meta, folder, &run.settings.prices);
         Ok(TrialRecord { ended: trial.ended.clone(), ..TrialRecord::new(&outcome, 1) })
@@ -320,8 +319,4 @@ fn thread_of(trace: &[u8]) -> String {
     let events = trace.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let started = events.take(20).find(|event| event["type"] == "thread.started");
     started.and_then(|event| Some(event["thread_id"].as_str()?.to_owned())).unwrap_or_default()
-}
-
-fn text<T, E: Display>(result: Result<T, E>) -> Result<T, Problem> {
-    result.map_err(|error| error.to_string().into())
 }

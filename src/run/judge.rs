@@ -109,7 +109,7 @@ pub(super) fn store_imported(
     trial_evidence: &TrialEvidence<'_>,
     answer: Result<&str, &str>,
 ) -> Result<(), Problem> {
-    let rubric = run.rubric().map_err(ToString::to_string)?;
+    let rubric = run.rubric().map_err(Clone::clone)?;
     let question = rubric.question(true, &[]);
     let usable = answer.map_err(str::to_owned).and_then(|text| question.answer(Some(text)));
     let attempt = Attempt {
@@ -117,7 +117,7 @@ pub(super) fn store_imported(
         said: answer.ok().filter(|_| usable.is_err()).map(excerpt),
         ..Attempt::default()
     };
-    let mut inputs = inputs(question, trial_evidence).map_err(|error| error.to_string())?;
+    let mut inputs = inputs(question, trial_evidence)?;
     inputs.0.retain(|part, _| part == rubric::EVIDENCE);
     let agent =
         AgentMeta { kind: trial_evidence.evidence.meta.agent.kind, version: None, model: None, requested: None };

@@ -49,11 +49,11 @@ pub fn merge(root: &Path, settings: &Settings, runs: &[RunFolder], id: &str) -> 
         return Err(format!("{} is running: merge it when it has ended", run.id()).into());
     }
     let old = replaceable(root, id)?;
-    let (staging, merged) = write(root, settings, &shards, &cases, id).map_err(|error| error.to_string())?;
+    let (staging, merged) = write(root, settings, &shards, &cases, id)?;
     if let Some((old, _lock)) = &old {
         check_kept(old, &merged)?;
     }
-    let path = staging.put(Path::new(id)).map_err(|error| error.to_string())?;
+    let path = staging.put(Path::new(id))?;
     Ok(MergedRun { run: RunFolder::at(&path), ..merged })
 }
 
@@ -104,7 +104,7 @@ struct ShardRun<'a> {
 impl<'a> ShardRun<'a> {
     fn open(folder: &'a RunFolder) -> Result<Self, Problem> {
         let id = folder.id();
-        let record = folder.run_record().map_err(|error| error.to_string())?;
+        let record = folder.run_record()?;
         let Some((record, shard)) = record.and_then(|record| record.chosen.shard.map(|shard| (record, shard))) else {
             return Err(format!(
                 "{id} is not a shard, which `skill-evals run --shard M/N` makes; `skill-evals summary A B` summarizes other runs"
@@ -120,7 +120,7 @@ impl<'a> ShardRun<'a> {
     }
 
     fn cases(&self) -> Result<AllCases, Problem> {
-        let cases = self.folder.all_cases(&self.all_cases).map_err(|error| error.to_string())?;
+        let cases = self.folder.all_cases(&self.all_cases)?;
         Ok(cases.into_iter().map(|case| (case.case.clone(), case)).collect())
     }
 }

@@ -42,8 +42,8 @@ pub fn live(run: &StartedRun) -> Result<&LiveRun, &Problem> {
     opened.as_ref()
 }
 
-fn trouble(error: impl Error) -> String {
-    files(&error).to_string()
+fn trouble(error: impl Error) -> Problem {
+    files(&error).into()
 }
 
 /// Opens the run; the second value writes its progress file.
@@ -216,7 +216,8 @@ fn choices(run: &PlannedRun) -> RunChoices {
         modes: settings.selected_modes.clone().unwrap_or_default(),
         default_modes: settings.default_modes.clone(),
         // A run of several models has none in its settings.
-        overrides: Overrides::of(settings).or(Overrides { model: chosen.overrides.model.clone(), ..Overrides::default() }),
+        overrides: Overrides::of(settings)
+            .or(Overrides { model: chosen.overrides.model.clone(), ..Overrides::default() }),
         replay: !settings.live,
         filters: chosen.filters.clone(),
         trials_by_name: chosen.trials_by_name.clone(),
@@ -236,8 +237,7 @@ fn changed(
         // Unreadable trials are measured again.
         let (Ok(meta), Ok(case)) = (folder.trial(&id).meta(), entry.planned.found.case()) else { continue };
         let mode = &entry.planned.mode;
-        let snapshot =
-            snapshots.offered(mode, &case.skill, run.plugin_for(mode, case)).map_err(|trouble| trouble.to_string())?;
+        let snapshot = snapshots.offered(mode, &case.skill, run.plugin_for(mode, case))?;
         let now = run
             .digested(&SkillFolders::Snapshot(&snapshot), case, mode, &opened_skills(&meta.inputs))
             .map_err(trouble)?;

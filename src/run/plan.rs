@@ -14,6 +14,7 @@ use crate::settings::{EffectiveRepetition, Settings};
 use crate::stats::proportion::Rate;
 use crate::store::{self, Recordings, RunFolder, StoreError};
 use crate::text::name::Filters;
+use crate::text::problem::Problem;
 use crate::trial::id::TrialId;
 use crate::trial::run_record::PlanLine;
 use crate::trial::shard::Shard;
@@ -143,18 +144,17 @@ impl RunPlan {
 
 /// The plan for the cases that the settings select and the filters match. Fails with a message for every selected name
 /// that is not in the catalog.
-pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filters) -> Result<RunPlan, Vec<String>> {
+pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filters) -> Result<RunPlan, Problem> {
     let cases = selected_cases(&settings.selection, catalog)?;
     let mut recordings = Recordings::new(root);
     let mut entries = Vec::new();
     for found in cases {
-        let recorded = if settings.live { Ok(Vec::new()) } else { recordings.modes(&found.skill, &found.id) };
-        let recorded = recorded.map_err(|error| vec![error.to_string()])?;
+        let recorded = if settings.live { Vec::new() } else { recordings.modes(&found.skill, &found.id)? };
         for planned in planned(settings, found, &recorded).filter(|planned| filters.want(|| planned.test_name())) {
             entries.push(if settings.live {
                 PlannedCase::of(planned, settings)
             } else if recorded.contains(&planned.mode.name) {
-                let repeats = recorded_repeats(root, &planned).map_err(|error| vec![error.to_string()])?;
+                let repeats = recorded_repeats(root, &planned)?;
                 PlannedCase::times(planned, repeats)
             } else {
                 PlannedCase::times(planned, 1)

@@ -16,7 +16,7 @@ impl ProgramRunner {
     /// Where programs run, and what masks secrets in their output.
     pub(super) fn open(&self, settings: &Settings) -> Result<&(ScratchDir, Redactors), Problem> {
         let open = || {
-            let scratch = isolation::scratch(settings).map_err(|error| error.to_string())?;
+            let scratch = isolation::scratch(settings)?;
             Ok((scratch, Redactors::new(settings)))
         };
         self.0.get_or_init(open).as_ref().map_err(Clone::clone)
@@ -24,6 +24,6 @@ impl ProgramRunner {
 
     /// An empty trial environment, outside the repository.
     pub fn trial_env(&self, settings: &Settings) -> Result<TrialEnv, Problem> {
-        Ok(self.open(settings)?.0.trial_env().map_err(|error| error.to_string())?)
+        Ok(self.open(settings)?.0.trial_env()?)
     }
 }

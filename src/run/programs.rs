@@ -17,6 +17,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::cases::case_parts::files_part;
 use crate::cases::program_content::{self, readable};
 use crate::cases::start_files::start_files;
+use crate::checks::contents::Unknown;
 use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspaceProgram};
 use crate::files::material::Material;
 use crate::files::rooted::{RootedPath, WalkedFile};
@@ -27,7 +28,7 @@ use crate::run::stored_trial::TrialEvidence;
 use crate::settings::Settings;
 use crate::store;
 use crate::text::cut;
-use crate::text::problem::Problem;
+use crate::text::problem::{About, Problem};
 use crate::text::redact::{Masker, Redactor};
 use crate::trace::AgentProgress;
 use crate::trace::file::TraceFile;
@@ -51,18 +52,18 @@ pub fn run_all(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>) -> Result<C
     let mut all = CaseProgramRuns::default();
     for program in programs {
         let ending = if !has_workspace {
-            Err("the workspace of the session is not known".to_owned())
+            Err("the workspace of the session is not known".into())
         } else if is_whole {
             let EndedProgram { ending, not_isolated, .. } = run_in_copy(run, trial_evidence, program)?;
             let not_isolated = not_isolated.map(|why| format!("the check `{program}` is not isolated: {why}"));
             all.not_enforced.extend(not_isolated);
             ending
         } else {
-            Err("it did not run".to_owned())
+            Err("it did not run".into())
         };
         let (digest, ending) = match program_content::digest(&run.root, program) {
             Ok(digest) => (digest, ending),
-            Err(error) => (String::new(), Err(format!("it cannot be read: {error}"))),
+            Err(error) => (String::new(), Err(format!("it cannot be read: {error}").into())),
         };
         all.runs.insert(program.clone(), ProgramRun { digest, ending });
     }
@@ -85,7 +86,7 @@ pub fn run_in_copy(
     });
     let (trial_env, (evidence, input), redactors) = match prepared {
         Ok(prepared) => prepared,
-        Err(why) => return Ok(EndedProgram::failed(why.to_string())),
+        Err(why) => return Ok(EndedProgram::failed(why)),
     };
     let script = program.script().map(|path| {
         inside::place(&run.root, path.as_path())?;
@@ -93,7 +94,7 @@ pub fn run_in_copy(
     });
     let script = match script.transpose() {
         Ok(script) => script,
-        Err(error) => return Ok(EndedProgram::failed(error.to_string())),
+        Err(error) => return Ok(EndedProgram::failed(error)),
     };
     let reads: Vec<PathBuf> = script.into_iter().chain([evidence.readable()]).collect();
     let (program, args, own_timeout) = match program {
@@ -128,7 +129,7 @@ pub fn run_in_copy(
             (*stdout, *stderr) = (clean(stdout), clean(stderr));
             *not_started = not_started.as_deref().map(clean_why);
         }
-        Err(why) => *why = clean_why(why),
+        Err(Unknown(why)) => *why = clean_why(why),
     }
     Ok(ended)
 }
@@ -147,14 +148,14 @@ fn restore(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>, trial_env: &Tri
     let meta = trial_evidence.evidence.meta;
     let to = trial_env.workspace();
     copy_start_files(run, trial_evidence, &to)?;
-    trial_env.create_directories(&run.settings.create).map_err(|error| error.to_string())?;
-    let cannot = |error: io::Error| format!("the workspace cannot be copied: {error}");
+    trial_env.create_directories(&run.settings.create)?;
+    let cannot = "the workspace cannot be copied";
     for directory in meta.files.iter().filter(|file| file.is_folder()) {
-        to.join(&directory.path).create_dir_all().map_err(|error| cannot(error.into()))?;
+        to.join(&directory.path).create_dir_all().about(cannot)?;
     }
-    trial_evidence.folder.each_workspace_file(|file| copy(file, &to.join(file.path))).map_err(cannot)?;
+    trial_evidence.folder.each_workspace_file(|file| copy(file, &to.join(file.path))).about(cannot)?;
     for link in &meta.links {
-        copy_link(&to.join(link)).map_err(cannot)?;
+        copy_link(&to.join(link)).about(cannot)?;
     }
     if meta.files_truncated {
         return Err("the workspace holds more files than are stored".into());
@@ -177,9 +178,9 @@ fn add_files(root: &Path, program: &WorkspaceProgram, to: &RootedPath) -> Result
     let is_new = |path: &Path| !to.join(path).exists();
     files.files.retain(|file| is_new(&file.path));
     files.directories.retain(|directory| is_new(directory));
-    let files = files.whole().map_err(|problem| format!("a file of the check: {problem}"))?;
+    let files = files.whole().about("a file of the check")?;
     let mode = |executable| if executable { 0o755 } else { 0o644 };
-    files.copy(to, mode).map(drop).map_err(|problem| format!("a file of the check: {problem}").into())
+    files.copy(to, mode).map(drop).about("a file of the check")
 }
 
 /// The files with which the workspace of a trial started. Fails if they have changed since.
@@ -189,8 +190,8 @@ pub(super) fn unchanged_start_files(
 ) -> Result<Option<Material>, Problem> {
     let (case, meta) = (trial_evidence.case, trial_evidence.evidence.meta);
     let Some(files) = start_files(&run.root, case) else { return Ok(None) };
-    let files = files.whole().map_err(|problem| format!("a file of the case: {problem}"))?;
-    let digest = files.digest().map_err(|problem| format!("a file of the case: {problem}"))?;
+    let files = files.whole().about("a file of the case")?;
+    let digest = files.digest().about("a file of the case")?;
     if meta.inputs.0.get(files_part(case)) != Some(&digest) {
         return Err("the files of the case have changed since the trial".into());
     }
@@ -205,7 +206,7 @@ fn copy_start_files(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>, to: &R
         meta.files.iter().filter(|file| file.is_as_in_repository()).map(|file| file.path.as_path()).collect();
     files.files.retain(|file| unchanged.contains(file.path.as_path()));
     let mode = |executable| if executable { 0o755 } else { 0o644 };
-    files.copy(to, mode).map(drop).map_err(|problem| format!("a file of the case: {problem}").into())
+    files.copy(to, mode).map(drop).about("a file of the case")
 }
 
 /// Makes a link that leads nowhere: a program sees that it is there, and cannot read or write through it.
@@ -247,7 +248,7 @@ impl EvidenceDir {
     fn write(trial_evidence: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(Self, Vec<u8>), Problem> {
         let evidence = Self(trial_env.control().join("evidence"));
         let input = evidence.fill(trial_evidence, &trial_env.workspace().to_string());
-        Ok((evidence, input.map_err(|error| format!("the evidence cannot be written: {error}"))?))
+        Ok((evidence, input.about("the evidence cannot be written")?))
     }
 
     fn fill(&self, trial_evidence: &TrialEvidence<'_>, workspace: &str) -> io::Result<Vec<u8>> {
@@ -338,7 +339,7 @@ pub struct SandboxedRun<'a> {
 #[derive(Debug)]
 pub struct EndedProgram {
     /// How it ended, or why it has no result.
-    pub ending: Result<ProgramEnding, String>,
+    pub ending: Result<ProgramEnding, Unknown>,
     /// Why it was not isolated, if so.
     pub not_isolated: Option<String>,
     /// The last part of its standard error; of its standard output if that is blank.
@@ -346,8 +347,8 @@ pub struct EndedProgram {
 }
 
 impl EndedProgram {
-    fn failed(why: String) -> Self {
-        Self { ending: Err(why), not_isolated: None, last_output: String::new() }
+    fn failed(why: impl Into<Unknown>) -> Self {
+        Self { ending: Err(why.into()), not_isolated: None, last_output: String::new() }
     }
 }
 
@@ -366,7 +367,7 @@ impl SandboxedRun<'_> {
         let sandboxed = SandboxedProgram { program, env: &env, reads, server: None, root, trial_env, settings };
         let (place, not_isolated) = match sandboxed.place() {
             Ok(placed) => placed,
-            Err(why) => return Ok(EndedProgram::failed(why)),
+            Err(trouble) => return Ok(EndedProgram::failed(trouble.detail)),
         };
         let job = Job {
             start: place.start(self.program, self.args),
@@ -387,7 +388,7 @@ impl SandboxedRun<'_> {
         let mut collector = OutputCollector { masker: self.redactor.stream(), text: Vec::new(), is_too_long: false };
         let ending = match process::run(&job, &mut collector) {
             Ok(ending) => ending,
-            Err(error) => return Ok(EndedProgram { not_isolated, ..EndedProgram::failed(error.to_string()) }),
+            Err(error) => return Ok(EndedProgram { not_isolated, ..EndedProgram::failed(error) }),
         };
         collector.finish();
         if ending.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
@@ -467,20 +468,22 @@ impl OutputCollector<'_> {
         stderr: String,
         timeout: Duration,
         more_time: &str,
-    ) -> Result<ProgramEnding, String> {
+    ) -> Result<ProgramEnding, Unknown> {
         if let Some(trouble) = &ending.trouble {
             let why = if trouble.kind == TroubleKind::CouldNotStart {
                 "it could not be started"
             } else {
                 trouble.kind.as_str()
             };
-            return Err(format!("{why}: {}", trouble.detail));
+            return Err(format!("{why}: {}", trouble.detail).into());
         }
         if ending.timed_out {
-            return Err(format!("it did not end within {:.0} s; {more_time}", timeout.as_secs_f64()));
+            return Err(format!("it did not end within {:.0} s; {more_time}", timeout.as_secs_f64()).into());
         }
         if self.is_too_long {
-            return Err(format!("it wrote more than {} to its standard output", bounded::bytes(MAX_OUTPUT as u64)));
+            return Err(
+                format!("it wrote more than {} to its standard output", bounded::bytes(MAX_OUTPUT as u64)).into()
+            );
         }
         let words = ending.last_words.as_deref().map_or_else(String::new, |words| format!(": {words}"));
         match (ending.exit_code, ending.signal) {
@@ -489,8 +492,8 @@ impl OutputCollector<'_> {
                 let is_binary = std::str::from_utf8(&self.text).is_err();
                 Ok(ProgramEnding { exit_code, stdout, is_binary, stderr, not_started: None })
             }
-            (None, Some(signal)) => Err(format!("it was ended by the signal {signal}{words}")),
-            (None, None) => Err(format!("it has no exit status{words}")),
+            (None, Some(signal)) => Err(format!("it was ended by the signal {signal}{words}").into()),
+            (None, None) => Err(format!("it has no exit status{words}").into()),
         }
     }
 }

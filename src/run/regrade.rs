@@ -2,7 +2,7 @@
 
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
-use crate::checks::contents::Contents;
+use crate::checks::contents::{Contents, Unknown};
 use crate::checks::program::ProgramRuns;
 use crate::checks::{GradingInput, PrintedOnce};
 use crate::files::{bounded, inside};
@@ -27,10 +27,10 @@ pub fn regrade(
     folder: &TrialFolder,
     tell: &dyn Fn(RunEvent),
 ) -> Result<(Meta, Grade), Problem> {
-    let trial = StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
+    let trial = StoredTrial::read(run, folder)?;
     let trial_evidence = trial.trial_evidence(case, skill, folder);
     let grade = again_by_checks(run, &trial_evidence, tell)?;
-    let grade = judge::rejoin(run, &trial_evidence, grade).map_err(|error| error.to_string())?;
+    let grade = judge::rejoin(run, &trial_evidence, grade)?;
     Ok((trial.meta, grade))
 }
 
@@ -42,7 +42,7 @@ pub(super) fn again_by_checks(
     tell: &dyn Fn(RunEvent),
 ) -> Result<Grade, Problem> {
     let folder = trial_evidence.folder;
-    if folder.has_grade().map_err(|error| error.to_string())? {
+    if folder.has_grade()? {
         let lacking = folder.grade().map(|grade| run.custom_checks.lacking(&grade)).unwrap_or_default();
         if !lacking.is_empty() {
             let list = lacking.join("`, `");
@@ -116,28 +116,27 @@ impl fmt::Debug for TrialContents<'_> {
 }
 
 impl Contents for TrialContents<'_> {
-    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
+    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, Unknown> {
         let TrialEvidence { evidence, folder, .. } = self.trial_evidence;
         if evidence.meta.files.iter().any(|file| file.path == path && file.is_as_in_repository()) {
             return self.of_start(path);
         }
-        folder.workspace_file(path).map_err(|_| "its content is not stored".to_owned())
+        folder.workspace_file(path).map_err(|_| "its content is not stored".into())
     }
 
-    fn of_output(&self) -> Result<Vec<u8>, String> {
-        bounded::read(&self.trial_evidence.folder.trace()).map_err(|error| error.to_string())
+    fn of_output(&self) -> Result<Vec<u8>, Unknown> {
+        Ok(bounded::read(&self.trial_evidence.folder.trace())?)
     }
 
-    fn of_repository(&self, path: &Path) -> Result<Vec<u8>, String> {
-        inside::read(&self.run.root, path).map_err(|error| error.to_string())
+    fn of_repository(&self, path: &Path) -> Result<Vec<u8>, Unknown> {
+        Ok(inside::read(&self.run.root, path)?)
     }
 }
 
 impl TrialContents<'_> {
     /// A file of the case that neither its setup nor the agent changed, whose content the trial does not store.
-    fn of_start(&self, path: &Path) -> Result<Vec<u8>, String> {
-        let files = unchanged_start_files(self.run, self.trial_evidence).map_err(|why| why.to_string())?;
-        let files = files.ok_or_else(|| "its content is not stored".to_owned())?;
-        files.read(path, bounded::MAX_FILE).map_err(|error| error.to_string())
+    fn of_start(&self, path: &Path) -> Result<Vec<u8>, Unknown> {
+        let files = unchanged_start_files(self.run, self.trial_evidence)?.ok_or("its content is not stored")?;
+        Ok(files.read(path, bounded::MAX_FILE)?)
     }
 }

@@ -44,10 +44,9 @@ pub struct TrialReview {
 impl TrialReview {
     /// Reads a trial of a run, or a recording. Fails if it has no grade and its case no longer exists.
     pub fn of(run: &PlannedRun, folder: &TrialFolder) -> Result<Self, Problem> {
-        let StoredTrial { meta, trace, final_text } =
-            StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
-        let grade = if folder.has_grade().map_err(|error| error.to_string())? {
-            folder.grade().map_err(|error| error.to_string())?
+        let StoredTrial { meta, trace, final_text } = StoredTrial::read(run, folder)?;
+        let grade = if folder.has_grade()? {
+            folder.grade()?
         } else {
             let gone = || gone(&meta.skill.slug, &meta.case.id);
             let case = case(run, &meta).ok_or_else(gone)?;

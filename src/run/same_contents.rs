@@ -54,7 +54,7 @@ pub fn of_case(run: &PlannedRun, planned: &TestCase) -> Result<String, Problem> 
         .filter(|skill| mode.delivery != Delivery::None && mode.offer.includes(&case.skill, &skill.slug))
         .collect();
     let slugs: Vec<String> = offered.iter().map(|skill| skill.slug.clone()).collect();
-    let inputs = run.digested(&SkillFolders::Repository, case, mode, &slugs).map_err(|error| error.to_string())?;
+    let inputs = run.digested(&SkillFolders::Repository, case, mode, &slugs)?;
     let mut text = String::new();
     for (part, content) in &inputs.0 {
         let _ = writeln!(text, "{part}\n{content}");
@@ -64,7 +64,7 @@ pub fn of_case(run: &PlannedRun, planned: &TestCase) -> Result<String, Problem> 
         let _ = writeln!(text, "programs of {}\n{programs}", skill.slug);
     }
     let programs = start_programs(run, case);
-    let besides = run.besides_skills_at_start(case, mode).map_err(|error| error.to_string())? + &programs;
+    let besides = run.besides_skills_at_start(case, mode)? + &programs;
     run.shared_contents.cases().entry(planned.case_in_mode()).or_insert(besides);
     let checks = case_digests::checks(run, planned, case)?;
     let _ = writeln!(text, "programs\n{programs}\nchecks\n{checks}\n{}", limits(run, case, mode));
@@ -98,8 +98,8 @@ fn limits(run: &PlannedRun, case: &Case, mode: &Mode) -> String {
 /// The agent's program, its version as far as it is known without starting it, its configuration without secrets, and its isolation.
 fn agent_setup(run: &PlannedRun, kind: AgentKind) -> Result<String, Problem> {
     let settings = &run.settings;
-    let setup = agent::users_setup(kind, settings).map_err(|trouble| trouble.to_string())?;
-    let (_, version) = agent::installed(kind, settings).map_err(|trouble| trouble.to_string())?;
+    let setup = agent::users_setup(kind, settings)?;
+    let (_, version) = agent::installed(kind, settings)?;
     let isolation = match isolation::status(&settings.isolation) {
         IsolationStatus::Bwrap(_) => "bwrap",
         IsolationStatus::Container(_) => "container",

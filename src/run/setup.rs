@@ -2,6 +2,7 @@
 
 use crate::agent::snapshot::{self};
 use crate::agent::trial_env::TrialEnv;
+use crate::checks::contents::Unknown;
 use crate::checks::program::ProgramEnding;
 use crate::run::planned::PlannedRun;
 use crate::run::programs::{EndedProgram, SandboxedRun};
@@ -51,7 +52,7 @@ pub(super) fn run_setup(
                 Some("it removed or replaced the workspace".to_owned())
             }
             Ok(ProgramEnding { exit_code: 0, .. }) => mode.and_then(|mode| snapshot::disturbed(mode, trial_env)),
-            Ok(ProgramEnding { not_started: Some(why), .. }) | Err(why) => Some(why),
+            Ok(ProgramEnding { not_started: Some(why), .. }) | Err(Unknown(why)) => Some(why),
             Ok(ProgramEnding { exit_code, .. }) => Some(format!("exit status {exit_code}")),
         };
         if let Some(why) = failure {

@@ -19,7 +19,7 @@ use crate::process::git::{self, CommitPart};
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{CommandAnswer, FILE, Settings, Trust};
 use crate::store::RECORDINGS;
-use crate::text::problem::Problem;
+use crate::text::problem::{About, Problem};
 use crate::text::relative_path::RelativePath;
 
 /// The last part of [`RECORDINGS`]: a path into them has it.
@@ -55,14 +55,14 @@ impl SkillVersion {
 
     /// The same for a commit that may have none.
     pub fn or_empty(root: &Path, commit: &str, today: &Settings) -> Result<Self, Problem> {
-        Self::read(root, commit, today).map_err(|why| format!("the skills of {}: {why}", short(commit)).into())
+        Self::read(root, commit, today).about(format_args!("the skills of {}", short(commit)))
     }
 
     fn read(root: &Path, commit: &str, today: &Settings) -> Result<Self, Problem> {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let folder = tempfile::tempdir()?;
         // A skill may have the name of the repository's directory.
         let to = folder.path().join(root.file_name().unwrap_or(OsStr::new("repository")));
-        fs::create_dir(&to).map_err(|error| error.to_string())?;
+        fs::create_dir(&to)?;
         let exported = export(root, commit, CommitPart::Without(Path::new(RECORDINGS)), &to)?;
         let (settings, warning) = match load::read_file(&exported.folder, Trust::Trusted) {
             Ok(own) => (own, None),
@@ -136,7 +136,7 @@ fn export(repository: &Path, commit: &str, part: CommitPart<'_>, to: &Path) -> R
     let mut filtered = exported.filtered;
     for (place, commit) in exported.submodules {
         let (from, to) = (repository.join(&place), exported.folder.join(&place));
-        if look::exists(&from.join(".git")).map_err(|error| error.to_string())? {
+        if look::exists(&from.join(".git"))? {
             let lacks = |error| {
                 let (place, commit) = (from.display(), short(&commit));
                 format!("the submodule `{place}` lacks the commit {commit}: fetch it there ({error})")

@@ -19,7 +19,7 @@ use crate::run::regrade;
 use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::RunFolder;
-use crate::text::problem::Problem;
+use crate::text::problem::{About, Problem};
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Step, Trace};
@@ -44,7 +44,7 @@ pub fn read(run: &PlannedRun, file: &Path, turn: Option<usize>) -> Result<ReadSe
     let read = lines(file, &redactor)?;
     // Its sub-agents have files of their own, in a directory named after it.
     let mut sub_agents = Vec::new();
-    let files = look::entries(&file.with_extension("").join("subagents")).map_err(|error| error.to_string())?;
+    let files = look::entries(&file.with_extension("").join("subagents"))?;
     for file in files.iter().map(Entry::path).filter(|file| file.extension() == Some("jsonl".as_ref())) {
         sub_agents.extend(lines(file, &redactor)?);
     }
@@ -75,7 +75,7 @@ pub fn read(run: &PlannedRun, file: &Path, turn: Option<usize>) -> Result<ReadSe
 
 /// The lines of a file, masked. A line that cannot be read stands as a text, which decoders count as damaged.
 fn lines(file: &Path, redactor: &Redactor) -> Result<Vec<Value>, Problem> {
-    let bytes = bounded::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let bytes = bounded::read(file).about(file.display())?;
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     Ok(lines.map(|line| serde_json::from_slice(&redactor.mask(line)).unwrap_or_else(|_| "damaged".into())).collect())
 }

@@ -28,7 +28,7 @@ use crate::settings::FILE;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{self, TrialFolder};
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
-use crate::text::problem::Problem;
+use crate::text::problem::{About, Problem};
 use crate::text::redact::secrets_within_all;
 use crate::trace::trouble::TroubleKind;
 use crate::trace::{AgentProgress, Trace, spoken};
@@ -229,26 +229,26 @@ impl CaseVerifier<'_> {
     }
 
     fn trial(self, made_up: MadeUp) -> Result<MadeUpTrial, NotVerified> {
-        let failed = |error: &dyn Display| format!("{}/{}: {error}", self.case.skill, self.case.id);
+        let name = format!("{}/{}", self.case.skill, self.case.id);
         let Self { run, case, .. } = self;
         let mut meta = self.meta();
         let mut trial_env = run.program_runner.trial_env(&run.settings)?;
         if let Some(files) = start_files(&run.root, case) {
             let digest = if made_up == MadeUp::EmptyWorkspace {
-                files.whole().and_then(|files| files.digest()).map_err(|error| failed(&error))?
+                files.whole().and_then(|files| files.digest()).about(&name)?
             } else {
-                trial_env.copy_files(files).map_err(|error| failed(&error))?
+                trial_env.copy_files(files).about(&name)?
             };
             meta.inputs.0.insert(files_part(case).to_owned(), digest);
         }
         if matches!(made_up, MadeUp::UntouchedFixture | MadeUp::Solution) {
-            trial_env.create_directories(&run.settings.create).map_err(|error| failed(&error))?;
+            trial_env.create_directories(&run.settings.create).about(&name)?;
             let timeout = case.timeout.unwrap_or(run.settings.timeout);
             let redactor = run.program_runner.open(&run.settings)?.1.masking(secrets_within_all(&case.setup));
             let ended = setup::run_setup(run, None, &case.setup, &mut trial_env, timeout, &redactor);
             meta.setup = ended.map_err(|trouble| match trouble.kind {
                 TroubleKind::Setup => self.unusable("setup", &trouble),
-                _ => NotVerified::Run(failed(&trouble).into()),
+                _ => NotVerified::Run(Problem::from(trouble).about(&name)),
             })?;
         }
         let mut trace = Trace { progress: AgentProgress::Done, ..Trace::default() };
@@ -268,7 +268,7 @@ impl CaseVerifier<'_> {
         let stored = store::trial_at(&trial_env.control().join("stored"));
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &stored.workspace(), &<[u8]>::to_vec);
-        let captured = captured.map_err(|error| failed(&error))?;
+        let captured = captured.about(&name)?;
         meta.files_looked_for = required.into_iter().map(Path::to_path_buf).collect();
         (meta.files, meta.files_truncated, meta.links) = (captured.files, captured.truncated, captured.links);
         Ok(MadeUpTrial { meta, trace, answer, folder: stored, _trial_env: trial_env })
@@ -323,15 +323,15 @@ fn copy_over(root: &Path, from: &Path, workspace: &RootedPath) -> Result<(), Pro
     let mut material = Material::default();
     let is_file = inside::real(root, from).is_ok_and(|from| look::is_usable_file(&from));
     material.add(Path::new(if is_file { from.file_name().unwrap_or_default() } else { "".as_ref() }), root, from);
-    let material = material.whole().map_err(|problem| format!("{}: {problem}", from.display()))?;
+    let material = material.whole().about(from.display())?;
     for file in &material.files {
         let to = workspace.join(&file.path);
         if to.exists() && !to.is_dir() {
-            to.remove().map_err(|error| error.to_string())?;
+            to.remove()?;
         }
     }
     let copied = material.copy(workspace, |executable| if executable { 0o755 } else { 0o644 });
-    copied.map(drop).map_err(|problem| format!("{}: {problem}", from.display()).into())
+    copied.map(drop).about(from.display())
 }
 
 fn passes(results: &[CheckResult]) -> bool {

@@ -26,8 +26,9 @@ use serde_json::{Map, Value};
 
 use crate::checks::pattern::PatternSearch;
 use crate::files::{bounded, look};
-use crate::mcp::{OfferedTool, serve_tools};
+use crate::mcp::{NotAnswered, OfferedTool, serve_tools};
 use crate::settings::pattern;
+use crate::text::problem::Problem;
 use crate::trial::mock::{Expected, MockCall, MockCalls, MockServer, MockTool, ReadyAnswer, line};
 
 /// The directory of commands.
@@ -107,20 +108,19 @@ static PLACES: LazyLock<Option<Regex>> =
 static PARTS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{input\.([^{}]+)\}").ok());
 
 /// Serves the tools in the file `answers` until the agent leaves. Each call is recorded at `log` before it is answered.
-fn serve_from_files(answers: &Path, log: &Path) -> Result<(), String> {
-    let text = bounded::read(answers).map_err(|error| error.to_string())?;
-    let server: MockServer = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+fn serve_from_files(answers: &Path, log: &Path) -> Result<(), Problem> {
+    let text = bounded::read(answers)?;
+    let server: MockServer = serde_json::from_slice(&text)?;
     let tools = server.tools.iter().map(|MockTool { name, description, input_schema, .. }| OfferedTool {
         name: name.clone(),
         description: description.clone(),
         input_schema: input_schema.clone(),
     });
     let (name, tools, log) = (server.name.clone(), tools.collect(), log.to_path_buf());
-    serve_tools(&name, tools, Box::new(move |tool, input| recorded(&server, tool, input, &log)))
-        .map_err(|error| error.to_string())
+    Ok(serve_tools(&name, tools, Box::new(move |tool, input| recorded(&server, tool, input, &log)))?)
 }
 
-fn recorded(server: &MockServer, tool: &str, input: &Map<String, Value>, log: &Path) -> Result<String, String> {
+fn recorded(server: &MockServer, tool: &str, input: &Map<String, Value>, log: &Path) -> Result<String, NotAnswered> {
     let known = server.tools.iter().find(|known| known.name == tool);
     let violated = known.and_then(|known| violation(known, input));
     let call = MockCall {
@@ -129,10 +129,10 @@ fn recorded(server: &MockServer, tool: &str, input: &Map<String, Value>, log: &P
         answered: known.is_some() && violated.is_none(),
         violated: violated.clone(),
     };
-    add_call(log, &call).map_err(|error| error.to_string())?;
+    add_call(log, &call)?;
     match (known, violated) {
-        (None, _) => Err(format!("not available here: {tool}")),
-        (_, Some(why)) => Err(why),
+        (None, _) => Err(format!("not available here: {tool}").into()),
+        (_, Some(why)) => Err(NotAnswered(why)),
         (Some(known), None) => answer(known, server, input),
     }
 }
@@ -188,24 +188,24 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The answer of a tool; the error is one of the tool. What is inserted is not looked into again.
-fn answer(tool: &MockTool, server: &MockServer, input: &Map<String, Value>) -> Result<String, String> {
+/// The answer of a tool. What is inserted is not looked into again.
+fn answer(tool: &MockTool, server: &MockServer, input: &Map<String, Value>) -> Result<String, NotAnswered> {
     let Some(places) = &*PLACES else { return Ok(tool.body.clone()) };
     let mut failed = None;
     let text = places.replace_all(&tool.body, |found: &Captures<'_>| match (found.get(1), found.get(2)) {
         (Some(path), _) => part(input, path.as_str()).map(text_of).unwrap_or_default(),
-        (_, Some(path)) => inserted(path.as_str(), server, input).unwrap_or_else(|why| failed.insert(why).clone()),
+        (_, Some(path)) => inserted(path.as_str(), server, input).unwrap_or_else(|why| failed.insert(why).0.clone()),
         _ => String::new(),
     });
     match (failed, tool.is_error) {
         (Some(why), _) => Err(why),
-        (None, true) => Err(text.into_owned()),
+        (None, true) => Err(NotAnswered(text.into_owned())),
         (None, false) => Ok(text.into_owned()),
     }
 }
 
 /// The text of a fixture.
-fn inserted(path: &str, server: &MockServer, input: &Map<String, Value>) -> Result<String, String> {
+fn inserted(path: &str, server: &MockServer, input: &Map<String, Value>) -> Result<String, NotAnswered> {
     let mut failed = None;
     let filled = match &*PARTS {
         None => path.into(),
@@ -215,14 +215,17 @@ fn inserted(path: &str, server: &MockServer, input: &Map<String, Value>) -> Resu
             let is_plain = !matches!(&*text, "" | "." | "..") && !text.contains(['/', '\\', '\0']);
             if !is_plain {
                 let shown = value.map_or_else(|| "(missing)".to_owned(), Value::to_string);
-                failed.get_or_insert(format!("{} = {} is not a plain file-name segment", &found[0], shown));
+                failed.get_or_insert(NotAnswered(format!("{} = {shown} is not a plain file-name segment", &found[0])));
             }
             text
         }),
     };
     match failed {
         Some(why) => Err(why),
-        None => server.fixtures.get(&*filled).cloned().ok_or_else(|| format!("{{{{file:{filled}}}}}: no such fixture")),
+        None => {
+            let missing = || format!("{{{{file:{filled}}}}}: no such fixture").into();
+            server.fixtures.get(&*filled).cloned().ok_or_else(missing)
+        }
     }
 }
 
@@ -374,7 +377,7 @@ mod tests {
         MockServer { name: "shop".to_owned(), tools: Vec::new(), fixtures: fixtures.into() }
     }
 
-    fn answered(body: &str, input: &Value) -> Result<String, String> {
+    fn answered(body: &str, input: &Value) -> Result<String, NotAnswered> {
         let tool = MockTool { body: body.to_owned(), ..MockTool::default() };
         answer(&tool, &server(), input.as_object().expect("an object"))
     }
@@ -394,12 +397,12 @@ mod tests {
             (json!(".."), "{input.id} = \"..\" is not a plain file-name segment"),
             (json!("none"), "{{file:fixtures/none.json}}: no such fixture"),
         ] {
-            assert_eq!(answered(body, &json!({ "id": id })), Err(why.to_owned()));
+            assert_eq!(answered(body, &json!({ "id": id })), Err(why.into()));
         }
         let inserted = answered("{{input.what}}", &json!({ "what": "{{file:fixtures/a.json}}" }));
         assert_eq!(inserted.expect("an answer"), "{{file:fixtures/a.json}}", "what is inserted is not looked into");
         let tool = MockTool { body: "It failed".to_owned(), is_error: true, ..MockTool::default() };
-        assert_eq!(answer(&tool, &server(), &Map::new()), Err("It failed".to_owned()));
+        assert_eq!(answer(&tool, &server(), &Map::new()), Err("It failed".into()));
     }
 
     #[test]

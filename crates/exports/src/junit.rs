@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use quick_junit::{NonSuccessKind, Property, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::report::export::{Export, ExportKind};
 use crate::report::paint::Paint;
@@ -14,6 +14,7 @@ use crate::report::table::{self, reason, why};
 use crate::report::trial_text::{in_part, scripted};
 use crate::results::summary::{CaseCounts, Summary};
 use crate::text::escape;
+use crate::text::problem::Problem;
 use crate::trial::id::{CaseInMode, test_name};
 use crate::trial::not_run::NotRun;
 use crate::trial::outcome::Verdict;
@@ -23,10 +24,10 @@ use crate::trial::run_record::FailedCheck;
 pub static EXPORT: Export = Export {
     name: "junit",
     about: "Write the results as JUnit XML to this file",
-    kind: ExportKind::File(|results| junit(results.summary).map_err(|error| error.to_string())),
+    kind: ExportKind::File(|results| junit(results.summary)),
 };
 
-pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
+pub fn junit(summary: &Summary) -> Result<String, Problem> {
     let mut suites: BTreeMap<&String, TestSuite> = BTreeMap::new();
     for (key, counts) in &summary.cases {
         let suite = suites.entry(&key.skill).or_insert_with(|| TestSuite::new(key.skill.as_str()));
@@ -54,7 +55,7 @@ pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
     }
     report.set_time(Duration::from_millis(summary.total.duration_ms));
     // Jenkins' schema has this attribute of suites only.
-    let text = report.to_string()?;
+    let text = report.to_string().map_err(|error| error.to_string())?;
     let text = text.replacen(&format!(" skipped=\"{}\"", report.skipped), "", 1);
     // The writer takes out the other characters that XML does not allow.
     Ok(text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"))

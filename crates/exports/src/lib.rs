@@ -30,7 +30,7 @@ static JSON: Export = Export {
     name: "json",
     about: "Print the results as one JSON document",
     kind: ExportKind::Output(|results| {
-        let text = serde_json::to_string_pretty(results.summary).map_err(|error| error.to_string())?;
+        let text = serde_json::to_string_pretty(results.summary)?;
         Ok(escape::json(&text).into_owned() + "\n")
     }),
 };

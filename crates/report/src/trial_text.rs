@@ -12,7 +12,6 @@ use crate::store::{self, TrialOwner};
 use crate::text::diagnostic::Diagnostic;
 use crate::text::diagnostic::shown_path;
 use crate::text::escape;
-use crate::text::problem::Problem;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
 use crate::trial::mock::MockCalls;
@@ -322,8 +321,11 @@ pub fn not_graded_either(id: &TrialId, problem: &TrialError, paint: Paint) -> St
 pub fn not_graded(id: &TrialId, problem: &TrialError, rerun_command: &RerunCommand, paint: Paint) -> String {
     let name = escape::line(&id.to_string());
     match problem {
-        TrialError::BadCase(problems) | TrialError::NotOpened(Problem::Files(problems)) => {
-            diagnostics::render(problems, paint)
+        TrialError::BadCase(problems) => diagnostics::render(problems, paint),
+        TrialError::NotOpened(problem) => {
+            let said = Some(problem.said()).filter(|said| !said.is_empty());
+            let said = said.map_or_else(String::new, |said| format!("{name}: {}\n", escape::block(said)));
+            said + &diagnostics::render(problem.files(), paint)
         }
         TrialError::Unsupported(problems) => format!("{name}: not run: {}\n", unsupported(problems)),
         TrialError::NotRecorded => {
@@ -332,9 +334,7 @@ pub fn not_graded(id: &TrialId, problem: &TrialError, rerun_command: &RerunComma
             line(&mut text, "record it", &rerun_command.record_again(id));
             text
         }
-        TrialError::Unreadable(why) | TrialError::NotOpened(Problem::Said(why)) => {
-            format!("{name}: {}\n", escape::block(why))
-        }
+        TrialError::Unreadable(why) => format!("{name}: {}\n", escape::block(why)),
         TrialError::NotRun(why) => format!("{name}: not run: {}\n", escape::block(&why.to_string())),
         TrialError::Stale { folder, changed } => {
             let mut text = format!("{name}: {}\n", paint.on(Tone::Broken, "the recording is stale"));

@@ -23,7 +23,7 @@ use crate::process::{find_program, run_to_end};
 use crate::store::TrialFolder;
 use crate::text::diagnostic::shorten;
 use crate::text::name::check_id;
-use crate::text::problem::Problem;
+use crate::text::problem::{About, Problem};
 use crate::text::relative_path::RelativePath;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, Grade, Status};
@@ -168,7 +168,7 @@ pub fn custom_checks(
     let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics", "--test", &test];
     let messages = run_to_end::stdout_of("cargo", &args, &package).map_err(|error| not_built(&error))?;
     let program = the_executable(&messages, &package, package == root, &test).map_err(|why| not_built(&why))?;
-    let program = HarnessClient::start(&program, root, Some(&package)).map_err(|why| format!("{setting}: {why}"))?;
+    let program = HarnessClient::start(&program, root, Some(&package)).about(setting)?;
     if let Some(program) = program {
         checks.add_harness(program);
     }

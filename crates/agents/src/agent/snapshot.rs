@@ -19,6 +19,7 @@ use crate::files::{bounded, inside, look};
 use crate::process::git;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::SKILL_FILE;
+use crate::text::problem::{About, Problem};
 
 /// The skills at the start of the run: `<slug>/…`, outside the repository, so that no agent finds its way from a skill to the
 /// grading files.
@@ -26,7 +27,7 @@ use crate::skill::SKILL_FILE;
 pub struct SkillSnapshot {
     originals: Arc<OriginalSkills>,
     /// The digest of each skill as it was copied, or why it was not, by slug; and of each plugin, by its place.
-    digests: BTreeMap<String, Result<String, String>>,
+    digests: BTreeMap<String, Result<String, Problem>>,
     /// Where the skills of plugins are, by slug: the place of the plugin, and the skill's directory in it.
     in_plugins: BTreeMap<String, (PathBuf, PathBuf)>,
 }
@@ -58,11 +59,7 @@ impl SkillSnapshot {
                 to.create_dir_all()?;
                 let copied = plugin_files(root, plugin).whole();
                 let copied = copied.and_then(|material| contents.copy_skill(new.key(), &material, &to));
-                new.insert(
-                    copied.map_err(|problem| {
-                        format!("the plugin `{}` cannot be given to an agent: {problem}", plugin.name)
-                    }),
-                );
+                new.insert(copied.about(format_args!("the plugin `{}` cannot be given to an agent", plugin.name)));
             }
             in_plugins.insert(skill.slug.clone(), (at, inside));
         }
@@ -71,11 +68,10 @@ impl SkillSnapshot {
 
     /// The digest of the skill with this slug, as `InputReader` of the crate `skill-evals` computes it. It is
     /// computed during the copy, so it is the digest of what agents get.
-    pub fn digest(&self, slug: &str) -> Result<&str, String> {
+    pub fn digest(&self, slug: &str) -> Result<&str, Problem> {
         match self.digests.get(slug) {
-            Some(Ok(digest)) => Ok(digest),
-            Some(Err(why)) => Err(why.clone()),
-            None => Err(format!("the skill `{slug}` was not there when the run began")),
+            Some(digest) => Ok(digest.as_deref()?),
+            None => Err(format!("the skill `{slug}` was not there when the run began").into()),
         }
     }
 
@@ -140,16 +136,16 @@ fn copy_skill(
     found: &FoundSkill,
     to: &RootedPath,
     contents: &mut SkillContents,
-) -> Result<String, String> {
+) -> Result<String, Problem> {
     let slug = &found.skill().slug;
     let mut copied = SkillContents::default();
     let digest = skill_material(from)
         .whole()
         .and_then(|material| copied.copy_skill(slug, &material, to))
-        .map_err(|problem| format!("the skill `{slug}` cannot be given to an agent: {problem}"))?;
+        .about(format_args!("the skill `{slug}` cannot be given to an agent"))?;
     // Cases and checks use the SKILL.md that was read before.
     if !to.join(SKILL_FILE).read(bounded::MAX_FILE).is_ok_and(|copied| copied == found.bytes) {
-        return Err(format!("the SKILL.md of `{slug}` changed while the run began"));
+        return Err(format!("the SKILL.md of `{slug}` changed while the run began").into());
     }
     contents.add(copied);
     Ok(digest)

@@ -10,6 +10,7 @@ mod off;
 #[cfg(feature = "mcp")]
 mod service;
 
+use std::fmt::{self, Display};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
@@ -28,8 +29,36 @@ pub struct OfferedTool {
     pub input_schema: Option<Map<String, Value>>,
 }
 
-/// Answers a call of such a tool by its name and input; the error is one of the tool.
-pub type ToolAnswer = dyn Fn(&str, &Map<String, Value>) -> Result<String, String> + Send + Sync;
+/// Answers a call of such a tool by its name and input.
+pub type ToolAnswer = dyn Fn(&str, &Map<String, Value>) -> Result<String, NotAnswered> + Send + Sync;
+
+/// Why a request is not answered as it asks, for the model or the user of a client who asked: they read it and ask again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAnswered(pub String);
+
+impl Display for NotAnswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for NotAnswered {
+    fn from(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl From<&str> for NotAnswered {
+    fn from(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
+impl From<std::io::Error> for NotAnswered {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
 
 // The log of the lists that a client requests, for the trial that started the server.
 

@@ -20,6 +20,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::files::look;
+use crate::text::problem::Problem;
 use crate::trial::evidence::Ending;
 
 /// A program with its arguments, and what is around it.
@@ -326,7 +327,7 @@ pub fn close_inherited_files() {
 }
 
 /// Raises the limit if it is too low for this many trials at once, and no further: agents inherit it.
-pub fn allow_open_files(trials: usize) -> Result<(), String> {
+pub fn allow_open_files(trials: usize) -> Result<(), Problem> {
     let needed = BASE.saturating_add(PER_TRIAL.saturating_mul(trials as u64));
     let Ok((limit, maximum)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
     let is_enough = limit >= needed || maximum >= needed && setrlimit(Resource::RLIMIT_NOFILE, needed, maximum).is_ok();
@@ -338,7 +339,8 @@ pub fn allow_open_files(trials: usize) -> Result<(), String> {
     Err(format!(
         "{trials} trials at once need {needed} open files, and this process may have {limit} (`ulimit -n`): allow more, or \
          run fewer with --jobs {possible}"
-    ))
+    )
+    .into())
 }
 
 // The client of docker or podman, which names the container of a tree by the tree's mark.

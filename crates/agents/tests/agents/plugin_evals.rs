@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use skill_evals_agents::agent;
 use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
-use skill_evals_cases::checks::contents::Contents;
+use skill_evals_cases::checks::contents::{Contents, Unknown};
 use skill_evals_cases::checks::program::ProgramRuns;
 use skill_evals_cases::checks::{GradingInput, PrintedOnce};
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};
@@ -32,16 +32,16 @@ struct Left {
 }
 
 impl Contents for Left {
-    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
-        self.files.get(&*path.to_string_lossy()).cloned().ok_or_else(|| "its content is not stored".to_owned())
+    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, Unknown> {
+        self.files.get(&*path.to_string_lossy()).cloned().ok_or_else(|| "its content is not stored".into())
     }
 
-    fn of_output(&self) -> Result<Vec<u8>, String> {
+    fn of_output(&self) -> Result<Vec<u8>, Unknown> {
         Ok(self.output.clone())
     }
 
-    fn of_repository(&self, _: &Path) -> Result<Vec<u8>, String> {
-        Err("the repository is not known".to_owned())
+    fn of_repository(&self, _: &Path) -> Result<Vec<u8>, Unknown> {
+        Err("the repository is not known".into())
     }
 }
 

@@ -11,6 +11,7 @@ use crate::cases::plugin::Plugin;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::{SKILL_FILE, Skill, SkillFile, slug};
 use crate::text::diagnostic::{Code, Diagnostic, suggest};
+use crate::text::problem::Problem;
 
 pub use crate::cases::case_folders::{EVALS, SKILL_EVALS, evals_folder};
 
@@ -85,9 +86,9 @@ impl Catalog {
     }
 
     /// The skill with this name, or what is wrong and what to write instead.
-    pub fn named_skill(&self, name: &str) -> Result<&FoundSkill, String> {
+    pub fn named_skill(&self, name: &str) -> Result<&FoundSkill, Problem> {
         let slug = slug(name);
-        self.skill(&slug).ok_or_else(|| self.unknown_skill(name))
+        self.skill(&slug).ok_or_else(|| self.unknown_skill(name).into())
     }
 
     /// What is said of the name of a skill that is not here.

@@ -11,12 +11,10 @@ use crate::skill::slug;
 use crate::text::diagnostic::{once, suggest};
 
 use crate::settings::{Suite, TestSelection};
+use crate::text::problem::Problem;
 
-/// The selected cases, in the catalog's order; or a message, with the nearest names, for every unknown name.
-pub fn selected_cases<'a>(
-    selection: &TestSelection,
-    catalog: &'a Catalog,
-) -> Result<Vec<&'a Arc<FoundCase>>, Vec<String>> {
+/// The selected cases, in the catalog's order. The error has a line for every unknown name, with the nearest names.
+pub fn selected_cases<'a>(selection: &TestSelection, catalog: &'a Catalog) -> Result<Vec<&'a Arc<FoundCase>>, Problem> {
     check_names(selection, catalog)?;
     let mut selected = Vec::new();
     let mut skills = 0;
@@ -101,19 +99,19 @@ pub fn unknown_tags(selection: &TestSelection, catalog: &Catalog) -> Vec<String>
 pub fn stored_cases<'a>(
     selection: &TestSelection,
     stored: &BTreeSet<(&'a str, &'a str)>,
-) -> Result<BTreeSet<(&'a str, &'a str)>, String> {
+) -> Result<BTreeSet<(&'a str, &'a str)>, Problem> {
     if !selection.tags.is_empty() {
-        return Err("--tag selects cases of the repository: name stored ones with --skill or --case".to_owned());
+        return Err("--tag selects cases of the repository: name stored ones with --skill or --case".into());
     }
     if let Some(name) = selection.skills.iter().find(|name| !stored.iter().any(|(skill, _)| slug(name) == *skill)) {
         let known: Vec<&str> = stored.iter().map(|(skill, _)| *skill).collect();
-        return Err(format!("no trial is of the skill `{name}`; {}", suggest(&slug(name), &known)));
+        return Err(format!("no trial is of the skill `{name}`; {}", suggest(&slug(name), &known)).into());
     }
     let names: Vec<&String> = selection.tasks.iter().chain(&selection.cases).collect();
     let unknown = |name: &&&String| !stored.iter().any(|(skill, case)| names_case(name, skill, case));
     if let Some(name) = names.iter().find(unknown) {
         let known: Vec<&str> = stored.iter().map(|(_, case)| *case).collect();
-        return Err(format!("no trial is of the case `{name}`; {}", suggest(name, &known)));
+        return Err(format!("no trial is of the case `{name}`; {}", suggest(name, &known)).into());
     }
     let mut selected = stored.clone();
     selected.retain(|(skill, case)| {
@@ -122,31 +120,29 @@ pub fn stored_cases<'a>(
     Ok(selected)
 }
 
-fn check_names(selection: &TestSelection, catalog: &Catalog) -> Result<(), Vec<String>> {
+fn check_names(selection: &TestSelection, catalog: &Catalog) -> Result<(), Problem> {
     let cases = &catalog.cases;
-    let mut problems = Vec::new();
-    problems.extend(unknown_tags(selection, catalog));
+    let mut unknown = unknown_tags(selection, catalog);
     for name in selection.skills.iter().filter(|name| !cases.iter().any(|case| *case.skill == *slug(name))) {
-        problems.push(catalog.unknown_skill(name));
+        unknown.push(catalog.unknown_skill(name));
     }
     let tasks: Vec<&str> = cases.iter().filter(|case| case.format().is_task()).map(|case| case.id.as_str()).collect();
     for name in selection.tasks.iter().filter(|name| !tasks.contains(&name.as_str())) {
-        problems.push(format!("unknown task `{name}`; {}", suggest(name, &tasks)));
+        unknown.push(format!("unknown task `{name}`; {}", suggest(name, &tasks)));
     }
     for name in &selection.cases {
         if !cases.iter().any(|case| names_case(name, &case.skill, &case.id)) {
             let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
             let ids: Vec<&str> = ids.into_iter().collect();
-            problems.push(format!("unknown case `{name}`; {}", suggest(name, &ids)));
+            unknown.push(format!("unknown case `{name}`; {}", suggest(name, &ids)));
         }
     }
-    if problems.is_empty() {
+    if unknown.is_empty() {
         return Ok(());
     }
     // A name may be in a file that cannot be read.
     let unread = once(cases.iter().flat_map(|case| case.source.file_problems().to_vec()));
-    problems.extend(unread.iter().map(ToString::to_string));
-    Err(problems)
+    Err(Problem::SaidOf(unknown.join("\n"), unread))
 }
 
 /// Whether a name, `id` or `skill/id`, is that of a case.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::checks::PrintedOnce;
-use crate::checks::contents::Contents;
+use crate::checks::contents::{Contents, Unknown};
 use crate::checks::program::{ProgramEnding, ProgramRuns, WorkspaceProgram};
 use crate::settings::{ActivationRule, Prices};
 use crate::skill::Skill;
@@ -86,7 +86,7 @@ impl CheckAnswer {
 
 impl<'a> GradingInput<'a> {
     /// How a program of the case ended, or why it has no result.
-    pub fn ending_of(&self, program: &WorkspaceProgram) -> Result<&ProgramEnding, String> {
+    pub fn ending_of(&self, program: &WorkspaceProgram) -> Result<&ProgramEnding, Unknown> {
         let run = self.programs.get(program).ok_or("it has not run")?;
         run.ending.as_ref().map_err(Clone::clone)
     }

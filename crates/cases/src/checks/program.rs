@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::checks::contents::Unknown;
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
 
@@ -45,15 +46,15 @@ pub struct ProgramEnding {
 
 impl ProgramEnding {
     /// Why its exit status says nothing about the trial: it did not start, or a signal ended it.
-    pub(super) fn fault(&self) -> Option<String> {
+    pub(super) fn fault(&self) -> Option<Unknown> {
         let by_signal = || format!("it was ended by the signal {}", self.exit_code - SIGNALS.start() + 1);
-        self.not_started.clone().or_else(|| SIGNALS.contains(&self.exit_code).then(by_signal))
+        self.not_started.clone().or_else(|| SIGNALS.contains(&self.exit_code).then(by_signal)).map(Unknown)
     }
 
     /// Its standard output as text. Other bytes, such as those of UTF-16, may hide an answer.
-    pub(super) fn text(&self) -> Result<&str, String> {
+    pub(super) fn text(&self) -> Result<&str, Unknown> {
         let is_text = !self.is_binary && !self.stdout.contains('\0');
-        is_text.then_some(&*self.stdout).ok_or_else(|| "its standard output is not UTF-8 text".to_owned())
+        is_text.then_some(&*self.stdout).ok_or_else(|| "its standard output is not UTF-8 text".into())
     }
 
     /// Its exit status in words, with the last line of its standard error, or of its standard output if it wrote no error.
@@ -71,7 +72,7 @@ pub struct ProgramRun {
     /// A digest of its content.
     pub digest: String,
     /// How it ended, or why it has no result.
-    pub ending: Result<ProgramEnding, String>,
+    pub ending: Result<ProgramEnding, Unknown>,
 }
 
 /// The runs of the programs of a case about a trial.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::case::fields::{self, CaseDraft};
-use skill_evals_cases::checks::contents::Contents;
+use skill_evals_cases::checks::contents::{Contents, Unknown};
 use skill_evals_cases::checks::program::ProgramRuns;
 use skill_evals_cases::checks::{self, CaseCheck, GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks::grade;
@@ -49,18 +49,18 @@ pub struct Files {
 }
 
 impl Contents for Files {
-    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
+    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, Unknown> {
         content(&self.workspace, path)
     }
 
-    fn of_repository(&self, path: &Path) -> Result<Vec<u8>, String> {
+    fn of_repository(&self, path: &Path) -> Result<Vec<u8>, Unknown> {
         content(&self.repository, path)
     }
 }
 
-fn content(files: &[(&str, &str)], path: &Path) -> Result<Vec<u8>, String> {
+fn content(files: &[(&str, &str)], path: &Path) -> Result<Vec<u8>, Unknown> {
     let file = files.iter().find(|(name, _)| Path::new(name) == path);
-    file.map(|(_, content)| content.as_bytes().to_vec()).ok_or_else(|| "its content is not stored".to_owned())
+    file.map(|(_, content)| content.as_bytes().to_vec()).ok_or_else(|| "its content is not stored".into())
 }
 
 /// A value with some of its fields set, of a type that other crates cannot write out.

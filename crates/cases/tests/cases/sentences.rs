@@ -312,8 +312,8 @@ fn a_file_is_said_by_its_path_or_what_is_in_its_directory() {
         ],
     );
     hold(|_| (), &[(r#"{"file": "x.md"}"#, FAIL, "the workspace holds x.md", "missing; the agent wrote no files")]);
-    assert_eq!(NoContents.of_workspace("a".as_ref()), Err("its content is not stored".to_owned()));
-    assert_eq!(NoContents.of_repository("a".as_ref()), Err("the repository is not known".to_owned()));
+    assert_eq!(NoContents.of_workspace("a".as_ref()), Err("its content is not stored".into()));
+    assert_eq!(NoContents.of_repository("a".as_ref()), Err("the repository is not known".into()));
 }
 
 #[test]

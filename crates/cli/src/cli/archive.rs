@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::files::look::{Step, Walk};
 use crate::store::{RunFolder, StoreError};
 use crate::text::cut;
+use crate::text::problem::{About, Problem};
 use flate2::bufread::MultiGzDecoder;
 
 /// The two bytes that a gzip file begins with.
@@ -25,14 +26,14 @@ const MOST_RATIO: u64 = 200;
 const SMALL: u64 = 1 << 30;
 
 /// Unpacks the runs in a tar file, which gzip may have compressed, into the directory `into`.
-pub fn unpack(path: &Path, into: &Path) -> Result<Vec<RunFolder>, String> {
+pub fn unpack(path: &Path, into: &Path) -> Result<Vec<RunFolder>, Problem> {
     let place = path.display();
     read(path, into).map_err(|error| {
         format!("{place}: {}; expected a whole tar file, or one that gzip compressed", reasons(&error))
     })?;
-    let runs = runs_below(into).map_err(|error| format!("{place}: {error}"))?;
+    let runs = runs_below(into).about(&place)?;
     if runs.is_empty() {
-        return Err(format!("{place}: no stored run in it; `tar czf {place} -C DIRECTORY-OF-RUNS ID` packs one"));
+        return Err(format!("{place}: no stored run in it; `tar czf {place} -C DIRECTORY-OF-RUNS ID` packs one").into());
     }
     Ok(runs)
 }

@@ -15,6 +15,7 @@ use crate::process::{find_program, run_to_end};
 use crate::setup::cluster::{ClusterEngine, ShardedRun};
 use crate::text::escape;
 use crate::text::name::check_id;
+use crate::text::problem::Problem;
 use crate::trial::shard::Shard;
 
 #[derive(Args)]
@@ -77,41 +78,42 @@ pub fn cluster(args: &ClusterArgs) -> CliResult {
 
 impl ClusterArgs {
     /// The options of the shards. Finds what would fail in every shard.
-    fn check(&self) -> Result<RunArgs, String> {
+    fn check(&self) -> Result<RunArgs, Problem> {
         if self.submit && self.engine != ClusterEngine::Slurm {
-            return Err(format!("--submit is for slurm: submit what `cluster {}` prints yourself", self.engine));
+            return Err(format!("--submit is for slurm: submit what `cluster {}` prints yourself", self.engine).into());
         }
         if let Some(id) = &self.run_id {
             check_id(id).map_err(|why| format!("the run id {id:?} {why}"))?;
             if Shard::of_run(id).is_some() {
-                return Err(format!("the run id `{id}` is that of a shard: leave out its end"));
+                return Err(format!("the run id `{id}` is that of a shard: leave out its end").into());
             }
             if self.engine == ClusterEngine::GitHub {
-                return Err("a workflow names each run by its number: leave out --run-id".to_owned());
+                return Err("a workflow names each run by its number: leave out --run-id".into());
             }
         }
         if self.engine == ClusterEngine::GitHub && self.shards > 256 {
-            return Err("a matrix of GitHub has at most 256 jobs: use fewer --shards".to_owned());
+            return Err("a matrix of GitHub has at most 256 jobs: use fewer --shards".into());
         }
         if self.engine != ClusterEngine::GitHub && self.source.is_given() {
             return Err(format!(
                 "--path and --git are for github: jobs of {} find skill-evals where they run",
                 self.engine
-            ));
+            )
+            .into());
         }
         if let Some(option) = self.options.iter().find(|option| option.contains(char::is_control)) {
-            return Err(format!("the option {option:?} has a control character, which no job can hand on"));
+            return Err(format!("the option {option:?} has a control character, which no job can hand on").into());
         }
         let wrong = |error: clap::Error| format!("options of run: {error}");
         let words = ["skill-evals", "run"].into_iter().chain(self.options.iter().map(String::as_str));
         let given = command().try_get_matches_from(words).map_err(wrong)?;
-        let Some(("run", run)) = given.subcommand() else { return Err("expected options of run".to_owned()) };
+        let Some(("run", run)) = given.subcommand() else { return Err("expected options of run".into()) };
         if run.get_one::<PathBuf>("cases_from").is_some_and(|file| file.as_os_str() == "-") {
-            return Err("--cases-from -: the jobs have no stdin: name a file".to_owned());
+            return Err("--cases-from -: the jobs have no stdin: name a file".into());
         }
         let run = RunArgs::from_arg_matches(run).map_err(wrong)?;
         match run.given.first(&[ALONE]) {
-            Some(option) => Err(format!("{option} is not for shards of a cluster: leave it out")),
+            Some(option) => Err(format!("{option} is not for shards of a cluster: leave it out").into()),
             None => Ok(run),
         }
     }

@@ -98,7 +98,11 @@ impl DiagnoseArgs {
     fn chosen(&self) -> RunChoices {
         let mut chosen = RunChoices::of_cases(self.case.clone());
         chosen.selection.skills = self.what.iter().cloned().collect();
-        RunChoices { modes: self.mode.iter().cloned().collect(), overrides: Overrides { model: self.model.clone(), ..Overrides::default() }, ..chosen }
+        RunChoices {
+            modes: self.mode.iter().cloned().collect(),
+            overrides: Overrides { model: self.model.clone(), ..Overrides::default() },
+            ..chosen
+        }
     }
 
     /// Shows the diagnosis of a stored run.

@@ -96,9 +96,9 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
             }
             // Without names, those that are here.
             Err(why) if args.agent.is_empty() && !interrupt::raised() => {
-                writeln!(stderr(), "left out: {}", escape::block(&why))?;
+                writeln!(stderr(), "left out: {}", escape::block(&why.to_string()))?;
             }
-            Err(why) => return Err(why.into()),
+            Err(why) => return Err(why),
         }
     }
     if calibrations.is_empty() {

@@ -10,7 +10,7 @@ use crate::cli::github::add_to_page;
 use crate::exports::EXPORTS;
 use crate::report::export::{Export, ExportKind, RenderResults, Results};
 use crate::store;
-use crate::text::problem::Problem;
+use crate::text::problem::{About, Problem};
 
 /// The group of the options that replace the table on standard output. At most one is allowed.
 pub const IN_PLACE: &str = "in_place";
@@ -95,7 +95,7 @@ impl ExportArgs {
 
     pub fn check_files(&self) -> Result<(), Problem> {
         for (chosen, file) in self.files() {
-            store::check_out(file).map_err(|error| format!("--{}: {error}", chosen.export.name))?;
+            store::check_out(file).about(format_args!("--{}", chosen.export.name))?;
         }
         Ok(())
     }

@@ -193,7 +193,7 @@ fn grade_one<'a>(
     cases: &CasesById<'a>,
     folder: &TrialFolder,
 ) -> Result<(&'a FoundCase, Outcome, bool), Problem> {
-    let meta = folder.meta().map_err(|error| error.to_string())?;
+    let meta = folder.meta()?;
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
     let found = found.ok_or_else(|| review::gone(&id.skill, &id.case))?;
@@ -226,10 +226,9 @@ fn grade_one<'a>(
         .ok_or_else(|| format!("the skill `{}` no longer exists", id.skill))?;
     let (meta, grade) = regrade::regrade(run, case, skill, folder, &|_| ())?;
     // A recording has no stored grade.
-    let changed =
-        folder.has_grade().map_err(|error| error.to_string())? && folder.grade().map_or(true, |stored| stored != grade);
+    let changed = folder.has_grade()? && folder.grade().map_or(true, |stored| stored != grade);
     if changed {
-        folder.write_grade(&grade).map_err(|error| error.to_string())?;
+        folder.write_grade(&grade)?;
     }
     Ok((found, table::outcome(id, grade, &meta, folder, &run.settings.prices), changed))
 }

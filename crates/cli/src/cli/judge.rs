@@ -1,7 +1,7 @@
 //! `skill-evals judge`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -15,6 +15,7 @@ use crate::report::judges as report;
 use crate::results::judges;
 use crate::store::RunFolder;
 use crate::text::diagnostic::SourceLocation;
+use crate::text::problem::{About, Problem};
 
 #[derive(Args)]
 pub struct JudgeArgs {
@@ -90,13 +91,13 @@ pub fn judge(args: &JudgeArgs) -> CliResult {
 /// Reads the verdicts of people, by trial.
 fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
     let name = path.display();
-    let bytes = bounded::read(path).map_err(|error| format!("{name}: {error}"))?;
+    let bytes = bounded::read(path).about(&name)?;
     // Spreadsheets begin files with a mark of their encoding.
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
-    let header = reader.headers().map_err(|error| format!("{name}: {error}"))?.clone();
-    let trial_column = find_column(&header, "trial").map_err(|problem| format!("{name}:1: {problem}"))?;
-    let pass_column = find_column(&header, "pass").map_err(|problem| format!("{name}:1: {problem}"))?;
+    let header = reader.headers().map_err(io::Error::from).about(&name)?.clone();
+    let trial_column = find_column(&header, "trial").about(format_args!("{name}:1"))?;
+    let pass_column = find_column(&header, "pass").about(format_args!("{name}:1"))?;
     let mut labels = BTreeMap::new();
     for row in reader.records() {
         let row = row.map_err(|error| row_problem(path, text, &error))?;
@@ -122,11 +123,11 @@ fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
     Ok(labels)
 }
 
-fn find_column(header: &csv::StringRecord, name: &str) -> Result<usize, String> {
+fn find_column(header: &csv::StringRecord, name: &str) -> Result<usize, Problem> {
     match (header.iter().position(|column| column == name), header.iter().filter(|column| *column == name).count()) {
         (Some(column), 1) => Ok(column),
-        (Some(_), _) => Err(format!("duplicate column `{name}`")),
-        (None, _) => Err(format!("missing column `{name}`; expected `trial` and `pass`")),
+        (Some(_), _) => Err(format!("duplicate column `{name}`").into()),
+        (None, _) => Err(format!("missing column `{name}`; expected `trial` and `pass`").into()),
     }
 }
 

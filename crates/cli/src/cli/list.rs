@@ -130,8 +130,7 @@ pub fn list(args: &ListArgs) -> CliResult {
     if !modes.is_empty() {
         settings.select_modes(&modes)?;
     }
-    let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false));
-    let mut plan = plan.map_err(|problems| problems.join("\n"))?;
+    let mut plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false))?;
     if plan.is_empty() && !args.filters.is_empty() {
         return Err(no_match(&args.filters, &catalog, &settings).into());
     }

@@ -46,9 +46,9 @@ pub fn mcp(args: &McpArgs) -> CliResult {
         folders.extend(lists.flat_map(|list| mcp::directories_in(&list)));
     }
     if folders.is_empty() {
-        mcp::serve_roots(how).map_err(|error| error.to_string())?;
+        mcp::serve_roots(how)?;
     } else {
-        mcp::serve(&folders, how).map_err(|error| error.to_string())?;
+        mcp::serve(&folders, how)?;
     }
     Ok(Exit::Clean)
 }

@@ -16,13 +16,12 @@ use crate::text::problem::Problem;
 
 pub fn print_error(error: &Problem) {
     let paint = color::paint(Stream::Errors);
+    let mut text = diagnostics::render(error.files(), paint);
+    if !error.said().is_empty() {
+        text.insert_str(0, &format!("{} {}\n", paint.on(Tone::Bad, "error:"), escape::block(error.said())));
+    }
     // If standard error is closed too, only the exit code is left.
-    let _ = match error {
-        Problem::Files(problems) => write!(output::stderr(), "{}", diagnostics::render(problems, paint)),
-        Problem::Said(why) => {
-            writeln!(output::stderr(), "{} {}", paint.on(Tone::Bad, "error:"), escape::block(why))
-        }
-    };
+    let _ = write!(output::stderr(), "{text}");
 }
 
 const ERROR_FORMAT: u32 = 1;
@@ -43,11 +42,7 @@ pub fn print_error_document(error: &Problem) -> io::Result<()> {
     if PRINTED.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let problems = match error {
-        Problem::Files(problems) => problems.as_slice(),
-        Problem::Said(_) => &[],
-    };
-    print_document(ERROR_FORMAT, &ErrorDocument { error: error.to_string(), problems })
+    print_document(ERROR_FORMAT, &ErrorDocument { error: error.to_string(), problems: error.files() })
 }
 
 /// Prints help, the version, or the problem with the arguments.

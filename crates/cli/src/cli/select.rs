@@ -10,6 +10,7 @@ use crate::cases::selection;
 use crate::settings::trials::{self, A_SHARE};
 use crate::settings::{MOST_VOTES, Settings, Stop, Suite, TestSelection, VARIABLES, Variable};
 use crate::store::RunFolder;
+use crate::text::problem::Problem;
 use crate::trial::run_choices::Overrides;
 use crate::trial::run_record::RunChoices;
 
@@ -39,11 +40,11 @@ pub struct TagArgs {
 
 impl TagArgs {
     /// Puts the tags into a selection. Fails if no case has one of them.
-    pub fn select(&self, selection: &mut TestSelection, catalog: &Catalog) -> Result<(), String> {
+    pub fn select(&self, selection: &mut TestSelection, catalog: &Catalog) -> Result<(), Problem> {
         if !self.tag.is_empty() {
             selection.tags.clone_from(&self.tag);
         }
-        selection::unknown_tags(selection, catalog).into_iter().next().map_or(Ok(()), Err)
+        selection::unknown_tags(selection, catalog).into_iter().next().map_or(Ok(()), |why| Err(why.into()))
     }
 }
 
@@ -121,8 +122,8 @@ impl FromArgMatches for LimitArgs {
 
 impl LimitArgs {
     /// Puts the values into the settings.
-    pub fn apply(&self, settings: &mut Settings) -> Result<(), String> {
-        self.0.iter().try_for_each(|(variable, value)| variable.apply(settings, variable.name, value))
+    pub fn apply(&self, settings: &mut Settings) -> Result<(), Problem> {
+        Ok(self.0.iter().try_for_each(|(variable, value)| variable.apply(settings, variable.name, value))?)
     }
 }
 

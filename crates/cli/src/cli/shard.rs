@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::given::ALONE;
 
+use crate::text::problem::Problem;
 use crate::trial::shard::{NoShard, Shard};
 
 /// The value of `--shard` that asks the engine.
@@ -37,14 +38,14 @@ impl ShardArgs {
         self.shard.is_some()
     }
 
-    pub fn shard(&self) -> Result<Option<Shard>, String> {
+    pub fn shard(&self) -> Result<Option<Shard>, Problem> {
         // An engine may set a variable that is empty.
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         match self.shard {
             None => Ok(None),
             Some(ShardChoice::Auto) => of_engine(self.shards, variable).map(Some),
             Some(ShardChoice::This(shard)) if self.shards.is_some_and(|shards| shards != shard.of) => {
-                Err(format!("--shard {shard} has its own number of shards: leave out --shards"))
+                Err(format!("--shard {shard} has its own number of shards: leave out --shards").into())
             }
             Some(ShardChoice::This(shard)) => Ok(Some(shard)),
         }
@@ -87,16 +88,16 @@ const ENGINES: [TaskRunner; 4] = [
 ];
 
 /// The shard of the task that an engine has started. `shards` is the number of shards that the user expects.
-fn of_engine(shards: Option<u32>, variable: impl Fn(&str) -> Option<String>) -> Result<Shard, String> {
+fn of_engine(shards: Option<u32>, variable: impl Fn(&str) -> Option<String>) -> Result<Shard, Problem> {
     let set: Vec<&TaskRunner> = ENGINES.iter().filter(|engine| variable(engine.task).is_some()).collect();
     let engine = match set[..] {
         [engine] => engine,
         [] => {
             let known = ENGINES.map(|engine| format!("{} ({})", engine.task, engine.name)).join(", ");
-            return Err(format!("--shard auto: no engine has numbered this task; none of these is set: {known}"));
+            return Err(format!("--shard auto: no engine has numbered this task; none of these is set: {known}").into());
         }
         [one, other, ..] => {
-            return Err(format!("--shard auto: both {} and {} are set: use --shard M/N", one.task, other.task));
+            return Err(format!("--shard auto: both {} and {} are set: use --shard M/N", one.task, other.task).into());
         }
     };
     let number = |name: &str| {
@@ -109,11 +110,14 @@ fn of_engine(shards: Option<u32>, variable: impl Fn(&str) -> Option<String>) -> 
             let count_name = engine.count.unwrap_or_default();
             return Err(format!(
                 "--shards {shards}, but {count_name} is {count}: to run some shards again, use --shard M/N"
-            ));
+            )
+            .into());
         }
         (Some(of), _) | (None, Some(of)) => of,
         (None, None) => {
-            return Err(format!("--shard auto: {} does not say how many tasks there are: add --shards N", engine.name));
+            return Err(
+                format!("--shard auto: {} does not say how many tasks there are: add --shards N", engine.name).into()
+            );
         }
     };
     let first = match engine.first {
@@ -125,7 +129,7 @@ fn of_engine(shards: Option<u32>, variable: impl Fn(&str) -> Option<String>) -> 
                 return Err(format!(
                     "--shard auto: the array has {of} tasks from {lowest} to {highest}: use an array without steps and gaps, \
                      such as --array=1-{of}"
-                ));
+                ).into());
             }
             lowest
         }
@@ -133,7 +137,7 @@ fn of_engine(shards: Option<u32>, variable: impl Fn(&str) -> Option<String>) -> 
     let place = task.checked_sub(first).filter(|place| *place < of);
     let place = place
         .ok_or_else(|| format!("--shard auto: {} is {task}: expected one of {of} tasks from {first}", engine.task))?;
-    format!("{}/{of}", u64::from(place) + 1).parse().map_err(|error: NoShard| format!("--shard auto: {error}"))
+    format!("{}/{of}", u64::from(place) + 1).parse().map_err(|error: NoShard| format!("--shard auto: {error}").into())
 }
 
 #[cfg(test)]
@@ -141,7 +145,7 @@ mod tests {
     use super::*;
 
     /// What `--shard auto` says with these variables.
-    fn auto(shards: Option<u32>, variables: &str) -> Result<String, String> {
+    fn auto(shards: Option<u32>, variables: &str) -> Result<String, Problem> {
         let variable = |name: &str| {
             let mut pairs = variables.split_whitespace().filter_map(|pair| pair.split_once('='));
             pairs.find_map(|(key, value)| (key == name).then(|| value.to_owned()))
@@ -201,7 +205,7 @@ mod tests {
                 "both SLURM_ARRAY_TASK_ID and CI_NODE",
             ),
         ] {
-            let error = auto(shards, &variables).expect_err(&variables);
+            let error = auto(shards, &variables).expect_err(&variables).to_string();
             assert!(error.contains(why), "{variables}: {error}");
         }
     }

@@ -107,7 +107,7 @@ impl Host for ProgramHost {
     fn detach(&self, run: &PlannedRun) -> Result<bool, Problem> {
         let in_background = background::is_background();
         if self.background && !in_background {
-            detached::start(&run.root, &run.settings).map_err(|error| error.to_string())?;
+            detached::start(&run.root, &run.settings)?;
             return Ok(true);
         }
         interrupt::listen(in_background)?;

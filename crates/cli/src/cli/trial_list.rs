@@ -12,6 +12,7 @@ use crate::files::bounded;
 use crate::settings::Settings;
 use crate::text::diagnostic::nearest_few;
 use crate::text::name::{as_test_name, segment};
+use crate::text::problem::{About, Problem};
 use crate::trial::run_record::RunChoices;
 
 /// Chooses the trials of a list.
@@ -24,26 +25,26 @@ pub struct TrialListArgs {
 
 impl TrialListArgs {
     /// Adds the trials and their modes to the choices.
-    pub fn choose(&self, chosen: &mut RunChoices, settings: &Settings, catalog: &Catalog) -> Result<(), String> {
+    pub fn choose(&self, chosen: &mut RunChoices, settings: &Settings, catalog: &Catalog) -> Result<(), Problem> {
         let Some(path) = &self.cases_from else { return Ok(()) };
         let is_stdin = path.as_os_str() == "-";
         let file = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
         // Not only regular files: a shell names a pipe in `--cases-from <(skill-evals list)`.
         let text =
             if is_stdin { bounded::read_stream(io::stdin()) } else { File::open(path).and_then(bounded::read_stream) };
-        let text = text.map_err(|error| format!("--cases-from {file}: {error}"))?;
+        let text = text.about(format_args!("--cases-from {file}"))?;
         let known = KnownIds::new(settings, catalog);
         let (mut ids, mut modes) = (BTreeSet::new(), BTreeSet::new());
         let text = text.trim_start_matches('\u{feff}');
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             // `list` prints columns after the id.
             let id = line.split('\t').next().unwrap_or_default();
-            let (case, mode) = known.find(id).map_err(|why| format!("{file}:{}: {why}", index + 1))?;
+            let (case, mode) = known.find(id).about(format_args!("{file}:{}", index + 1))?;
             ids.insert(format!("{case}/{mode}"));
             modes.insert(mode.to_owned());
         }
         if ids.is_empty() {
-            return Err(format!("--cases-from {file} has no ids: expected the lines of `skill-evals list`"));
+            return Err(format!("--cases-from {file} has no ids: expected the lines of `skill-evals list`").into());
         }
         chosen.modes = modes.into_iter().collect();
         chosen.trials_by_name = ids.into_iter().collect();
@@ -69,10 +70,10 @@ impl<'a> KnownIds<'a> {
     }
 
     /// The case and the mode of an id.
-    fn find(&self, id: &str) -> Result<(&str, &'a str), String> {
+    fn find(&self, id: &str) -> Result<(&str, &'a str), Problem> {
         let name = as_test_name(id, true);
         let Some((case, mode)) = name.rsplit_once("::").filter(|(case, _)| case.contains("::")) else {
-            return Err(format!("`{id}`: expected skill/case/mode, as `skill-evals list` prints it"));
+            return Err(format!("`{id}`: expected skill/case/mode, as `skill-evals list` prints it").into());
         };
         let found = self.cases.get(case).ok_or_else(|| {
             let nearest = nearest_few(id, self.cases.values().map(String::as_str), 3).join(", ");

@@ -25,7 +25,7 @@ use crate::setup::generate::drafted::{Drafter, MOST_DESCRIPTIONS};
 use crate::skill::SKILL_FILE;
 use crate::store::Proposal;
 use crate::text::escape;
-use crate::text::problem::Problem;
+use crate::text::problem::{About, Problem};
 use crate::trial::evidence::digest;
 
 /// The most trials of all comparisons together, unless chosen.
@@ -156,8 +156,8 @@ fn candidates(args: &TuneArgs, tuning: &mut Tuning<'_>, cases: &SplitCases) -> C
     let mut candidates = Vec::new();
     for path in &args.candidate {
         let label = path.display().to_string();
-        let text = bounded::read_text(path).map_err(|error| format!("{label}: {error}"))?;
-        add(&mut candidates, tuning, label.clone(), &text)?.map_err(|why| format!("{label}: {why}"))?;
+        let text = bounded::read_text(path).about(&label)?;
+        add(&mut candidates, tuning, label.clone(), &text)?.about(&label)?;
     }
     if let Some(agent) = args.agent {
         let (Loaded { repository, settings, catalog }, found) = (tuning.loaded, tuning.found);

@@ -47,8 +47,7 @@ pub struct VerifyArgs {
 pub fn verify(args: &VerifyArgs) -> CliResult {
     let Loaded { repository, settings, catalog } = args.repository.read()?;
     let settings = Settings { selection: args.names.selection(), live: false, ..settings };
-    let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false));
-    let plan = plan.map_err(|problems| problems.join("\n"))?;
+    let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false))?;
     if plan.is_empty() {
         return Err(no_match(&args.filters, &catalog, &settings).into());
     }

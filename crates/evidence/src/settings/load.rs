@@ -53,6 +53,9 @@ impl From<ConfigError> for Problem {
     fn from(error: ConfigError) -> Self {
         match error {
             ConfigError::File(problems) => Self::Files(problems),
+            ConfigError::Base(problems) => {
+                Self::SaidOf(format!("{} in {FILE} of the base:", count(problems.len())), problems)
+            }
             other => Self::Said(other.to_string()),
         }
     }

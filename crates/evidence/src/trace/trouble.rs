@@ -1,6 +1,7 @@
 //! Why a trial could not be measured. The reason is never the agent's answer.
 
 use crate::files::at::PathError;
+use crate::text::problem::Problem;
 use std::fmt;
 use std::time::Duration;
 
@@ -118,6 +119,12 @@ impl Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind.as_str(), self.detail)
+    }
+}
+
+impl From<Trouble> for Problem {
+    fn from(trouble: Trouble) -> Self {
+        Self::Said(trouble.to_string())
     }
 }
 

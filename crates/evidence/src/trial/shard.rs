@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::text::name::check_id;
+use crate::text::problem::Problem;
 use crate::trial::evidence::digest;
 use crate::trial::id::CaseInMode;
 
@@ -50,16 +51,18 @@ impl Shard {
     }
 
     /// The id of this shard's run, if all shards together are the run `id`. The id of this shard's run stays as it is.
-    pub fn run_id(self, id: &str) -> Result<String, String> {
+    pub fn run_id(self, id: &str) -> Result<String, Problem> {
         match Self::of_run(id) {
             Some((_, shard)) if shard == self => return Ok(id.to_owned()),
             Some((run, shard)) => {
-                return Err(format!("the run id `{id}` is that of shard {shard}, not of {self}: use --run-id {run}"));
+                return Err(
+                    format!("the run id `{id}` is that of shard {shard}, not of {self}: use --run-id {run}").into()
+                );
             }
             None => {}
         }
         let whole = format!("{id}{INFIX}{}{OF}{}", self.number, self.of);
-        check_id(&whole).map(|()| whole).map_err(|why| format!("the run id {id:?} of a shard {why}"))
+        check_id(&whole).map(|()| whole).map_err(|why| format!("the run id {id:?} of a shard {why}").into())
     }
 
     /// The id of the run of all shards, and the shard, if `id` is the id of a shard's run.
@@ -170,6 +173,7 @@ mod tests {
         assert_eq!(Shard::of_run("nightly-shard-9-of-8"), None);
         assert!(shard.run_id(&"n".repeat(95)).is_err());
         let other = shard.run_id("nightly-shard-1-of-8").expect_err("the id of another shard");
+        let other = other.to_string();
         assert!(other.contains("shard 1/8, not of 2/8: use --run-id nightly"), "{other}");
     }
 }

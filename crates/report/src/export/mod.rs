@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::export::trials::{TrialPlan, TrialWriter};
 use crate::results::summary::Summary;
+use crate::text::problem::Problem;
 
 /// A file, relative to the git repository, and a line from 1: CI servers know files so.
 pub type FileLine = (PathBuf, usize);
@@ -58,8 +59,8 @@ pub struct Export {
     pub kind: ExportKind,
 }
 
-/// Makes the text of an export from the figures alone, or says why the results cannot be written.
-pub type RenderResults = fn(&Results<'_>) -> Result<String, String>;
+/// Makes the text of an export from the figures alone.
+pub type RenderResults = fn(&Results<'_>) -> Result<String, Problem>;
 
 /// Starts an export that is written trial by trial, with the sessions.
 pub type StartTrials = fn(&TrialPlan) -> Box<dyn TrialWriter>;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::results::side_results::{SideReader, SideResults};
+use crate::text::problem::Problem;
 
 /// The stored trials of one side.
 #[derive(Default)]
@@ -24,6 +25,12 @@ pub enum Incomparable {
     /// The sides share no mode, and at least one has several.
     #[error("the runs have no mode in common ({baseline} against {candidate})")]
     NoCommonMode { baseline: String, candidate: String },
+}
+
+impl From<Incomparable> for Problem {
+    fn from(error: Incomparable) -> Self {
+        Self::Said(error.to_string())
+    }
 }
 
 impl TrialSide {

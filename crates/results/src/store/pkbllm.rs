@@ -2,7 +2,6 @@
 //! in it.
 
 use std::ffi::OsStr;
-use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +14,7 @@ use crate::files::beneath::{self, WalkControl};
 use crate::files::bounded;
 use crate::files::look;
 use crate::profile::{self, Profile};
+use crate::text::problem::{About, Problem};
 use crate::text::redact::strings;
 
 /// The largest stream that is read, in bytes.
@@ -117,18 +117,18 @@ struct PkbllmProgressLine {
 
 impl PkbllmRun {
     /// Reads the run in `folder`. An error names the file, and the line if known.
-    pub fn read(folder: &Path) -> Result<Self, String> {
-        let failed = |error: &dyn Display| error.to_string();
-        if !look::is_directory(&folder.join(WORK)).map_err(|error| failed(&error))? {
+    pub fn read(folder: &Path) -> Result<Self, Problem> {
+        if !look::is_directory(&folder.join(WORK))? {
             return Err(format!(
                 "{}: no directory `{WORK}`, as in `artifacts/skill-evals/<run-id>` of pkbllm's runner",
                 folder.display()
-            ));
+            )
+            .into());
         }
         let ended = ended(folder)?;
         let mut run = Self { folder: folder.to_path_buf(), trials: Vec::new(), cut_short: Vec::new() };
-        for skill in sub_folders(&folder.join(WORK)).map_err(|error| failed(&error))? {
-            for case in sub_folders(&folder.join(WORK).join(&skill)).map_err(|error| failed(&error))? {
+        for skill in sub_folders(&folder.join(WORK))? {
+            for case in sub_folders(&folder.join(WORK).join(&skill))? {
                 let at: PathBuf = [WORK, &skill, &case].iter().collect();
                 match run.trial(&at, &ended)? {
                     Some(trial) => run.trials.push(trial),
@@ -137,7 +137,7 @@ impl PkbllmRun {
             }
         }
         if run.trials.is_empty() {
-            return Err(format!("{}: no case below `{WORK}` has a {GRADE}", folder.display()));
+            return Err(format!("{}: no case below `{WORK}` has a {GRADE}", folder.display()).into());
         }
         Ok(run)
     }
@@ -148,7 +148,7 @@ impl PkbllmRun {
         Some(jiff::tz::TimeZone::UTC.to_timestamp(time).ok()?.to_string())
     }
 
-    fn trial(&self, at: &Path, ended: &[PkbllmProgressLine]) -> Result<Option<PkbllmTrial>, String> {
+    fn trial(&self, at: &Path, ended: &[PkbllmProgressLine]) -> Result<Option<PkbllmTrial>, Problem> {
         let Some(graded) = self.json::<PkbllmGrade>(&at.join(GRADE))? else { return Ok(None) };
         let facts: PkbllmMeta = self
             .json(&at.join(META))?
@@ -172,14 +172,14 @@ impl PkbllmRun {
             duration_ms: std::time::Duration::try_from_secs_f64(duration_s)
                 .map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
             judged: match self.text(&at.join(NORMALIZED))? {
-                Some(_) => answer.or_else(|| Some(Err("is not there".to_owned()))),
+                Some(_) => answer.or_else(|| Some(Err("is not there".into()))),
                 None => answer,
             },
         }))
     }
 
     /// A stream or another file in a case's directory, if it exists.
-    pub fn bytes(&self, trial: &PkbllmTrial, name: &str) -> Result<Option<Vec<u8>>, String> {
+    pub fn bytes(&self, trial: &PkbllmTrial, name: &str) -> Result<Option<Vec<u8>>, Problem> {
         read(&self.folder, &trial.folder.join(name))
     }
 
@@ -224,16 +224,16 @@ impl PkbllmRun {
     }
 
     /// The skills that its agents got, if stored.
-    pub fn skills(&self) -> Result<Option<PathBuf>, String> {
+    pub fn skills(&self) -> Result<Option<PathBuf>, Problem> {
         let skills = self.folder.join(SNAPSHOT);
-        Ok(look::is_directory(&skills).map_err(|error| error.to_string())?.then_some(skills))
+        Ok(look::is_directory(&skills)?.then_some(skills))
     }
 
-    fn text(&self, path: &Path) -> Result<Option<String>, String> {
+    fn text(&self, path: &Path) -> Result<Option<String>, Problem> {
         Ok(read(&self.folder, path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    fn json<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, String> {
+    fn json<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Problem> {
         let Some(bytes) = read(&self.folder, path)? else { return Ok(None) };
         parse(&self.folder.join(path), 0, &bytes).map(Some)
     }
@@ -257,7 +257,7 @@ pub(super) fn is_one(folder: &Path) -> Result<bool, StoreError> {
 }
 
 /// When cases ended, by the progress file, which is optional.
-fn ended(folder: &Path) -> Result<Vec<PkbllmProgressLine>, String> {
+fn ended(folder: &Path) -> Result<Vec<PkbllmProgressLine>, Problem> {
     let name = "progress.jsonl";
     let text = read(folder, Path::new(name))?.unwrap_or_default();
     let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
@@ -265,19 +265,19 @@ fn ended(folder: &Path) -> Result<Vec<PkbllmProgressLine>, String> {
 }
 
 /// Parses JSON that follows this many lines of its file.
-fn parse<T: DeserializeOwned>(path: &Path, before: usize, bytes: &[u8]) -> Result<T, String> {
+fn parse<T: DeserializeOwned>(path: &Path, before: usize, bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| {
         // serde_json adds its own place, counted from the start of the JSON.
         let said = error.to_string();
         let what = said.split(" at line ").next().unwrap_or_default().to_owned();
-        format!("{}:{}:{}: {what}", path.display(), before + error.line().max(1), error.column())
+        format!("{}:{}:{}: {what}", path.display(), before + error.line().max(1), error.column()).into()
     })
 }
 
-fn read(folder: &Path, path: &Path) -> Result<Option<Vec<u8>>, String> {
+fn read(folder: &Path, path: &Path) -> Result<Option<Vec<u8>>, Problem> {
     match beneath::read(folder, path, MAX_STREAM) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{}: {error}", folder.join(path).display())),
+        Err(error) => Err(error).about(folder.join(path).display()),
     }
 }

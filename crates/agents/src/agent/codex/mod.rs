@@ -40,7 +40,7 @@ use crate::skill::Skill;
 use crate::text::node::yaml;
 use crate::trace::Trace;
 use crate::trace::exposure::Reference;
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::Trouble;
 use crate::trial::history::{HistoryMessage, Speaker};
 use crate::trial::sandbox::Sandbox;
 use evidence::SESSIONS;
@@ -408,7 +408,7 @@ fn codex_version(program: &Path, assignment: &Assignment<'_>) -> Result<String, 
     let Assignment { root, trial_env, settings, redactor, .. } = *assignment;
     let env = common_environment(trial_env);
     let sandboxed = SandboxedProgram { program, env: &env, reads: &[], server: None, root, trial_env, settings };
-    let (place, _) = sandboxed.place().map_err(|why| Trouble::new(TroubleKind::CouldNotStart, why))?;
+    let (place, _) = sandboxed.place()?;
     let [stdout, stderr] = ["version", "version-stderr"].map(|name| trial_env.control().join(name));
     let job = Job {
         start: place.start(program, vec!["--version".into()]),

@@ -12,6 +12,7 @@ use crate::files::at::{At, PathError};
 use crate::files::look::{self, Step};
 use crate::process::{self, Start};
 use crate::settings::Isolation;
+use crate::text::problem::{About, Problem};
 
 /// The program bubblewrap, which makes sandboxes.
 #[derive(Debug)]
@@ -32,25 +33,25 @@ impl SandboxMaker for Bwrap {
 const SETTINGS: &str = "/etc";
 
 /// bubblewrap, if it works. A process tries it once.
-pub fn working() -> Result<PathBuf, String> {
-    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+pub fn working() -> Result<PathBuf, Problem> {
+    static FOUND: OnceLock<Result<PathBuf, Problem>> = OnceLock::new();
     FOUND.get_or_init(find).clone()
 }
 
-fn find() -> Result<PathBuf, String> {
+fn find() -> Result<PathBuf, Problem> {
     if cfg!(not(target_os = "linux")) {
-        return Err("bubblewrap is for Linux only".to_owned());
+        return Err("bubblewrap is for Linux only".into());
     }
     let program = process::find_program("bwrap")
         .ok_or("`bwrap` is not on the PATH; get it as `bubblewrap` from your system's packages")?;
     let call = ["/bin/sh", "-c", ":"].map(OsString::from).into();
     let start = Start::sandbox(program.clone(), base()?, call);
-    let output = process::run_to_end::output(&start).map_err(|error| format!("{}: {error}", program.display()))?;
+    let output = process::run_to_end::output(&start).about(program.display())?;
     if output.status.success() {
         return Ok(program);
     }
     let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-    Err(format!("{}: {words}; {ALLOW_NAMESPACES}", program.display()))
+    Err(format!("{}: {words}; {ALLOW_NAMESPACES}", program.display()).into())
 }
 
 /// What to do if bubblewrap may not make namespaces.
@@ -77,9 +78,9 @@ fn options(sandbox: &ProgramSandbox) -> Vec<OsString> {
 }
 
 /// The first options of every sandbox: namespaces, the system's directories, empty directories for temporary files.
-fn base() -> Result<Vec<OsString>, String> {
-    static BASE: OnceLock<Result<Vec<OsString>, String>> = OnceLock::new();
-    BASE.get_or_init(|| make_base().map_err(|error| error.to_string())).clone()
+fn base() -> Result<Vec<OsString>, Problem> {
+    static BASE: OnceLock<Result<Vec<OsString>, Problem>> = OnceLock::new();
+    BASE.get_or_init(|| Ok(make_base()?)).clone()
 }
 
 fn make_base() -> Result<Vec<OsString>, PathError> {

@@ -13,6 +13,7 @@ use crate::agent::sandbox::{Mount, ProgramSandbox, SandboxMaker};
 use crate::agent::trial_env::HOST;
 use crate::process::{self, Start};
 use crate::settings::{FILE, Isolation};
+use crate::text::problem::Problem;
 
 /// The clients, of which the first that has the image is used.
 const CLIENTS: [&str; 2] = ["docker", "podman"];
@@ -47,13 +48,13 @@ pub struct ContainerEngine {
 }
 
 /// docker or podman with this image, if one of them works. A process tries it once.
-pub fn working(image: &str) -> Result<Arc<ContainerEngine>, String> {
-    static FOUND: Mutex<BTreeMap<String, Result<Arc<ContainerEngine>, String>>> = Mutex::new(BTreeMap::new());
+pub fn working(image: &str) -> Result<Arc<ContainerEngine>, Problem> {
+    static FOUND: Mutex<BTreeMap<String, Result<Arc<ContainerEngine>, Problem>>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     found.entry(image.to_owned()).or_insert_with(|| find(image).map(Arc::new)).clone()
 }
 
-fn find(image: &str) -> Result<ContainerEngine, String> {
+fn find(image: &str) -> Result<ContainerEngine, Problem> {
     let mut failed = Vec::new();
     for client in CLIENTS.into_iter().filter_map(process::find_program) {
         match ContainerEngine::with_image(client.clone(), image) {
@@ -62,13 +63,14 @@ fn find(image: &str) -> Result<ContainerEngine, String> {
         }
     }
     if failed.is_empty() {
-        return Err("neither `docker` nor `podman` is on the PATH".to_owned());
+        return Err("neither `docker` nor `podman` is on the PATH".into());
     }
     Err(format!(
         "there is no container of the image {image:?}: {}; build it as packages/Dockerfile says, or name another one as \
          `image` under [run] in {FILE}",
         failed.join("; ")
-    ))
+    )
+    .into())
 }
 
 impl ContainerEngine {
@@ -77,13 +79,12 @@ impl ContainerEngine {
         &self.image
     }
 
-    fn with_image(client: PathBuf, image: &str) -> Result<Self, String> {
+    fn with_image(client: PathBuf, image: &str) -> Result<Self, Problem> {
         let format = "{{.Id}}{{range .Config.Env}}\n{{.}}{{end}}";
-        let output = process::client_output(&client, &["image", "inspect", "--format", format, "--", image]);
-        let output = output.map_err(|error| error.to_string())?;
+        let output = process::client_output(&client, &["image", "inspect", "--format", format, "--", image])?;
         if !output.status.success() {
             let words = String::from_utf8_lossy(&output.stderr);
-            return Err(words.split_whitespace().collect::<Vec<_>>().join(" "));
+            return Err(words.split_whitespace().collect::<Vec<_>>().join(" ").into());
         }
         let text = String::from_utf8_lossy(&output.stdout);
         let mut lines = text.lines();

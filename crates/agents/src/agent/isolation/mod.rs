@@ -57,12 +57,12 @@ pub struct SandboxedProgram<'a> {
 impl SandboxedProgram<'_> {
     /// Where it starts, and why it is not isolated, if so. Fails if isolation is required and there is none.
     #[expect(clippy::disallowed_methods, reason = "the one place that decides it")]
-    pub fn place(&self) -> Result<(Place, Option<String>), String> {
+    pub fn place(&self) -> Result<(Place, Option<String>), Trouble> {
         match status(&self.settings.isolation) {
             IsolationStatus::Bwrap(bwrap) => Ok((self.inside(Arc::new(Bwrap(bwrap)), false), None)),
             IsolationStatus::Container(engine) => Ok((self.inside(engine, true), None)),
             IsolationStatus::Nothing(why) => Ok((Place::outside(), Some(why))),
-            IsolationStatus::Refused(why) => Err(why),
+            IsolationStatus::Refused(why) => Err(Trouble::new(TroubleKind::CouldNotStart, why)),
         }
     }
 
@@ -90,7 +90,7 @@ pub fn status(settings: &IsolationSettings) -> IsolationStatus {
     let why = match settings.kind {
         Isolation::Bwrap => match bwrap::working() {
             Ok(bwrap) => return IsolationStatus::Bwrap(bwrap),
-            Err(why) => why,
+            Err(why) => why.to_string(),
         },
         // Without it the programs are others, too.
         Isolation::Docker => {
@@ -114,7 +114,7 @@ pub fn isolated(mut command: AgentCommand, assignment: &Assignment<'_>) -> Resul
     let Assignment { root, trial_env, settings, server, .. } = *assignment;
     let AgentCommand { program, env, reads, .. } = &command;
     let program = SandboxedProgram { program, env, reads, server, root, trial_env, settings };
-    let (place, why) = program.place().map_err(|why| Trouble::new(TroubleKind::CouldNotStart, why))?;
+    let (place, why) = program.place()?;
     if let Some(why) = why {
         command.not_enforced.extend(command.open.iter().map(|open| (*open).to_owned()));
         command.not_enforced.push(format!("the agent is not isolated: {why}"));

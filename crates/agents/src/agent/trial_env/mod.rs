@@ -27,12 +27,19 @@ use crate::files::material::{Material, MaterialProblem};
 use crate::files::rooted::{self, RootedPath};
 use crate::files::stamp::Stamp;
 use crate::mock::{COMMANDS, CallLog, LOG, SERVERS, SHARE};
+use crate::text::problem::Problem;
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::ChangeMeta;
 use skills::{EnvSkills, PreparedChanges, rooted_in_parent};
 
 pub use scratch::ScratchDir;
 pub use skills::{OriginalSkills, SkillContents, file_mode};
+
+impl From<WorkspaceError> for Problem {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Said(error.to_string())
+    }
+}
 
 /// Why the trial environment could not be prepared.
 #[derive(Debug, Error)]

@@ -21,6 +21,7 @@ use crate::cases::skills::default_skill_roots;
 use crate::files::beneath::{self, WalkControl, WalkedFile};
 use crate::files::stamp::Stamp;
 use crate::files::{bounded, look};
+use crate::mcp::NotAnswered;
 use crate::settings::BuiltIn;
 use crate::skill::{SKILL_FILE, Skill, SkillFile, USER_ONLY, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
@@ -326,6 +327,12 @@ pub(super) enum ResourceError {
     TooLarge { size: u64, limit: u64 },
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
+}
+
+impl From<ResourceError> for NotAnswered {
+    fn from(error: ResourceError) -> Self {
+        Self(error.to_string())
+    }
 }
 
 impl From<Errno> for ResourceError {

@@ -27,6 +27,7 @@ use crate::cases::repository::Repository;
 use crate::files::look;
 use crate::mcp::{OfferedTool, ToolAnswer};
 use crate::settings::BuiltIn;
+use crate::text::problem::Problem;
 use library::SkillSource;
 use server::{Server, ServerState};
 use stdio::{LineTransport, RequestLog};
@@ -46,6 +47,12 @@ pub enum McpError {
     /// The client and the server could not agree.
     #[error("the MCP client could not be served: {0}")]
     Handshake(String),
+}
+
+impl From<McpError> for Problem {
+    fn from(error: McpError) -> Self {
+        Self::Said(error.to_string())
+    }
 }
 
 /// Serves the skills in the directories `skills` until standard input ends.
@@ -177,7 +184,7 @@ impl ServerHandler for FixedServer {
     ) -> Result<CallToolResponse, ErrorData> {
         Ok(match (self.answer)(&request.name, &request.arguments.unwrap_or_default()) {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
-            Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]).into(),
+            Err(why) => CallToolResult::error(vec![ContentBlock::text(why.0)]).into(),
         })
     }
 }

@@ -13,6 +13,7 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::library::{Address, Library, ListedFile, ResourceError, ServedContent, ServedSkill};
+use crate::mcp::NotAnswered;
 use crate::mcp::service::library;
 use crate::profile::{PROFILES, ToolDisplay};
 use crate::settings::{BuiltIn, SkillResult, Wording};
@@ -56,17 +57,16 @@ fn tool(name: &'static str, title: &str, description: String, properties: Value,
     Tool::new(name, description, Arc::new(schema)).with_title(title).with_annotations(annotations)
 }
 
-/// A string argument of a call. `None` if it is missing or null. The error is an answer of the tool: a protocol error would
-/// not reach the model.
+/// A string argument of a call. `None` if it is missing or null. A protocol error would not reach the model.
 pub(super) fn string_argument<'a>(
     tool: &str,
     arguments: Option<&'a JsonObject>,
     key: &str,
-) -> Result<Option<&'a str>, String> {
+) -> Result<Option<&'a str>, NotAnswered> {
     match arguments.and_then(|arguments| arguments.get(key)) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(value) => Err(format!("the argument `{key}` of `{tool}` must be a string, not {value}")),
+        Some(value) => Err(format!("the argument `{key}` of `{tool}` must be a string, not {value}").into()),
     }
 }
 
@@ -75,10 +75,10 @@ pub(super) fn required_argument<'a>(
     tool: &str,
     arguments: Option<&'a JsonObject>,
     key: &str,
-) -> Result<&'a str, String> {
+) -> Result<&'a str, NotAnswered> {
     string_argument(tool, arguments, key)?.ok_or_else(|| {
         let known = if tool == RESOURCE_TOOL { "`skill`, `path`" } else { "`name`" };
-        format!("`{tool}` needs the argument `{key}`; it takes {known}")
+        format!("`{tool}` needs the argument `{key}`; it takes {known}").into()
     })
 }
 
@@ -175,36 +175,33 @@ fn describe_resource_tool(settings: BuiltIn) -> String {
 
 // Answers of the tools: a skill, its files, and what is wrong with a request.
 
-/// An answer, or an error message for the model.
-pub(super) type McpAnswer = Result<String, String>;
-
-pub(super) fn named_skill<'a>(library: &'a Library, name: &str) -> Result<&'a ServedSkill, String> {
+pub(super) fn named_skill<'a>(library: &'a Library, name: &str) -> Result<&'a ServedSkill, NotAnswered> {
     library.skill(name).ok_or_else(|| {
         if library.skills.is_empty() {
-            return format!("unknown skill `{name}`: no skills are served at the moment");
+            return format!("unknown skill `{name}`: no skills are served at the moment").into();
         }
         let known = library.skills.iter().map(|served| served.skill.name.as_str());
         let hint = nearest(name, known).map_or_else(|| ".".to_owned(), |near| format!(", did you mean `{near}`?"));
-        format!("unknown skill `{name}`{hint} Call again with one of these names: {}", skill_names(library))
+        format!("unknown skill `{name}`{hint} Call again with one of these names: {}", skill_names(library)).into()
     })
 }
 
-fn raw_skill_file(served: &ServedSkill) -> McpAnswer {
+fn raw_skill_file(served: &ServedSkill) -> Result<String, NotAnswered> {
     Ok(String::from_utf8_lossy(&skill_file(served)?).into_owned())
 }
 
-fn skill_file(served: &ServedSkill) -> Result<Vec<u8>, String> {
+fn skill_file(served: &ServedSkill) -> Result<Vec<u8>, NotAnswered> {
     let (name, file) = (&served.skill.name, served.file);
     match served.read(file) {
         Ok(ServedContent::File(bytes)) => Ok(bytes),
-        Ok(ServedContent::Directory) => Err(format!("the {file} of the skill `{name}` is a directory")),
-        Err(error) => Err(format!("the {file} of the skill `{name}` {error}")),
+        Ok(ServedContent::Directory) => Err(format!("the {file} of the skill `{name}` is a directory").into()),
+        Err(error) => Err(format!("the {file} of the skill `{name}` {error}").into()),
     }
 }
 
 /// A skill as the agents' own skill tools return it: its directory, the body of its SKILL.md, and the list of its files.
 /// With [`SkillResult::Raw`], only its SKILL.md.
-pub(super) fn skill_answer(served: &ServedSkill, result: SkillResult) -> McpAnswer {
+pub(super) fn skill_answer(served: &ServedSkill, result: SkillResult) -> Result<String, NotAnswered> {
     if result == SkillResult::Raw {
         return raw_skill_file(served);
     }
@@ -224,7 +221,7 @@ pub(super) fn skill_answer(served: &ServedSkill, result: SkillResult) -> McpAnsw
 }
 
 /// The file at `path`, or all files of the directory at `path`. If `path` is empty, the list of the skill's files.
-pub(super) fn resource_answer(served: &ServedSkill, path: &str) -> McpAnswer {
+pub(super) fn resource_answer(served: &ServedSkill, path: &str) -> Result<String, NotAnswered> {
     if matches!(path, "" | "." | "./") {
         let mut list = format!("Files of the skill `{}`:\n", served.skill.name);
         for file in &served.files {
@@ -234,7 +231,7 @@ pub(super) fn resource_answer(served: &ServedSkill, path: &str) -> McpAnswer {
     }
     match served.read(path) {
         Ok(ServedContent::File(bytes)) => {
-            valid_text(&bytes).map(str::to_owned).map_err(|why| format!("`{path}` {why}"))
+            valid_text(&bytes).map(str::to_owned).map_err(|why| format!("`{path}` {why}").into())
         }
         Ok(ServedContent::Directory) => Ok(directory_files(served, &RelativePath::parse(path)?)),
         Err(error) => {
@@ -243,7 +240,7 @@ pub(super) fn resource_answer(served: &ServedSkill, path: &str) -> McpAnswer {
                 ResourceError::NotAllowed(_) | ResourceError::Missing => known_files(served, path),
                 _ => String::new(),
             };
-            Err(format!("`{}` {error}. {advice}", path.escape_debug()).trim_end().to_owned())
+            Err(format!("`{}` {error}. {advice}", path.escape_debug()).trim_end().into())
         }
     }
 }
@@ -263,7 +260,7 @@ fn directory_files(served: &ServedSkill, directory: &RelativePath) -> String {
     for file in served.files.iter().filter(|file| file.path.starts_with(&prefix)) {
         let content = match served.read(&file.path) {
             Ok(ServedContent::File(bytes)) if bytes.len() as u64 > remaining => {
-                Err(format!("is left out: this answer is limited to {limit} bytes. Condition for it by its own path"))
+                Err(format!("is left out: this answer is limited to {limit} bytes. Ask for it by its own path"))
             }
             Ok(ServedContent::File(bytes)) => valid_text(&bytes).map(str::to_owned),
             Ok(ServedContent::Directory) => Err("is now a directory".to_owned()),
@@ -323,15 +320,15 @@ fn skills_of_users(library: &Library) -> impl Iterator<Item = &Skill> {
     library.skills.iter().map(|served| &served.skill).filter(|skill| !skill.model_only)
 }
 
-pub(super) fn check_user_may_call(served: &ServedSkill) -> Result<(), String> {
+pub(super) fn check_user_may_call(served: &ServedSkill) -> Result<(), NotAnswered> {
     if !served.skill.model_only {
         return Ok(());
     }
-    Err(format!("`{USER_INVOCABLE}: false` keeps users from calling `{}`", served.skill.name))
+    Err(format!("`{USER_INVOCABLE}: false` keeps users from calling `{}`", served.skill.name).into())
 }
 
 /// The prompt [`SKILL_PROMPT`]: a SKILL.md as an embedded resource.
-pub(super) fn embedded_prompt(served: &ServedSkill) -> Result<GetPromptResult, String> {
+pub(super) fn embedded_prompt(served: &ServedSkill) -> Result<GetPromptResult, NotAnswered> {
     check_user_may_call(served)?;
     let uri = Address::Skill(served.skill.slug.clone()).uri();
     let text = raw_skill_file(served)?;
@@ -411,11 +408,11 @@ pub(super) fn listed_resource(served: &ServedSkill, file: &ListedFile) -> Resour
 }
 
 /// Reads the resource at a URI. The error completes a sentence that starts with the URI.
-pub(super) fn read_resource(library: &Library, uri: &str) -> Result<Vec<ResourceContents>, String> {
+pub(super) fn read_resource(library: &Library, uri: &str) -> Result<Vec<ResourceContents>, NotAnswered> {
     let skill = |name: &str| {
         library.skill(name).ok_or_else(|| {
             let known: Vec<&str> = library.skills.iter().map(|served| served.skill.slug.as_str()).collect();
-            format!("names no skill that is here; known: {}", known.join(", "))
+            NotAnswered(format!("names no skill that is here; known: {}", known.join(", ")))
         })
     };
     match Address::parse(uri)? {
@@ -433,9 +430,9 @@ pub(super) fn read_resource(library: &Library, uri: &str) -> Result<Vec<Resource
 }
 
 /// A file as text, or as base64 if it is binary.
-fn resource_of_file(served: &ServedSkill, path: &str, uri: &str) -> Result<ResourceContents, String> {
-    let ServedContent::File(bytes) = served.read(path).map_err(|error| error.to_string())? else {
-        return Err("is a directory; resources/list names its files".to_owned());
+fn resource_of_file(served: &ServedSkill, path: &str, uri: &str) -> Result<ResourceContents, NotAnswered> {
+    let ServedContent::File(bytes) = served.read(path)? else {
+        return Err("is a directory; resources/list names its files".into());
     };
     let Ok(text) = valid_text(&bytes) else {
         let blob = ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri);

@@ -26,8 +26,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::library::{Address, Library, LibraryChange, ServedContent, ServedSkill, SkillSource};
-use super::offers::McpAnswer;
 use super::stdio::{RequestLog, unhandled};
+use crate::mcp::NotAnswered;
 use crate::mcp::service::{library, offers};
 use crate::settings::{BuiltIn, Wording};
 use crate::skill::{SKILL_FILE, SkillFile};
@@ -44,7 +44,11 @@ pub(super) struct Server {
 
 impl Server {
     /// The answer of `ask` for the skill with this name. Scans again if the skill is unknown: it may be new.
-    async fn with_skill<T>(&self, name: &str, ask: impl Fn(&ServedSkill) -> Result<T, String>) -> Result<T, String> {
+    async fn with_skill<T>(
+        &self,
+        name: &str,
+        ask: impl Fn(&ServedSkill) -> Result<T, NotAnswered>,
+    ) -> Result<T, NotAnswered> {
         let mut library = self.state.library().await;
         if library.skill(name).is_none() {
             library = self.state.scan().await;
@@ -52,12 +56,12 @@ impl Server {
         ask(offers::named_skill(&library, name)?)
     }
 
-    async fn call_skill(&self, arguments: Option<&JsonObject>) -> McpAnswer {
+    async fn call_skill(&self, arguments: Option<&JsonObject>) -> Result<String, NotAnswered> {
         let name = offers::required_argument(offers::SKILL_TOOL, arguments, "name")?;
         self.with_skill(name, |served| offers::skill_answer(served, self.state.settings.result)).await
     }
 
-    async fn call_resource(&self, arguments: Option<&JsonObject>) -> McpAnswer {
+    async fn call_resource(&self, arguments: Option<&JsonObject>) -> Result<String, NotAnswered> {
         let name = offers::required_argument(offers::RESOURCE_TOOL, arguments, "skill")?;
         let path = offers::string_argument(offers::RESOURCE_TOOL, arguments, "path")?.unwrap_or_default();
         self.with_skill(name, |served| offers::resource_answer(served, path)).await
@@ -167,7 +171,7 @@ impl ServerHandler for Server {
         };
         Ok(match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
-            Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]).into(),
+            Err(why) => CallToolResult::error(vec![ContentBlock::text(why.0)]).into(),
         })
     }
 
@@ -367,8 +371,8 @@ fn may_be_changed_link(library: &Library, change: &LibraryChange, address: &Addr
         && library.skill(slug).is_some_and(|served| served.files.iter().all(|file| file.path != *path))
 }
 
-fn invalid(why: String) -> ErrorData {
-    ErrorData::invalid_params(why, None)
+fn invalid(why: impl Into<NotAnswered>) -> ErrorData {
+    ErrorData::invalid_params(why.into().0, None)
 }
 
 /// Rejects a cursor: each list is one page, so the server never returns one.
@@ -540,15 +544,15 @@ fn list_skills(library: &Library) -> ListSkillsResult {
 }
 
 /// The skill whose SKILL.md is at a URI.
-fn get_skill(library: &Library, uri: &str) -> Result<GetSkillResult, String> {
+fn get_skill(library: &Library, uri: &str) -> Result<GetSkillResult, NotAnswered> {
     let served = library.skills.iter().find(|served| uri_of(served, SKILL_FILE) == uri);
     let skill = extension_entry(served.ok_or_else(|| format!("no skill is served at {}", uri.escape_debug()))?)?;
     Ok(GetSkillResult::new(skill).with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Private))
 }
 
 /// The files and directories in the directory at a URI.
-fn read_skill_directory(library: &Library, uri: &str) -> Result<ReadResourceDirectoryResult, String> {
-    let not_a_directory = || format!("{} is not a directory of a skill", uri.escape_debug());
+fn read_skill_directory(library: &Library, uri: &str) -> Result<ReadResourceDirectoryResult, NotAnswered> {
+    let not_a_directory = || NotAnswered(format!("{} is not a directory of a skill", uri.escape_debug()));
     let (name, path) = match Address::parse(uri) {
         Ok(Address::Skill(name)) => (name, String::new()),
         Ok(Address::File(name, path)) => (name, format!("{path}/")),
@@ -574,7 +578,7 @@ fn read_skill_directory(library: &Library, uri: &str) -> Result<ReadResourceDire
 }
 
 /// What the extension says about a skill. The error is the reason why it cannot describe it.
-fn extension_entry(served: &ServedSkill) -> Result<Skill, String> {
+fn extension_entry(served: &ServedSkill) -> Result<Skill, NotAnswered> {
     let name = &served.skill.name;
     let mut remaining = MAX_BYTES;
     let mut read = |path: &str| match served.read_up_to(path, remaining) {
@@ -582,8 +586,8 @@ fn extension_entry(served: &ServedSkill) -> Result<Skill, String> {
             remaining -= bytes.len() as u64;
             Ok((SkillResource::from_bytes(uri_of(served, path), &bytes), bytes))
         }
-        Ok(ServedContent::Directory) => Err(format!("{path} of the skill `{name}` is a directory")),
-        Err(error) => Err(format!("{path} of the skill `{name}` {error}")),
+        Ok(ServedContent::Directory) => Err(NotAnswered(format!("{path} of the skill `{name}` is a directory"))),
+        Err(error) => Err(NotAnswered(format!("{path} of the skill `{name}` {error}"))),
     };
     // A SKILL.md that is a link is not among the listed files.
     let (skill_file, bytes) = read(SKILL_FILE)?;
@@ -595,7 +599,7 @@ fn extension_entry(served: &ServedSkill) -> Result<Skill, String> {
         files.push(read(&file.path)?.0);
     }
     if files.len() > MAX_FILES {
-        return Err(format!("the skill `{name}` has more than {MAX_FILES} files"));
+        return Err(format!("the skill `{name}` has more than {MAX_FILES} files").into());
     }
     Ok(Skill::new(uri_of(served, SKILL_FILE), front, SkillResources::Files(files)))
 }

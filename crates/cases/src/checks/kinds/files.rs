@@ -8,6 +8,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::Serialize;
 use similar::TextDiff;
 
+use crate::checks::contents::Unknown;
 use crate::checks::listed::test_of;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
@@ -266,10 +267,10 @@ impl FileCheck {
     fn snapshot(&self, subject: &GradingInput<'_>, paths: &[PathBuf], snapshot: &Path) -> (Status, String) {
         let Some(path) = paths.first() else { return self.none_there(subject) };
         let contents = subject.contents;
-        let read = contents.of_repository(snapshot).map_err(|why| format!("{}: {why}", snapshot.display()));
+        let read = contents.of_repository(snapshot).map_err(|why| Unknown(format!("{}: {why}", snapshot.display())));
         let (wanted, found) = match read.and_then(|wanted| Ok((wanted, contents.of_workspace(path)?))) {
             Ok(both) => both,
-            Err(why) => return (Status::Unknown, why),
+            Err(Unknown(why)) => return (Status::Unknown, why),
         };
         if wanted == found {
             return (Status::Pass, "it does".to_owned());

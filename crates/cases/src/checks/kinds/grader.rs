@@ -5,9 +5,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::checks::contents::Unknown;
 use crate::checks::kinds::session::{Call, PrintedOnce, PrintedSession};
 use crate::checks::kinds::skill_tools;
-use crate::checks::pattern::{PatternError, PatternSearch, SearchError, javascript_same_for_all};
+use crate::checks::pattern::{PatternError, PatternSearch, javascript_same_for_all};
 use crate::checks::text_test::same_answer;
 use crate::checks::{CaseCheck, CheckAnswer, CheckKind, Condition, GradingInput, Named};
 use crate::text::redact::is_masked;
@@ -107,9 +108,6 @@ struct GraderQuestion {
     file: Option<RelativePath>,
 }
 
-/// Whether a grader passes and what was found; an error says why that is not known.
-type Graded = Result<(bool, String), String>;
-
 impl Condition for GraderQuestion {
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let Grader { name, test } = &self.grader;
@@ -187,7 +185,8 @@ impl GraderTest {
         }
     }
 
-    fn grade(&self, subject: &GradingInput<'_>) -> Graded {
+    /// Whether it passes, and what was found.
+    fn grade(&self, subject: &GradingInput<'_>) -> Result<(bool, String), Unknown> {
         match self {
             Self::Text { pattern, flags, want, source } => {
                 let text = match source.text(subject)? {
@@ -199,14 +198,14 @@ impl GraderTest {
                     Err(error) => return Ok(invalid(&error)),
                 };
                 let most = if matches!(want, TextMatch::Exactly(_)) { usize::MAX } else { 1 };
-                let found = search.matches(&text, most).map_err(|error| error.to_string())?;
+                let found = search.matches(&text, most)?;
                 let passes = match want {
                     TextMatch::Some => !found.is_empty(),
                     TextMatch::None => found.is_empty(),
                     TextMatch::Exactly(times) => found.len() as u64 == *times,
                 };
                 if found.is_empty() && is_masked(&text) {
-                    return Err("not found, but a secret in the text is masked".to_owned());
+                    return Err("not found, but a secret in the text is masked".into());
                 }
                 let first = found.first().map_or_else(|| excerpt(&text), |range| excerpt(&text[range.clone()]));
                 let times = if found.is_empty() { "no match in" } else { "found" };
@@ -264,7 +263,7 @@ impl CallPattern {
     }
 
     /// The positions of the calls that match. A pattern is compiled only if the tool is called.
-    fn places(&self, session: &PrintedSession) -> Result<Result<Vec<usize>, PatternError>, String> {
+    fn places(&self, session: &PrintedSession) -> Result<Result<Vec<usize>, PatternError>, Unknown> {
         let calls = session.calls.iter().enumerate().filter(|(_, call)| call.tool == self.tool);
         let Some(input) = &self.input else { return Ok(Ok(calls.map(|(at, _)| at).collect())) };
         let mut calls = calls.peekable();
@@ -277,9 +276,9 @@ impl CallPattern {
         };
         let mut places = Vec::new();
         for (at, Call { input, is_cut, .. }) in calls {
-            let found = search.matches(input, 1).map_err(|error: SearchError| error.to_string())?;
+            let found = search.matches(input, 1)?;
             if found.is_empty() && (*is_cut || is_masked(input)) {
-                return Err("the trace holds only a part of the input of a call".to_owned());
+                return Err("the trace holds only a part of the input of a call".into());
             }
             places.extend((!found.is_empty()).then_some(at));
         }
@@ -288,8 +287,8 @@ impl CallPattern {
 }
 
 impl TextSource {
-    /// The text. The outer error says why it is not known, the inner one why there is none.
-    fn text(&self, subject: &GradingInput<'_>) -> Result<Result<String, String>, String> {
+    /// The text, or why there is none.
+    fn text(&self, subject: &GradingInput<'_>) -> Result<Result<String, String>, Unknown> {
         Ok(match self {
             Self::LastMessage => Ok(PrintedOnce::of(subject)?.last_text.clone()?),
             Self::Trace => Ok(PrintedOnce::of(subject)?.lines.clone()?),
@@ -311,10 +310,10 @@ impl TextSource {
 }
 
 /// The paths of the files that the agent created, sorted by UTF-16 units.
-fn created(subject: &GradingInput<'_>) -> Result<Vec<String>, String> {
+fn created(subject: &GradingInput<'_>) -> Result<Vec<String>, Unknown> {
     let meta = subject.evidence.meta;
     if meta.files_truncated {
-        return Err("the workspace holds more files than are listed".to_owned());
+        return Err("the workspace holds more files than are listed".into());
     }
     let created = meta.files.iter().filter(|file| file.changed && !file.edited && !file.is_folder());
     let mut paths: Vec<String> = created.map(|file| file.path.to_string_lossy().into_owned()).collect();
@@ -322,21 +321,21 @@ fn created(subject: &GradingInput<'_>) -> Result<Vec<String>, String> {
     Ok(paths)
 }
 
-/// The content of a file of the workspace. The outer error says why it is not known, the inner one why there is none.
-fn file(subject: &GradingInput<'_>, path: &str) -> Result<Result<Vec<u8>, String>, String> {
+/// The content of a file of the workspace, or why there is none.
+fn file(subject: &GradingInput<'_>, path: &str) -> Result<Result<Vec<u8>, String>, Unknown> {
     let from_above = resolved(&Path::new(WORKSPACE).join(path));
     let Some(inside) = from_above.as_ref().and_then(|path| path.strip_prefix(WORKSPACE).ok()) else {
         return Ok(Err(format!("{path} leaves the workspace")));
     };
     let meta = subject.evidence.meta;
     if let Some(link) = meta.links.iter().find(|link| inside.starts_with(link)) {
-        return Err(format!("{} is a link, which is not followed", link.display()));
+        return Err(format!("{} is a link, which is not followed", link.display()).into());
     }
     if meta.files.iter().any(|file| file.path == inside && !file.is_folder()) {
         return Ok(Ok(subject.contents.of_workspace(inside)?));
     }
     if meta.files_truncated {
-        return Err("the workspace holds more files than are listed".to_owned());
+        return Err("the workspace holds more files than are listed".into());
     }
     Ok(Err(format!("{path} is not there")))
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::run::RUN;
+use crate::checks::contents::Unknown;
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::{CaseCheck, CheckAnswer, Condition, GradingInput, Named};
 use crate::text::relative_path::RelativePath;
@@ -32,8 +33,8 @@ struct Scored {
 
 impl Scored {
     /// The score of a command that ended; else why it has none.
-    fn read(ending: &ProgramEnding) -> Result<(f64, Self), String> {
-        let no_score = || format!("its standard output has no score; {}", ending.words());
+    fn read(ending: &ProgramEnding) -> Result<(f64, Self), Unknown> {
+        let no_score = || format!("its standard output has no score; {}", ending.words()).into();
         ending.fault().map_or_else(|| Self::object(&ending.stdout).ok_or_else(no_score), Err)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::checks::contents::Unknown;
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::text_test::json_text;
 use crate::checks::{
@@ -66,7 +67,7 @@ impl Condition for ScriptCheck {
 
     fn answers(&self, subject: &GradingInput<'_>) -> Vec<CheckAnswer> {
         let answers = subject.ending_of(&self.0).and_then(|ending| self.read(ending));
-        answers.unwrap_or_else(|why| vec![self.answer(Status::Unknown, why)])
+        answers.unwrap_or_else(|why| vec![self.answer(Status::Unknown, why.0)])
     }
 
     fn written(&self) -> Option<WrittenCheck> {
@@ -91,14 +92,14 @@ impl ScriptCheck {
     }
 
     /// The answers of a script that ended; else why it did not answer.
-    fn read(&self, ending: &ProgramEnding) -> Result<Vec<CheckAnswer>, String> {
+    fn read(&self, ending: &ProgramEnding) -> Result<Vec<CheckAnswer>, Unknown> {
         let ProgramEnding { exit_code, stdout, stderr, not_started, .. } = ending;
         if let Some(why) = not_started {
-            return Err(why.clone());
+            return Err(why.as_str().into());
         }
         let stdout = json_text(stdout);
         if let Some(crash) = self.crash(stderr).filter(|_| *exit_code == 1) {
-            return Err(format!("the script crashed: {crash}"));
+            return Err(format!("the script crashed: {crash}").into());
         }
         let status = match exit_code {
             0 => Status::Pass,
@@ -106,7 +107,7 @@ impl ScriptCheck {
             code => {
                 let said = said(stdout, stderr);
                 let expected = "expected 0 for a pass or 1 for a failure";
-                return Err(format!("exit status {code}; {expected}{said}"));
+                return Err(format!("exit status {code}; {expected}{said}").into());
             }
         };
         ending.text()?;
@@ -117,7 +118,7 @@ impl ScriptCheck {
             .map_err(|error| format!("its standard output is not an answer: {error}; it wrote {}", excerpt(stdout)))?;
         let results = self.results(answer)?;
         if status == Status::Fail && results.iter().all(|answer| answer.status == Status::Pass) {
-            return Err("exit status 1, but every check in its answer passes".to_owned());
+            return Err("exit status 1, but every check in its answer passes".into());
         }
         Ok(results)
     }
@@ -146,18 +147,18 @@ impl ScriptCheck {
         (!exception.starts_with("AssertionError")).then(|| excerpt(exception))
     }
 
-    fn results(&self, answer: ScriptAnswer) -> Result<Vec<CheckAnswer>, String> {
+    fn results(&self, answer: ScriptAnswer) -> Result<Vec<CheckAnswer>, Unknown> {
         let ScriptAnswer { score, checks } = answer;
         let mut ids = HashSet::new();
         let invalid = checks.iter().find(|check| check.id.trim().is_empty() || !ids.insert(check.id.clone()));
         if let Some(ScriptResult { id, .. }) = invalid {
-            return Err(format!("its answer has the id {id:?} twice, or an empty id"));
+            return Err(format!("its answer has the id {id:?} twice, or an empty id").into());
         }
         if checks.is_empty() || checks.len() > MAX_RESULTS {
-            return Err(format!("its answer has {} checks; expected 1 to {MAX_RESULTS}", checks.len()));
+            return Err(format!("its answer has {} checks; expected 1 to {MAX_RESULTS}", checks.len()).into());
         }
         if let Some(score) = score.filter(|score| !score.is_finite()) {
-            return Err(format!("its score is {score}"));
+            return Err(format!("its score is {score}").into());
         }
         // Of all its checks together; the text of the first result says it.
         let share = score.filter(|score| (0.0..=1.0).contains(score));

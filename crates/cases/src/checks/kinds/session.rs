@@ -7,16 +7,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::checks::GradingInput;
+use crate::checks::contents::Unknown;
 use crate::trace::{Step, kept_part};
 use crate::trial::outcome::Status;
 
 /// The session of a trial, which is read when a check first asks for it. Several graders look at one session.
 #[derive(Debug, Default)]
-pub struct PrintedOnce(OnceCell<Result<PrintedSession, String>>);
+pub struct PrintedOnce(OnceCell<Result<PrintedSession, Unknown>>);
 
 impl PrintedOnce {
     /// The session of this trial, or why it is not known.
-    pub(super) fn of<'a>(subject: &GradingInput<'a>) -> Result<&'a PrintedSession, String> {
+    pub(super) fn of<'a>(subject: &GradingInput<'a>) -> Result<&'a PrintedSession, Unknown> {
         subject.printed.0.get_or_init(|| PrintedSession::of(subject)).as_ref().map_err(Clone::clone)
     }
 }
@@ -27,9 +28,9 @@ pub(super) struct PrintedSession {
     /// The calls of the agent and of its sub-agents, in the order in which the model made them.
     pub calls: Vec<Call>,
     /// The last text of the agent itself that is not empty; empty if there is none. An error says why it is not known.
-    pub last_text: Result<String, String>,
+    pub last_text: Result<String, Unknown>,
     /// All lines; an error says why they are not known.
-    pub lines: Result<String, String>,
+    pub lines: Result<String, Unknown>,
 }
 
 /// A call of a tool.
@@ -99,15 +100,15 @@ fn stringified(json: &str) -> String {
 }
 
 impl PrintedSession {
-    fn of(subject: &GradingInput<'_>) -> Result<Self, String> {
+    fn of(subject: &GradingInput<'_>) -> Result<Self, Unknown> {
         if let Some(gap) = subject.evidence.gap() {
-            return Err(gap);
+            return Err(Unknown(gap));
         }
         let output = subject.contents.of_output();
         let lines = output.ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let answer = match subject.final_text() {
             Ok(text) => Ok(text),
-            Err((Status::Unknown, why)) => Err(why),
+            Err((Status::Unknown, why)) => Err(Unknown(why)),
             Err(_) => Ok(""),
         };
         let Some(mut session) = lines.and_then(|text| Self::read(&text)).transpose()? else {
@@ -123,14 +124,14 @@ impl PrintedSession {
             // An agent that was stopped, or said nothing last, has no final message.
             let agrees = answer.is_empty() || (answer.trim().ends_with(shown.trim()) && !shown.is_empty());
             let why = "the last text in the agent's lines is not its final message: one of them was not read";
-            if agrees { Ok(shown) } else { Err(why.to_owned()) }
+            if agrees { Ok(shown) } else { Err(why.into()) }
         });
         Ok(session)
     }
 
     /// The session that these lines show; `None` if they are of another form. An error says what of them was not read.
-    pub fn read(text: &str) -> Option<Result<Self, String>> {
-        let unread = |what: &str| Some(Err(format!("{what} could not be read")));
+    pub fn read(text: &str) -> Option<Result<Self, Unknown>> {
+        let unread = |what: &str| Some(Err(format!("{what} could not be read").into()));
         let lines = Ok(text.trim_end_matches('\n').to_owned());
         let (mut calls, mut last_text, mut is_whole) = (Vec::new(), String::new(), None);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -157,16 +158,16 @@ impl PrintedSession {
                 }
             }
         }
-        let part = || Err("only a part of the lines that the agent printed is stored".to_owned());
+        let part = || Err("only a part of the lines that the agent printed is stored".into());
         let lines = if is_whole? { lines } else { part() };
         Some(Ok(Self { calls, last_text: Ok(last_text), lines }))
     }
 
     /// The session of an agent that prints other lines: the calls are in the order in which they ended.
-    fn of_trace(subject: &GradingInput<'_>, answer: Result<&str, String>) -> Result<Self, String> {
+    fn of_trace(subject: &GradingInput<'_>, answer: Result<&str, Unknown>) -> Result<Self, Unknown> {
         let trace = subject.evidence.trace;
         if trace.steps_dropped > 0 {
-            return Err(format!("the trace lacks {} events", trace.steps_dropped));
+            return Err(format!("the trace lacks {} events", trace.steps_dropped).into());
         }
         let mut calls = Vec::new();
         for (step, moment) in trace.steps.iter().zip(&trace.moments) {
@@ -179,7 +180,7 @@ impl PrintedSession {
             let (input, is_cut) = input.map_or(("", true), |input| kept_part(input));
             calls.push(Call { tool: tool.clone(), input: input.to_owned(), is_cut });
         }
-        let lines = Err("this agent prints no lines that `target: trace` could search".to_owned());
+        let lines = Err("this agent prints no lines that `target: trace` could search".into());
         Ok(Self { calls, last_text: answer.map(str::to_owned), lines })
     }
 }
@@ -203,7 +204,7 @@ mod tests {
             r#"{"content": [{"type": "text", "txt": "hello"}]}"#,
             r#"{"content": [{"type": "tool_use", "name": "Bash"}]}"#,
         ] {
-            assert!(read(unread).is_err_and(|why| why.contains("could not be read")), "{unread}");
+            assert!(read(unread).is_err_and(|why| why.0.contains("could not be read")), "{unread}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::checks::call_count::{CallCount, Counted};
+use crate::checks::contents::Unknown;
 use crate::checks::kinds::calls::{UNREPORTED, marked};
 use crate::checks::listed::COUNTS;
 use crate::checks::{
@@ -51,8 +52,8 @@ struct WorkCheck {
 }
 
 impl WorkCheck {
-    /// Whether a step is such work: surely, or perhaps with the reason.
-    fn judge(&self, subject: &GradingInput<'_>, step: &Step) -> Result<bool, &'static str> {
+    /// Whether a step is such work.
+    fn judge(&self, subject: &GradingInput<'_>, step: &Step) -> Result<bool, Unknown> {
         let tools = &subject.evidence.meta.agent.kind.profile().tools;
         match (self.work, step) {
             (Work::Commands, Step::Command { command, .. }) if tools.reads.is_empty() => {
@@ -61,7 +62,7 @@ impl WorkCheck {
                 if shell::prints_skills(command) {
                     return Ok(false);
                 }
-                if shell::only_reads(command) { Err("the agent reads files with commands") } else { Ok(true) }
+                if shell::only_reads(command) { Err("the agent reads files with commands".into()) } else { Ok(true) }
             }
             (Work::Commands, Step::Command { .. }) => Ok(true),
             (Work::Commands, _) => Ok(false),
@@ -69,7 +70,7 @@ impl WorkCheck {
                 if shell::only_reads(kept_part(command).0) {
                     Ok(false)
                 } else {
-                    Err("a command may have changed files")
+                    Err("a command may have changed files".into())
                 }
             }
             (_, Step::FileChange(_)) => self.changed(),
@@ -78,8 +79,12 @@ impl WorkCheck {
         }
     }
 
-    fn changed(&self) -> Result<bool, &'static str> {
-        if self.work == Work::Changes { Ok(true) } else { Err("it is not known if a file was created or edited") }
+    fn changed(&self) -> Result<bool, Unknown> {
+        if self.work == Work::Changes {
+            Ok(true)
+        } else {
+            Err("it is not known if a file was created or edited".into())
+        }
     }
 }
 
@@ -105,7 +110,7 @@ impl Condition for WorkCheck {
                 }
                 Ok(false) => {}
                 Err(why) => {
-                    counted.doubt(1, || why.to_owned());
+                    counted.doubt(1, || why.0);
                     other = other.or(Some(at));
                 }
             }

@@ -13,6 +13,7 @@ use crate::results::compared::{ComparisonResults, Headline};
 use crate::results::result_files::{self, ResultFile, ResultSide};
 use crate::results::side_results::SideResults;
 use crate::store::RunFolder;
+use crate::text::problem::{About, Problem};
 
 /// The largest file that is read.
 const MOST_BYTES: u64 = 1 << 30;
@@ -49,9 +50,7 @@ pub fn compare(args: &CompareArgs) -> CliResultOf<Option<ComparisonResults>> {
     }
     let files = sides.iter().map(|names| read_all(names)).collect::<Result<Vec<_>, _>>()?;
     let [a, b] = match (sides.as_slice(), files.as_slice()) {
-        ([..], [one]) => {
-            result_files::of_two_arms(one, &args.mode).map_err(|problem| format!("{}: {problem}", args.what[0]))?
-        }
+        ([..], [one]) => result_files::of_two_arms(one, &args.mode).about(&args.what[0])?,
         _ if !args.mode.is_empty() => return Err("--mode chooses sides of one file; leave it out".into()),
         (_, files) => result_files::of_two_files([&args.what[0], &args.what[1]], [&files[0], &files[1]]),
     };
@@ -120,7 +119,7 @@ fn read_all(names: &[&str]) -> CliResultOf<Vec<ResultFile>> {
             continue;
         }
         // The result of a job counts its trials once more.
-        let files = trial_files(path).map_err(|error| format!("a directory of trials: {error}"))?;
+        let files = trial_files(path).about("a directory of trials")?;
         let files = files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
         let has_trials = files.iter().any(|file| file.format.is_one_trial());
         found.extend(files.into_iter().filter(|file| !has_trials || file.format.is_one_trial()));
@@ -128,8 +127,7 @@ fn read_all(names: &[&str]) -> CliResultOf<Vec<ResultFile>> {
     Ok(found)
 }
 
-fn read(path: &Path) -> Result<ResultFile, String> {
-    let problem = |problem: String| format!("{}: {problem}", path.display());
-    let bytes = bounded::read_at_most(path, MOST_BYTES).map_err(|error| problem(error.to_string()))?;
-    result_files::read(&bytes).map_err(problem)
+fn read(path: &Path) -> Result<ResultFile, Problem> {
+    let bytes = bounded::read_at_most(path, MOST_BYTES).about(path.display())?;
+    result_files::read(&bytes).about(path.display())
 }

@@ -35,6 +35,7 @@ use crate::results::compared::ComparisonResults;
 use crate::run::changed_skills::change_locations;
 use crate::store::RunFolder;
 use crate::text::escape;
+use crate::text::problem::Problem;
 use crate::trial::run_record::ComparedSides;
 pub use lift::lift;
 pub use live::{DryRun, measure};
@@ -211,11 +212,11 @@ impl CompareArgs {
     }
 
     /// Refuses options that mean nothing where trials are only read.
-    fn refuse_what_runs(&self) -> Result<(), String> {
+    fn refuse_what_runs(&self) -> Result<(), Problem> {
         let of_sides = [&self.baseline, &self.candidate].into_iter().flatten().any(|side| target::of_a_run(side));
         let of_sides = of_sides.then(|| "--baseline and --candidate with more than mode=".to_owned());
         match self.given.first(&[STARTS]).map(str::to_owned).or(of_sides) {
-            Some(option) => Err(format!("{option}: these trials are stored, no agent is started; leave it out")),
+            Some(option) => Err(format!("{option}: these trials are stored, no agent is started; leave it out").into()),
             None => Ok(()),
         }
     }
@@ -252,9 +253,9 @@ impl CompareArgs {
 }
 
 /// Refuses to decide again what a run has decided: its trials were chosen by these numbers.
-fn refuse_what_decided(args: &CompareArgs, run: &str) -> Result<(), String> {
+fn refuse_what_decided(args: &CompareArgs, run: &str) -> Result<(), Problem> {
     match args.given.first(&[RULE, MODES, SIDES, CASES]) {
-        Some(option) => Err(format!("{run} has its own options: leave out {option}")),
+        Some(option) => Err(format!("{run} has its own options: leave out {option}").into()),
         None => Ok(()),
     }
 }

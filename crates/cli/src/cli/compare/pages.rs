@@ -12,6 +12,7 @@ use crate::exports::html::comparison;
 use crate::report::markdown;
 use crate::results::compared::ComparisonResults;
 use crate::store;
+use crate::text::problem::Problem;
 
 #[derive(Args)]
 pub struct PageArgs {
@@ -34,21 +35,22 @@ impl PageArgs {
     }
 
     /// Refuses a page next to another text on standard output.
-    pub fn check(&self, has_output: bool) -> Result<(), String> {
+    pub fn check(&self, has_output: bool) -> Result<(), Problem> {
         if self.has_html_output() && (has_output || self.markdown) {
-            return Err("standard output has room for one text: name a file for the page".to_owned());
+            return Err("standard output has room for one text: name a file for the page".into());
         }
         Ok(())
     }
 
     /// Refuses both where trials are stored, or run.
-    pub fn refuse(&self) -> Result<(), String> {
+    pub fn refuse(&self) -> Result<(), Problem> {
         let option = match (&self.html, self.markdown) {
             (Some(_), _) => "--html",
             (None, true) => "--markdown",
             (None, false) => return Ok(()),
         };
-        Err(format!("{option}: only for result files of other tools; of runs, `skill-evals report` writes a page"))
+        Err(format!("{option}: only for result files of other tools; of runs, `skill-evals report` writes a page")
+            .into())
     }
 
     pub fn write(&self, compared: &ComparisonResults, lacks: Option<&str>) -> CliResultOf<()> {

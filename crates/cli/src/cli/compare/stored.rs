@@ -22,6 +22,7 @@ use crate::results::side_results::{SideReader, SideResults};
 use crate::results::stored_comparison;
 use crate::results::stored_sides::{self, Incomparable, TrialSide};
 use crate::store::RunFolder;
+use crate::text::problem::About;
 use crate::trial::run_record::{RunEndKind, RunRecord};
 
 /// Compares stored trials of two sides; and says which run is not whole, if one is.
@@ -81,9 +82,8 @@ pub fn of_table(args: &CompareArgs, file: &Path) -> CliResultOf<ComparisonResult
     if let Some(option) = args.given.first(&[CASES]) {
         return Err(format!("{option}: the rows of the table are compared, all of them; leave it out").into());
     }
-    let shown = file.display();
-    let text = bounded::read_text(file).map_err(|error| format!("{shown}: {error}"))?;
-    let table = OutcomeTable::read(&text).map_err(|problem| format!("{shown}: {problem}"))?;
+    let text = bounded::read_text(file).about(file.display())?;
+    let table = OutcomeTable::read(&text).about(file.display())?;
     let [(a, in_a), (b, in_b)] = [table.baseline, table.candidate]
         .map(|(label, counts)| (label, SideResults { counts, ..SideResults::default() }));
     decided(args, (a, b), &in_a, &in_b)

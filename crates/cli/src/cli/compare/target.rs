@@ -149,9 +149,9 @@ fn of_two(
 }
 
 /// A side with the skills of a commit, which `name` stands for.
-fn of_commit(name: &str, commit: String, side: &ComparedSide, option: &str) -> Result<ComparedSide, String> {
+fn of_commit(name: &str, commit: String, side: &ComparedSide, option: &str) -> Result<ComparedSide, Problem> {
     if side.commit.is_some() {
-        return Err(format!("{name} says which skills the side has: leave out skills= in {option}"));
+        return Err(format!("{name} says which skills the side has: leave out skills= in {option}").into());
     }
     let short = commit.get(..12).unwrap_or(&commit);
     let besides = if side.changes_nothing() { String::new() } else { format!(", {}", side.label) };
@@ -194,12 +194,12 @@ fn of_one(
     }
 }
 
-fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(ComparedSide, ComparedSide), String> {
+fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(ComparedSide, ComparedSide), Problem> {
     let in_mode =
         |mode: &str| ComparedSide::default().called(format!("the mode {mode}")).in_mode(Some(mode.to_owned()));
     if let Some(with) = &args.with {
         if let Some(other) = args.modes().into_iter().find(|mode| mode != with) {
-            return Err(format!("--case names the mode {other}, --with the mode {with}: name one"));
+            return Err(format!("--case names the mode {other}, --with the mode {with}: name one").into());
         }
         let mut without = in_mode(with).called(format!("the mode {with} without skills"));
         without.without = true;
@@ -218,15 +218,14 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
     };
     match (args.modes().as_slice(), named) {
         ([first, second], 0) => Ok((besides(first, a), besides(second, b))),
-        ([_, ..], 2) => Err(MODES_TWICE.to_owned()),
+        ([_, ..], 2) => Err(MODES_TWICE.into()),
         ([_, _], _) => {
-            Err("say the mode of each side once: by --mode twice, or by mode= in --baseline and --candidate".to_owned())
+            Err("say the mode of each side once: by --mode twice, or by mode= in --baseline and --candidate".into())
         }
         _ if args.baseline.is_some() || args.candidate.is_some() => Ok((a, b)),
-        ([_, _, ..], _) => Err("two modes are compared with each other: give --mode twice".to_owned()),
+        ([_, _, ..], _) => Err("two modes are compared with each other: give --mode twice".into()),
         _ => {
-            Err("name what to compare: a git reference, two runs, or two modes with --mode; --help has examples"
-                .to_owned())
+            Err("name what to compare: a git reference, two runs, or two modes with --mode; --help has examples".into())
         }
     }
 }
@@ -238,7 +237,7 @@ impl CompareArgs {
 }
 
 /// A side as `--baseline` and `--candidate` write it: `key=value`, separated by commas.
-fn side(text: Option<&str>, root: &Path) -> Result<ComparedSide, String> {
+fn side(text: Option<&str>, root: &Path) -> Result<ComparedSide, Problem> {
     let Some(text) = text else { return Ok(working_tree()) };
     let mut side = ComparedSide::default().called(text.to_owned());
     let mut seen = BTreeSet::new();
@@ -246,21 +245,22 @@ fn side(text: Option<&str>, root: &Path) -> Result<ComparedSide, String> {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         let (key, value) = (key.trim(), value.trim());
         if !seen.insert(key) {
-            return Err(format!("{text:?} says `{key}` twice"));
+            return Err(format!("{text:?} says `{key}` twice").into());
         }
         match key {
             "without" if value.is_empty() => side.without = true,
             key @ ("mode" | "model" | "offer" | "skills") if value.is_empty() => {
-                return Err(format!("`{key}` in {text:?} has no value; write {key}=…"));
+                return Err(format!("`{key}` in {text:?} has no value; write {key}=…").into());
             }
             "mode" => side.mode = Some(value.to_owned()),
             "model" => side.model = Some(value.to_owned()),
             "offer" => side.offer = Some(offer(value)?),
-            "skills" => side.commit = Some(git::commit(root, value).map_err(|error| error.to_string())?),
+            "skills" => side.commit = Some(git::commit(root, value)?),
             key => {
                 return Err(format!(
                     "{text:?} names `{key}`; known: mode=, model=, offer=all|alone|SKILL+SKILL, skills=GIT-REF, without"
-                ));
+                )
+                .into());
             }
         }
     }

@@ -167,7 +167,7 @@ fn exit(answer: GateAnswer) -> Exit {
 /// Writes the files of the gate, and prints its answer or its comment.
 fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
     let page = report::markdown(results);
-    let junit = junit::junit(&results.replayed).map_err(|error| error.to_string())?;
+    let junit = junit::junit(&results.replayed)?;
     store::write_whole(&out.join(PAGE), page.as_bytes())?;
     store::write_whole(&out.join(JUNIT), junit.as_bytes())?;
     if markdown {

@@ -23,6 +23,7 @@ use crate::setup::generate::{self, GeneratedCase, review};
 use crate::store;
 use crate::text::diagnostic::suggest;
 use crate::text::escape;
+use crate::text::problem::Problem;
 use crate::trace::trouble::Trouble;
 use crate::trial::spent::AttemptCost;
 
@@ -99,14 +100,14 @@ impl<'a> Author<'a> {
             return Err(problem.into());
         }
         interrupt::listen(false)?;
-        let scratch = isolation::scratch(drafter.settings).map_err(|error| error.to_string())?;
+        let scratch = isolation::scratch(drafter.settings)?;
         watchdog::remove_afterwards(scratch.path());
         let redactors = Redactors::new(drafter.settings);
         Ok(Self { drafter, repository, scratch, redactors, accepts_all: false, spent: AttemptCost::default() })
     }
 
     /// The accepted cases of a skill, or why there are none.
-    pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<GeneratedCase>, String>> {
+    pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<GeneratedCase>, Problem>> {
         let slug = &found.skill().slug;
         let prompt = self.drafter.prompt(found);
         let asked = self.asked(found, &prompt, |drafter, place| drafter.ask(found, &prompt, place))?;
@@ -126,17 +127,17 @@ impl<'a> Author<'a> {
         found: &FoundSkill,
         prompt: &str,
         ask: impl FnOnce(&Drafter<'_>, &DraftingPlace<'_>) -> Result<Drafts<T>, Trouble>,
-    ) -> CliResultOf<Result<(T, String), String>> {
+    ) -> CliResultOf<Result<(T, String), Problem>> {
         let slug = &found.skill().slug;
         if interrupt::raised() {
-            return Ok(Err("interrupted".to_owned()));
+            return Ok(Err("interrupted".into()));
         }
         if let Some(limit) = self.drafter.settings.max_cost_usd {
             if self.spent.cost_incomplete {
-                return Ok(Err("the cost limit cannot be held: it is unknown what the agent cost so far".to_owned()));
+                return Ok(Err("the cost limit cannot be held: it is unknown what the agent cost so far".into()));
             }
             if self.spent.cost_usd.unwrap_or_default() >= limit {
-                return Ok(Err("the cost limit is reached".to_owned()));
+                return Ok(Err("the cost limit is reached".into()));
             }
         }
         writeln!(stderr(), "{}", request(&self.drafter, found, prompt))?;
@@ -144,7 +145,7 @@ impl<'a> Author<'a> {
         let place = DraftingPlace { scratch: &self.scratch, redactors: &self.redactors, folder: &folder };
         let drafts = match ask(&self.drafter, &place) {
             Ok(drafts) => drafts,
-            Err(trouble) => return Ok(Err(trouble.to_string())),
+            Err(trouble) => return Ok(Err(trouble.into())),
         };
         self.spent = self.spent.and(drafts.spent);
         let time = clock(Duration::from_millis(drafts.duration_ms));
@@ -152,7 +153,7 @@ impl<'a> Author<'a> {
         let agent = self.drafter.agent.as_str();
         Ok(match drafts.usable {
             Ok(usable) => Ok((usable, drafts.author)),
-            Err(why) => Err(format!("{agent}: {why}; see {}", folder.path().display())),
+            Err(why) => Err(format!("{agent}: {why}; see {}", folder.path().display()).into()),
         })
     }
 

@@ -77,7 +77,7 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
                     }
                     Err(why) => {
                         exit = exit.worse(Exit::Infrastructure);
-                        writeln!(out, "not written {shown}: {}", escape::line(&why))?;
+                        writeln!(out, "not written {shown}: {}", escape::line(&why.to_string()))?;
                     }
                 }
             }

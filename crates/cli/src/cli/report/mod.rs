@@ -186,7 +186,7 @@ fn sides_of(runs: &[RunFolder]) -> CliResultOf<Option<SidesOfRun>> {
 }
 
 fn compare(baseline: &TrialSide, candidate: &TrialSide) -> CliResultOf<ComparisonResults> {
-    let (before, after) = stored_sides::counts(baseline, candidate, |_, _| true).map_err(|why| why.to_string())?;
+    let (before, after) = stored_sides::counts(baseline, candidate, |_, _| true)?;
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
     Ok(compared::stored((baseline.label.clone(), candidate.label.clone()), &before, &after, rule))
 }

@@ -122,8 +122,8 @@ impl<'a> ReportReader<'a> {
         let (meta, grade) = (&review.meta, &review.grade);
         let outcome = table::outcome(meta.id(), grade.clone(), meta, folder, &self.run.settings.prices);
         let record = TrialRecord::new(&outcome, 1);
-        let packed = self.pack(id, &review, &timeline, folder).map_err(|error| error.to_string())?;
-        self.sessions.add(record.verdict, &packed).map_err(|error| error.to_string())?;
+        let packed = self.pack(id, &review, &timeline, folder)?;
+        self.sessions.add(record.verdict, &packed)?;
         self.agents.insert(meta.agent.text());
         let answer = review.final_text.as_deref().map(short).unwrap_or_default();
         let before = self.counterpart(&record.id, is_baseline);

@@ -5,7 +5,6 @@ mod cases;
 mod observe;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
@@ -25,6 +24,7 @@ use crate::run::{open_run, scheduler};
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::settings::{Calibrate, CheckSettings, JudgeSettings, Settings, TestSelection};
 use crate::stand_in::{AnswerUsage, MODEL, ScriptedRequest, ScriptedTurn, StandIn};
+use crate::text::problem::{About, Problem};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::outcome::Outcome;
 use cases::{CalibrationCase, SkillTools};
@@ -44,11 +44,11 @@ impl EventListener for Collector {
 }
 
 /// Calibrates the agent of this kind, if it is installed and can be pointed at a scripted model.
-pub fn of(settings: &Settings, kind: AgentKind) -> Result<AgentCalibration, String> {
+pub fn of(settings: &Settings, kind: AgentKind) -> Result<AgentCalibration, Problem> {
     let agent = InstalledAgent::find(settings, kind).map_err(|trouble| trouble.detail)?;
     if !login::can_be_pointed(settings, kind) {
         let why = "it cannot be pointed at a scripted model; use `{endpoint}` in its `args` or `env`";
-        return Err(format!("{} cannot be calibrated: {why}", agent.name()));
+        return Err(format!("{} cannot be calibrated: {why}", agent.name()).into());
     }
     calibrate(&agent, settings)
 }
@@ -68,19 +68,22 @@ pub fn due(run: &PlannedRun) -> Vec<InstalledAgent> {
 }
 
 /// Calibrates an agent with the user's settings. Keeps the result for later runs.
-pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibration, String> {
-    let failed = |why: &dyn Display| format!("{} could not be calibrated: {why}", agent.name());
+pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibration, Problem> {
+    calibrated(agent, users).about(format_args!("{} could not be calibrated", agent.name()))
+}
+
+fn calibrated(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibration, Problem> {
     let modes: Vec<&Mode> =
         users.modes.iter().map(AsRef::as_ref).filter(|mode| is_calibrated(mode, agent.kind)).collect();
     let first = cases::cases(&modes);
     let cases = Arc::new([first.iter().map(CalibrationCase::again).collect(), first.clone()].concat());
     let base = users.scratch.as_deref().unwrap_or(Path::new("/var/tmp"));
     let made = fs::create_dir_all(base).and_then(|()| tempfile::Builder::new().prefix("calibration-").tempdir_in(base));
-    let directory = made.map_err(|error| failed(&error))?;
-    let root = directory.path().canonicalize().map_err(|error| failed(&error))?;
-    cases::write(&root, &cases).map_err(|error| failed(&error))?;
+    let directory = made?;
+    let root = directory.path().canonicalize()?;
+    cases::write(&root, &cases)?;
     let tools = Arc::new(SkillTools::of(agent.kind.profile()));
-    let stand_in = started(&cases, &tools).map_err(|error| failed(&error))?;
+    let stand_in = started(&cases, &tools)?;
     let settings = settings(users, agent.kind, stand_in.url());
     let mut first_request_tokens = None;
     let mut observations = Observations { version: agent.version.clone(), ..Observations::default() };
@@ -91,11 +94,11 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
         first_request_tokens = first_request_tokens.or_else(|| smallest_first(&cases, &exchanges));
         let truths = truths(&cases, &tools, exchanges);
         observe(&mut observations, agent.kind, &run, &cases, &outcomes, &truths);
-        Ok::<_, String>((outcomes.len(), !truths.is_empty(), std::mem::take(&mut observations.unclear)))
+        Ok::<_, Problem>((outcomes.len(), !truths.is_empty(), std::mem::take(&mut observations.unclear)))
     };
-    let (mut trials, asked, unclear) = measure(&first).map_err(|why| failed(&why))?;
+    let (mut trials, asked, unclear) = measure(&first)?;
     if !unclear.is_empty() {
-        trials += measure(&unclear).map_err(|why| failed(&why))?.0;
+        trials += measure(&unclear)?.0;
     }
     let mut deliveries: Vec<Delivery> = Vec::new();
     for mode in &modes {
@@ -117,7 +120,7 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
         trusted: asked && rows.iter().all(|row| row.state != ReadState::Wrong),
         rows,
     };
-    agent.keep(users, &calibration).map_err(|error| failed(&error))?;
+    agent.keep(users, &calibration)?;
     Ok(calibration)
 }
 
@@ -132,13 +135,13 @@ fn started(cases: &Arc<Vec<CalibrationCase>>, tools: &Arc<SkillTools>) -> io::Re
 }
 
 /// Runs all trials of a run.
-fn outcomes(run: &StartedRun) -> Result<Vec<Outcome>, String> {
-    open_run::live(run).map_err(ToString::to_string)?;
+fn outcomes(run: &StartedRun) -> Result<Vec<Outcome>, Problem> {
+    open_run::live(run)?;
     let outcomes = Arc::<Mutex<Vec<Outcome>>>::default();
     run.read_by(Collector(Arc::clone(&outcomes)));
     scheduler::run(run);
     if interrupt::raised() {
-        return Err("it was interrupted".to_owned());
+        return Err("it was interrupted".into());
     }
     let outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(outcomes)
@@ -209,7 +212,7 @@ fn settings(users: &Settings, kind: AgentKind, url: String) -> Settings {
 }
 
 /// A run of these cases, each in its mode.
-fn planned(root: &Path, settings: Settings, cases: &[CalibrationCase]) -> Result<StartedRun, String> {
+fn planned(root: &Path, settings: Settings, cases: &[CalibrationCase]) -> Result<StartedRun, Problem> {
     let repository = Repository::new(root.to_path_buf());
     let catalog = repository.catalog(Layout::of(&settings), Scope::All);
     let planned = |case: &CalibrationCase| {

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::setup::init::ci::github_nightly;
 use crate::setup::init::{CrateSource, InitError};
 use crate::text::escape;
+use crate::text::problem::Problem;
 use crate::text::word_enum::word_enum;
 
 word_enum! {
@@ -52,13 +53,13 @@ impl ShardedRun<'_> {
     }
 
     /// An Indexed Job and the merge job. `now` is the id of a run that has none.
-    pub fn kubernetes(&self, now: &str) -> Result<String, String> {
+    pub fn kubernetes(&self, now: &str) -> Result<String, Problem> {
         let run = self.run_id.unwrap_or(now);
         let is_plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
         if !run.bytes().all(is_plain) || run.ends_with('-') || run.len() > LONGEST_NAME {
             return Err(format!(
                 "the run id `{run}` names a job of Kubernetes: use at most {LONGEST_NAME} lowercase letters, digits and `-`"
-            ));
+            ).into());
         }
         let shards = self.shards.to_string();
         let command = ["skill-evals", "run", "--resume", "--run-id", run, "--shard", "auto", "--shards", &shards];

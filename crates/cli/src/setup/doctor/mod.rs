@@ -208,8 +208,8 @@ impl Doctor {
         }
         let plan = match plan::plan(&repository.root, &settings, catalog, &Filters::default()) {
             Ok(plan) => plan,
-            Err(problems) => {
-                self.missing("selection", problems.join("\n"), "correct the name, or unset the variable");
+            Err(problem) => {
+                self.missing("selection", problem.to_string(), "correct the name, or unset the variable");
                 return NeededAgents::default();
             }
         };

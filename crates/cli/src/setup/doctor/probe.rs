@@ -85,7 +85,7 @@ impl Probes<'_> {
         let trial_env = &self.environment()?;
         let (env, root) = (&variables(trial_env), self.root);
         let sandboxed = SandboxedProgram { program, env, reads: &[], server: None, root, trial_env, settings };
-        let (place, _) = sandboxed.place().map_err(io::Error::other)?;
+        let (place, _) = sandboxed.place().map_err(|trouble| io::Error::other(trouble.detail))?;
         let result = self.run(trial_env, place.start(program, args), &mut ())?;
         let Some(sandbox) = place.sandbox() else {
             return Ok(PlacedResult { result, missing: Vec::new(), is_isolated: false });

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::conversation::{ChatCall, ToolResult};
 use crate::files::{bounded, look};
+use crate::mcp::NotAnswered;
 use crate::process::run_to_end;
 use crate::skill::{SKILL_FILE, SkillFile};
 
@@ -78,12 +79,12 @@ pub(super) fn run(call: &ChatCall, tools: &[Tool]) -> ToolResult {
 }
 
 /// The output, and the exit code of a shell command.
-fn called(call: &ChatCall, tools: &[Tool]) -> Result<(String, Option<i32>), String> {
+fn called(call: &ChatCall, tools: &[Tool]) -> Result<(String, Option<i32>), NotAnswered> {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
     if !names.contains(&call.tool.as_str()) {
-        return Err(format!("unknown tool `{}`; there are {}", call.tool, names.join(", ")));
+        return Err(format!("unknown tool `{}`; there are {}", call.tool, names.join(", ")).into());
     }
-    let input = call.input.as_ref().map_err(|(why, _)| why.clone())?;
+    let input = call.input.as_ref().map_err(|(why, _)| why.as_str())?;
     let text = |key: &str| {
         let value = input.get(key).and_then(Value::as_str);
         value.ok_or_else(|| format!("the input has no text `{key}`"))
@@ -92,42 +93,42 @@ fn called(call: &ChatCall, tools: &[Tool]) -> Result<(String, Option<i32>), Stri
         "skill" => load_skill(text("name")?).map(|text| (text, None)),
         "read_file" => read_file(text("path")?).map(|text| (text, None)),
         "write_file" => write_file(text("path")?, text("content")?).map(|text| (text, None)),
-        _ => shell(text("command")?).map_err(|error| error.to_string()),
+        _ => Ok(shell(text("command")?)?),
     }
 }
 
-fn load_skill(name: &str) -> Result<String, String> {
+fn load_skill(name: &str) -> Result<String, NotAnswered> {
     let all = found_skills();
     let skill = all.iter().find(|skill| skill.name == name);
     skill.map(LoadableSkill::content).ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|skill| skill.name.as_str()).collect();
-        format!("unknown skill `{name}`; there are {}", names.join(", "))
+        format!("unknown skill `{name}`; there are {}", names.join(", ")).into()
     })
 }
 
-fn read_file(path: &str) -> Result<String, String> {
+fn read_file(path: &str) -> Result<String, NotAnswered> {
     let skills = Path::new(SKILLS_DIRECTORY).canonicalize();
     let path = allowed(path, &skills.into_iter().collect::<Vec<_>>())?;
-    let bytes = bounded::read_at_most(&path, MAX_READ).map_err(|error| error.to_string())?;
+    let bytes = bounded::read_at_most(&path, MAX_READ)?;
     Ok(shortened(&String::from_utf8_lossy(&bytes)))
 }
 
-fn write_file(path: &str, content: &str) -> Result<String, String> {
+fn write_file(path: &str, content: &str) -> Result<String, NotAnswered> {
     let target = allowed(path, &[])?;
     // Opening a named pipe would wait for a reader.
     if look::is_usable(&target) && !look::is_usable_file(&target) {
-        return Err(format!("{path} is not a regular file"));
+        return Err(format!("{path} is not a regular file").into());
     }
     let directory = target.parent().map_or(Ok(()), fs::create_dir_all);
-    directory.and_then(|()| fs::write(&target, content)).map_err(|error| error.to_string())?;
+    directory.and_then(|()| fs::write(&target, content))?;
     Ok(format!("wrote {} bytes to {path}", content.len()))
 }
 
 /// The path without links, if it is in the workspace, in the directory for temporary files, or in one of `more`. Shell
 /// commands are kept only by the sandbox; this keeps a mistaken path from other files where there is none.
-fn allowed(path: &str, more: &[PathBuf]) -> Result<PathBuf, String> {
-    let outside = || format!("{path} is outside the workspace");
-    let workspace = Path::new(".").canonicalize().map_err(|error| error.to_string())?;
+fn allowed(path: &str, more: &[PathBuf]) -> Result<PathBuf, NotAnswered> {
+    let outside = || NotAnswered(format!("{path} is outside the workspace"));
+    let workspace = Path::new(".").canonicalize()?;
     let mut real = workspace.join(path);
     let mut missing = PathBuf::new();
     while real.symlink_metadata().is_err() {
