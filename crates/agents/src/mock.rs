@@ -220,13 +220,11 @@ fn inserted(path: &str, server: &MockServer, input: &Map<String, Value>) -> Resu
             text
         }),
     };
-    match failed {
-        Some(why) => Err(why),
-        None => {
-            let missing = || format!("{{{{file:{filled}}}}}: no such fixture").into();
-            server.fixtures.get(&*filled).cloned().ok_or_else(missing)
-        }
+    if let Some(why) = failed {
+        return Err(why);
     }
+    let missing = || format!("{{{{file:{filled}}}}}: no such fixture").into();
+    server.fixtures.get(&*filled).cloned().ok_or_else(missing)
 }
 
 // The record of calls: a pipe that the runner reads while they are made.
