@@ -47,6 +47,7 @@ pub struct RecordedTrials {
 }
 
 #[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "state", content = "verdicts", rename_all = "kebab-case")]
 pub enum ReplayResult {
     Ended(TrialEndings),
@@ -56,6 +57,7 @@ pub enum ReplayResult {
 }
 
 #[derive(Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct TrialEndings {
     verdicts: Vec<Verdict>,

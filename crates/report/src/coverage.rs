@@ -18,11 +18,13 @@ use crate::text::escape;
 
 /// The cases of a file, and what they ask for.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct FileCoverage {
     /// The file, relative to the repository's root.
     pub file: PathBuf,
     /// What messages call a case of its format.
     pub format: &'static str,
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub cases: usize,
     /// Those that cannot run, because they are wrong.
     pub broken: usize,

@@ -16,6 +16,7 @@ use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ListedTrial {
     /// The test's name.
     pub name: String,
@@ -25,13 +26,14 @@ pub struct ListedTrial {
     pub case: String,
     /// The mode's name.
     pub mode: String,
-    /// Whether the skill should trigger; `None` if the case cannot be read.
+    /// Whether the skill should trigger; null if the case cannot be read.
     pub should_trigger: Option<bool>,
     /// The file of the case, relative to the repository's root.
     pub file: PathBuf,
     /// The line on which the case starts, from 1.
     pub line: usize,
     /// The column, from 1.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub column: usize,
     /// The format of the file: what messages call one of its cases.
     pub format: &'static str,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// A SKILL.md, in any case of its name, that is not read as a skill.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct OtherSkill {
     /// The file, from the repository's root.
     pub file: PathBuf,
@@ -19,6 +20,7 @@ pub struct OtherSkill {
 
 /// Why a SKILL.md is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NotRead {
     /// It is in no skill root.

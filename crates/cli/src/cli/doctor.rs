@@ -4,12 +4,13 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, print_json, print_list};
+use super::documents::{CalibrationList, Format};
+use super::{CliResult, RepositoryArgs, print_json};
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::next;
-use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
+use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::process::interrupt;
 use crate::report::calibration::table;
 use crate::report::columns::{self, WORDS};
@@ -50,7 +51,7 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
     }
     let report = doctor::examine(repository.as_ref(), args.repository.trust());
     if args.json {
-        print_json(&mut document_stdout(), &report)?;
+        print_json(&report)?;
     } else {
         print(&report)?;
     }
@@ -105,7 +106,7 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
         return Err("no agent could be calibrated".into());
     }
     if args.json {
-        print_list("calibrations", &calibrations)?;
+        print_json(&CalibrationList { format: Format, calibrations: &calibrations })?;
     }
     let trusted = calibrations.iter().all(|calibration| calibration.trusted);
     Ok(if trusted { Exit::Clean } else { Exit::Problems })

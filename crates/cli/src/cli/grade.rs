@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
-use serde::Serialize;
 
+use super::documents::{Format, GradeList, GradeOutput};
 use super::session::SessionArgs;
-use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_list, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_json, select};
 use crate::cases::case::FoundCase;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
@@ -28,8 +28,7 @@ use crate::text::diagnostic::shown_path;
 use crate::text::escape;
 use crate::text::problem::Problem;
 use crate::trial::evidence::CaseMeta;
-use crate::trial::id::TrialId;
-use crate::trial::outcome::{Grade, Outcome, TrialError, Verdict};
+use crate::trial::outcome::{Outcome, TrialError, Verdict};
 use crate::trial::run_record::TrialRecord;
 
 #[derive(Args)]
@@ -125,7 +124,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
         update_run(&stored, changed_records, &run.settings)?;
     }
     if args.json {
-        print_list("trials", &printed)?;
+        print_json(&GradeList { format: Format, trials: &printed })?;
     }
     let exit = Exit::of_summary(&summary);
     Ok(if any_not_graded { exit.worse(Exit::CouldNotRun) } else { exit })
@@ -143,24 +142,6 @@ fn print(root: &Path, found: &FoundCase, outcome: &Outcome) -> io::Result<()> {
         _ => report::graded(root, found, [outcome], paint).concat(),
     };
     text_stdout().write_all(text.as_bytes())
-}
-
-/// A trial, as `--json` prints it.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum GradeOutput {
-    Graded {
-        #[serde(flatten)]
-        id: TrialId,
-        folder: PathBuf,
-        /// Whether the grade differs from the stored one.
-        changed: bool,
-        grade: Box<Grade>,
-    },
-    NotGraded {
-        folder: PathBuf,
-        problem: String,
-    },
 }
 
 /// The skills of the commits that the trials were run with.

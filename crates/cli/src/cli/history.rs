@@ -5,7 +5,8 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, print_list};
+use super::documents::{Format, HistoryList};
+use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{text_stdout, warn};
 use crate::report::history as report;
@@ -59,7 +60,7 @@ pub fn history(args: &HistoryArgs) -> CliResult {
     points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
     let mut out = text_stdout();
     if args.json {
-        print_list("runs", &points)?;
+        print_json(&HistoryList { format: Format, runs: &points })?;
     } else if points.is_empty() {
         writeln!(out, "no run has measured any such trial yet")?;
     } else {

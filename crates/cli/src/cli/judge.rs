@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::cases::case::prompts_csv::cell_range;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{document_stdout, text_stdout};
+use crate::cli::output::text_stdout;
 use crate::files::bounded;
 use crate::report::judges as report;
 use crate::results::judges;
@@ -81,7 +81,7 @@ pub fn judge(args: &JudgeArgs) -> CliResult {
     }
     let figures = judges::of(&trials, labels.as_ref());
     if args.json {
-        print_json(&mut document_stdout(), &figures)?;
+        print_json(&figures)?;
     } else {
         text_stdout().write_all(report::render(&figures).as_bytes())?;
     }

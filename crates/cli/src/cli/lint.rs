@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, print_list};
+use super::documents::{Format, ProblemList};
+use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cli::color::paint;
@@ -53,7 +54,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
     }
     let problems = grouped(settings.lint.judged(problems));
     if args.json {
-        print_list("problems", &problems)?;
+        print_json(&ProblemList { format: Format, problems: &problems })?;
     } else {
         let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
             format!("{}: {}\n", args.counts(&catalog), args.nothing_found(&catalog, &problems))

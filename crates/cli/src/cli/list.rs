@@ -1,24 +1,23 @@
 //! `skill-evals list`.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use serde::Serialize;
 
+use super::documents::{CaseList, CoverageList, Format, ListedSkill};
 use super::select::NameArgs;
 use super::shard::ShardArgs;
-use super::{CliResult, LIST_FORMAT, RepositoryArgs, file_problems, print_json, print_list, problem_line};
+use super::{CliResult, RepositoryArgs, file_problems, print_json, problem_line};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
-use crate::cases::other_skill::OtherSkill;
 use crate::cases::repository::Repository;
 use crate::cases::skill_material;
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::after_built_in;
-use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
+use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::engine::Loaded;
 use crate::engine::choose::no_match;
 use crate::engine::compare::no_case;
@@ -53,24 +52,6 @@ pub struct ListArgs {
     repository: RepositoryArgs,
 }
 
-/// The cases, the skills, and what is named SKILL.md and no skill.
-#[derive(Serialize)]
-struct CaseList<'a> {
-    format: u32,
-    cases: &'a [ListedTrial],
-    skills: Vec<ListedSkill<'a>>,
-    not_read: &'a [OtherSkill],
-}
-
-#[derive(Serialize)]
-struct ListedSkill<'a> {
-    slug: &'a str,
-    folder: &'a Path,
-    /// Its name in the lists of agents that get it with its plugin.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    in_plugin: Option<String>,
-}
-
 impl<'a> CaseList<'a> {
     fn of(cases: &'a [ListedTrial], catalog: &'a Catalog) -> Self {
         let skills = catalog.skills.iter().map(|found| ListedSkill {
@@ -79,7 +60,7 @@ impl<'a> CaseList<'a> {
             in_plugin: found.plugin.as_ref().map(|plugin| found.name_in(plugin)),
         });
         let skills = skills.collect();
-        Self { format: LIST_FORMAT, cases, skills, not_read: &catalog.others }
+        Self { format: Format, cases, skills, not_read: &catalog.others }
     }
 }
 
@@ -96,7 +77,7 @@ fn print_coverage(
     cases.dedup_by_key(|found| Arc::as_ptr(found));
     let files = coverage::coverage(cases, catalog, repository, settings);
     if args.json {
-        print_list("files", &files)?;
+        print_json(&CoverageList { format: Format, files: &files })?;
         return Ok(Exit::Clean);
     }
     let mut out = text_stdout();
@@ -155,7 +136,7 @@ pub fn list(args: &ListArgs) -> CliResult {
         }
     }
     if args.json {
-        print_json(&mut document_stdout(), &CaseList::of(&listed, &catalog))?;
+        print_json(&CaseList::of(&listed, &catalog))?;
     } else {
         text_stdout().write_all(listing::render(&listed, Stream::Output.is_terminal()).as_bytes())?;
     }

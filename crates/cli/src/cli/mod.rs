@@ -7,6 +7,7 @@ mod compare;
 mod detached;
 mod diagnose;
 mod doctor;
+mod documents;
 mod empty_value;
 mod exit_code;
 mod export;
@@ -63,10 +64,7 @@ use crate::agent;
 use crate::cli::exit_code::Exit;
 use crate::process::{close_inherited_files, watchdog};
 use crate::text::problem::Problem;
-use print::{
-    LIST_FORMAT, print_answer, print_clap_error, print_document, print_error, print_error_document, print_json,
-    print_list,
-};
+use print::{print_answer, print_clap_error, print_error, print_error_document, print_json, print_sorted_json};
 use repository::{RepositoryArgs, custom_checks, file_problems, problem_line};
 
 /// Evals of agent skills: does a skill activate when it should, and is it followed?

@@ -1,16 +1,15 @@
 //! Answers and errors as they are printed: the same for every command.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::color;
+use super::documents::{ErrorDocument, Format};
 use super::exit_code::Exit;
 use super::output::{self, Stream};
 use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
-use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
 use crate::text::problem::Problem;
 
@@ -24,16 +23,6 @@ pub fn print_error(error: &Problem) {
     let _ = write!(output::stderr(), "{text}");
 }
 
-const ERROR_FORMAT: u32 = 1;
-
-/// What a command prints with `--json` if it could not run.
-#[derive(serde::Serialize)]
-struct ErrorDocument<'a> {
-    error: String,
-    /// What is wrong in files.
-    problems: &'a [Diagnostic],
-}
-
 /// Whether this process has printed a document: standard output has one, whatever is found afterwards.
 static PRINTED: AtomicBool = AtomicBool::new(false);
 
@@ -42,7 +31,7 @@ pub fn print_error_document(error: &Problem) -> io::Result<()> {
     if PRINTED.load(Ordering::Relaxed) {
         return Ok(());
     }
-    print_document(ERROR_FORMAT, &ErrorDocument { error: error.to_string(), problems: error.files() })
+    print_json(&ErrorDocument { format: Format, error: error.to_string(), problems: error.files() })
 }
 
 /// Prints help, the version, or the problem with the arguments.
@@ -56,25 +45,6 @@ pub fn print_clap_error(error: &clap::Error) -> ExitCode {
         _ => Exit::Clean.into(),
     }
 }
-/// The format number of documents that are a list.
-pub const LIST_FORMAT: u32 = 1;
-
-/// Prints `{"format": 1, name: items}`.
-pub fn print_list<T: serde::Serialize>(name: &'static str, items: &[T]) -> io::Result<()> {
-    print_document(LIST_FORMAT, &BTreeMap::from([(name, items)]))
-}
-
-/// Prints an object with its format first.
-pub fn print_document(format: u32, content: &impl serde::Serialize) -> io::Result<()> {
-    #[derive(serde::Serialize)]
-    struct WithFormat<'a, T> {
-        format: u32,
-        #[serde(flatten)]
-        content: &'a T,
-    }
-
-    print_json(&mut output::document_stdout(), &WithFormat { format, content })
-}
 
 /// Prints an answer: as one JSON document, as a sentence, or with its figures.
 pub fn print_answer<T: serde::Serialize>(
@@ -84,13 +54,19 @@ pub fn print_answer<T: serde::Serialize>(
 ) -> io::Result<()> {
     let paint = color::paint(Stream::Output);
     match (json, quiet) {
-        (true, _) => print_json(&mut output::document_stdout(), answer),
+        (true, _) => print_json(answer),
         (false, true) => writeln!(output::text_stdout(), "{}", sentence(answer, paint)),
         (false, false) => output::text_stdout().write_all(render(answer, paint).as_bytes()),
     }
 }
 
-pub fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
+/// Prints a document; see [`documents`](super::documents).
+pub fn print_json(value: &impl serde::Serialize) -> io::Result<()> {
     PRINTED.store(true, Ordering::Relaxed);
-    writeln!(out, "{}", escape::json(&serde_json::to_string_pretty(value)?))
+    writeln!(output::document_stdout(), "{}", escape::json(&serde_json::to_string_pretty(value)?))
+}
+
+/// Prints a document with its keys in the order of the alphabet.
+pub fn print_sorted_json(value: &impl serde::Serialize) -> io::Result<()> {
+    print_json(&serde_json::to_value(value)?)
 }

@@ -2,20 +2,19 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, print_list, select};
+use super::documents::{Format, RecordList, RecordState, RecordedCase};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, print_json, select};
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
 use crate::engine::Loaded;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
-use crate::run::record::{self, FailedTrials, RecordedTrials, RecordingResult, ReplayResult};
+use crate::run::record::{self, FailedTrials, RecordedTrials, RecordingResult};
 use crate::store::RunFolder;
 use crate::text::escape;
 use crate::text::name::Filters;
@@ -76,35 +75,20 @@ pub fn record(args: &RecordArgs) -> CliResult {
     let recorded = record::record_from(&run, &from, failing)?;
     if args.json {
         let cases: Vec<RecordedCase<'_>> = recorded.iter().map(|recorded| RecordedCase::of(&run, recorded)).collect();
-        print_list("cases", &cases)?;
+        print_json(&RecordList { format: Format, cases: &cases })?;
         return Ok(exit(&recorded));
     }
     print(&run, &recorded, false)
 }
 
-/// A case in a mode, as `--json` prints it.
-#[derive(Serialize)]
-struct RecordedCase<'a> {
-    skill: &'a str,
-    case: &'a str,
-    mode: &'a str,
-    state: &'static str,
-    /// The result of the old recording.
-    before: Option<&'a ReplayResult>,
-    /// The result of the new recording, even if it was not written.
-    now: Option<&'a ReplayResult>,
-    /// The path, if it was written.
-    recording: Option<PathBuf>,
-}
-
 impl<'a> RecordedCase<'a> {
     fn of(run: &PlannedRun, recorded: &'a RecordedTrials) -> Self {
         let (state, now) = match &recorded.now {
-            RecordingResult::Kept(now, _) => ("recorded", Some(now)),
-            RecordingResult::Failing(now) => ("failing", Some(now)),
-            RecordingResult::NotMeasured => ("not-measured", None),
-            RecordingResult::EndedEarly => ("ended-early", None),
-            RecordingResult::UsersSetup => ("users-setup", None),
+            RecordingResult::Kept(now, _) => (RecordState::Recorded, Some(now)),
+            RecordingResult::Failing(now) => (RecordState::Failing, Some(now)),
+            RecordingResult::NotMeasured => (RecordState::NotMeasured, None),
+            RecordingResult::EndedEarly => (RecordState::EndedEarly, None),
+            RecordingResult::UsersSetup => (RecordState::UsersSetup, None),
         };
         let TrialId { skill, case, mode, .. } = &recorded.id;
         Self { skill, case, mode, state, before: recorded.before.as_ref(), now, recording: recorded.place(&run.root) }

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use serde::Serialize;
 
+use super::documents::ShowOutput;
 use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
@@ -16,16 +16,14 @@ use crate::process::{interrupt, run_to_end};
 use crate::report::show::{self as report, ShownTrial};
 use crate::results::session::{self, Session};
 use crate::results::stored_summary::no_trials;
-use crate::results::timeline::Timeline;
 use crate::run::planned::PlannedRun;
 use crate::run::review::TrialReview;
 use crate::store::{self, RunFolder, TrialFolder};
 use crate::text::cut;
 use crate::text::diagnostic::{nearest_few, shown_path};
 use crate::text::name::{Filters, as_test_name};
-use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{Grade, Verdict};
+use crate::trial::outcome::Verdict;
 
 /// The most names in an error message.
 const MAX_NAMES: usize = 8;
@@ -52,18 +50,6 @@ pub struct ShowArgs {
     repository: RepositoryArgs,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct ShowOutput<'a> {
-    session: Session<'a>,
-    #[serde(flatten)]
-    id: TrialId,
-    folder: &'a Path,
-    meta: &'a Meta,
-    grade: &'a Grade,
-    timeline: &'a Timeline,
-}
-
 pub fn show(args: &ShowArgs) -> CliResult {
     let Loaded { repository, settings, catalog } = args.repository.read()?;
     let mut run = PlannedRun::new(repository.root, settings, catalog);
@@ -83,7 +69,7 @@ pub fn show(args: &ShowArgs) -> CliResult {
     if args.json {
         let session = Session::new(meta, grade, review.final_text.as_deref());
         let output = ShowOutput { session, id, folder: &shown_folder, meta, grade, timeline: &timeline };
-        print_json(&mut document_stdout(), &output)?;
+        print_json(&output)?;
         return Ok(Exit::Clean);
     }
     let found = run.catalog.cases.iter().find(|found| (&*found.skill, &found.id) == (&*id.skill, &id.case));

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, named_runs, print_json, print_list};
+use super::documents::{Format, RunList};
+use super::{CliResult, RepositoryArgs, named_runs, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
@@ -44,7 +45,7 @@ pub fn status(args: &StatusArgs) -> CliResult {
     let [run] = named.as_slice() else { return print_runs(named, args.json) };
     let status = run_status::standing(run)?;
     if args.json {
-        print_json(&mut document_stdout(), &status)?;
+        print_json(&status)?;
     } else {
         text_stdout().write_all(report::status(&status, paint(Stream::Output)).as_bytes())?;
     }
@@ -67,7 +68,7 @@ fn print_runs(runs: Vec<RunFolder>, as_json: bool) -> CliResult {
         }
     }
     if as_json {
-        print_list("runs", &statuses)?;
+        print_json(&RunList { format: Format, runs: &statuses })?;
     } else if !statuses.is_empty() {
         text_stdout().write_all(report::runs(&statuses, paint(Stream::Output)).as_bytes())?;
     } else if exit == Exit::Clean {

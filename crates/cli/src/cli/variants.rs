@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
+use super::documents::{Format, VariantsPlan};
 use super::start::StartArgs;
-use super::{CliResult, CliResultOf, print_json};
+use super::{CliResult, CliResultOf, print_sorted_json};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::engine::Engine;
@@ -71,8 +72,8 @@ fn dry_run(run: &PlannedRun, json: bool) -> CliResultOf<()> {
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let estimate = history::estimate(run, &ids);
     if json {
-        let plan = serde_json::json!({"format": 1, "variants": run.variants, "estimate": estimate});
-        return Ok(print_json(&mut document_stdout(), &plan)?);
+        let variants = run.variants.as_ref();
+        return Ok(print_sorted_json(&VariantsPlan { format: Format, variants, estimate: &estimate })?);
     }
     let mut out = text_stdout();
     if let Some(variants) = &run.variants {

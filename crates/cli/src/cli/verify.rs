@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::documents::{Format, VerificationDocument};
 use super::select::NameArgs;
-use super::{CliResult, RepositoryArgs, print_document};
+use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::engine::Loaded;
@@ -20,8 +21,6 @@ use crate::run::{plan, verify};
 use crate::settings::Settings;
 use crate::text::escape;
 use crate::text::name::Filters;
-
-const FORMAT: u32 = 1;
 
 const HELP: &str = "Exit codes:
   0    no fault found
@@ -65,7 +64,7 @@ pub fn verify(args: &VerifyArgs) -> CliResult {
         verified => verified?,
     };
     if args.json {
-        print_document(FORMAT, &verification)?;
+        print_json(&VerificationDocument { format: Format, verification: &verification })?;
     } else {
         text_stdout().write_all(diagnostics::verification(&verification).as_bytes())?;
     }

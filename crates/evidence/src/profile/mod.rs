@@ -60,6 +60,7 @@ macro_rules! profiles {
 
         /// An agent, and the way to start it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
         pub enum AgentKind {
             $($(#[doc = concat!("`", $word, "` in settings and artifacts.")] $kind,)+)+
             /// One that a user describes.

@@ -13,8 +13,9 @@ use crate::text::cut;
 
 pub use crate::text::source_text::{Excerpt, SourceLocation};
 
-/// How bad a [`Diagnostic`] is.
+/// How bad a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The settings allow it.
@@ -44,6 +45,7 @@ macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal: $level:ident,)+) => {
         /// A kind of problem. Its name is stable, so that scripts can match it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
         pub enum Code { $($(#[doc = $doc])+ #[serde(rename = $text)] $name,)+ }
 
         impl Code {
@@ -239,6 +241,7 @@ impl fmt::Display for Code {
 const LONGEST_TEXT: usize = 4000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Diagnostic {
     /// The kind of problem.
     pub code: Code,
@@ -253,6 +256,7 @@ pub struct Diagnostic {
     pub reason: Option<String>,
     /// How many problems of this kind were found after it and are only counted.
     #[serde(skip_serializing_if = "is_zero")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub more: usize,
 }
 

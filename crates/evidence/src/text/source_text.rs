@@ -81,6 +81,7 @@ impl<'a> SourceText<'a> {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SourceLocation {
     /// The file, relative to the repository's root if it is inside it.
     pub path: PathBuf,

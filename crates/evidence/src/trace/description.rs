@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How much of a skill's description entered the model's context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "shown", rename_all = "kebab-case")]
 pub enum DescriptionVisibility {
     /// The evidence does not show it.

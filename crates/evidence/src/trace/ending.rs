@@ -18,6 +18,7 @@ pub enum WaitingFor {
 
 /// Why the model ended its turn early. The trial is graded like any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
     /// The model, or a filter of its provider, refused.

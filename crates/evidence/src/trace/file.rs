@@ -12,42 +12,57 @@ pub const FORMAT: u32 = 1;
 
 /// A trace as it is written.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TraceFile<'a> {
+    /// It changes if a reader of the format before would misread a trace.
+    #[cfg_attr(feature = "schemars", schemars(extend("const" = FORMAT)))]
     format: u32,
     agent_version: Option<&'a str>,
+    /// As the agent reports it.
     model: Option<&'a str>,
     progress: AgentProgress,
     stopped: Option<StopReason>,
     final_message: Option<&'a str>,
+    /// What happened, in order.
     steps: Vec<StepRecord<'a>>,
     steps_dropped: u64,
+    /// The skills that the agent offered to its model; null if the evidence does not show them.
     offered: Option<&'a OfferedSkills>,
     activations: &'a [Activation],
     failed_loads: &'a [Activation],
+    /// Other files of skills that were loaded.
     resources: &'a [Resource],
     inspections: &'a [String],
+    /// Tool calls that the agent did not allow.
     denials: &'a [String],
+    /// Shell commands.
     commands: u64,
     effective_commands: u64,
+    /// How many more commands there may be.
     unreported_commands: u64,
     turns: Option<u64>,
     usage: Option<Usage>,
+    /// Tokens and cost by model.
     models: &'a BTreeMap<String, Usage>,
-    /// Why something may have happened that the trace does not show.
+    /// Why something may have happened that the trace does not show; null if it is complete.
     gap: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct StepRecord<'a> {
     #[serde(flatten)]
     what: StepContent<'a>,
+    /// RFC 3339; null if the agent does not report it.
     began: Option<&'a str>,
     ended: Option<&'a str>,
     /// 0 for the agent itself, 1 for its sub-agents, 2 for theirs.
     depth: u32,
 }
 
+/// Something that happened. The input of a tool is JSON, or a text if it was too long.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum StepContent<'a> {
     Message { text: &'a str },

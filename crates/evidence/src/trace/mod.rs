@@ -129,6 +129,7 @@ pub struct Trace {
 
 /// How far the agent got, by its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentProgress {
     /// The trace has no event.
@@ -144,6 +145,7 @@ pub enum AgentProgress {
 
 /// The skills that an agent offered to its model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct OfferedSkills {
     /// Names in the agent's own skill list, with built-in skills.
     pub native: Vec<String>,
@@ -157,7 +159,7 @@ pub struct OfferedSkills {
     /// Names of skills that a user can call. Empty if the evidence does not show them.
     #[serde(default)]
     pub by_user: Vec<String>,
-    /// What the agent offered by MCP. `None` if the evidence does not show it.
+    /// What the agent offered by MCP. Null if the evidence does not show it.
     pub mcp: Option<OfferedMcp>,
     /// How much of their descriptions the model saw, by slug. Skills without evidence are absent.
     #[serde(default)]
@@ -166,6 +168,7 @@ pub struct OfferedSkills {
 
 /// What an agent offered to its model by MCP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct OfferedMcp {
     /// The servers and their states as the agent reports them: `connected`, `failed`.
     pub servers: Vec<(String, String)>,
@@ -208,6 +211,7 @@ pub enum Step {
 
 /// How a skill was activated: how its text entered the model's context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mechanism {
     /// The agent added the skill to the conversation because the prompt names it.
@@ -235,6 +239,7 @@ impl Mechanism {
 
 /// A skill that was activated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Activation {
     /// The skill's name or directory, as the agent wrote it.
     pub skill: String,
@@ -244,11 +249,13 @@ pub struct Activation {
     pub evidence: String,
     /// The share of the file that entered the model's context, from 0 to 1. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub seen: Option<f64>,
 }
 
 /// A loaded file of a skill other than its SKILL.md.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Resource {
     /// The skill's name or directory, as the agent wrote it.
     pub skill: String,
@@ -258,11 +265,13 @@ pub struct Resource {
     pub evidence: String,
     /// The share of the file that entered the model's context, from 0 to 1. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub seen: Option<f64>,
 }
 
 /// Tokens and cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Input tokens, with cached ones.
     pub input_tokens: u64,

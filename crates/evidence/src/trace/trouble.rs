@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a trial could not be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TroubleKind {
     /// The agent's program does not exist or did not start.
@@ -74,6 +75,7 @@ impl TroubleKind {
 
 /// Why a trial could not be measured, with a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Trouble {
     /// The kind of trouble.
     pub kind: TroubleKind,

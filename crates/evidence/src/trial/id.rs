@@ -8,6 +8,7 @@ use crate::text::name::segment;
 
 /// The name of one trial: a case, a mode, and which of its repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TrialId {
     /// The skill's slug.
     pub skill: String,
@@ -17,6 +18,7 @@ pub struct TrialId {
     pub mode: String,
     /// Which repeat, from 1.
     #[serde(rename = "trial")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub number: u32,
 }
 
@@ -40,6 +42,7 @@ impl fmt::Display for TrialId {
 
 /// The name of a case in a mode, which all its trials share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CaseInMode {
     /// The skill's slug.
     pub skill: String,

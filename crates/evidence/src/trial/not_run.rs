@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 /// Why a trial has no result. Two with the same text are the same, since runs are stored with the text.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
 pub enum NotRun {
     /// The case, or something that it needs, is invalid.
     BadCase,

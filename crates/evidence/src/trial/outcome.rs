@@ -37,6 +37,7 @@ word_enum! {
 
 /// The status of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// As expected.
@@ -49,6 +50,7 @@ pub enum Status {
 
 /// The result of a check: one named assertion about a trial, answered by its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CheckResult {
     /// The check's stable name, kebab-case.
     pub id: String,
@@ -71,6 +73,7 @@ pub struct CheckResult {
     pub weight: Option<Weight>,
     /// What share of its weight it reached, if the check has more answers than pass and fail, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub score: Option<f64>,
     /// The events that decided it, the most important one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,8 +82,10 @@ pub struct CheckResult {
 
 /// What a check, or several together, count in the score of their trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Weight {
     /// How much. A check with 0 is shown and decides nothing.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0)))]
     pub amount: f64,
     /// Checks of the same part count once: it passes if all of them do.
     pub part: u32,
@@ -143,14 +148,18 @@ word_enum! {
 
 /// The score of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Score {
     /// The share of the weights whose checks passed, 0 to 1.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub value: f64,
     /// The share of the weights whose checks are unknown: the score is between `value` and the sum of both.
     #[serde(default, skip_serializing_if = "is_zero")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub open: f64,
     /// The score from which on a trial passes. Without it every check with a weight must pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub least: Option<f64>,
     /// The verdict without the checks that need the skill, if the least score decides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,8 +180,10 @@ fn is_zero(share: &f64) -> bool {
 
 /// A graded trial: the content of `grade.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Grade {
-    /// [`GRADE_FORMAT`].
+    /// The number of the format.
+    #[cfg_attr(feature = "schemars", schemars(extend("const" = GRADE_FORMAT)))]
     pub format: u32,
     /// The verdict.
     pub verdict: Verdict,
@@ -194,6 +205,7 @@ pub struct Grade {
     pub judged: Option<Judged>,
     /// The share of the case's trials that must pass; absent if the reader decides that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub threshold: Option<f64>,
     /// Maximum number of trials of the case, if it runs until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,6 +217,7 @@ pub struct Grade {
 
 /// The result of the judge of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Judged {
     /// The recording has no answer of a judge, so the trial was graded by its evidence alone.
@@ -217,11 +230,13 @@ pub enum Judged {
         verdict: Verdict,
         /// 0 to 100: the mean of the usable answers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 100)))]
         score: Option<f64>,
         /// How many votes were requested.
         votes: u32,
         /// The share of the votes that agree with the majority; absent without a majority.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
         agreement: Option<f64>,
         /// The program that judged.
         #[serde(default)]
@@ -237,6 +252,7 @@ pub enum Judged {
 
 /// The metrics of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Metrics {
     /// Wall time of the agent in milliseconds.
     pub duration_ms: u64,

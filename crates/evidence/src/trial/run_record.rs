@@ -407,8 +407,9 @@ const MAX_FINDING: usize = 300;
 
 /// A failed check: what it expected and what it found, cut to a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct FailedCheck {
-    /// Its name, [`numbered`] if several have the same id.
+    /// Its name, numbered if several have the same id.
     pub check: String,
     /// What was expected.
     pub expected: String,

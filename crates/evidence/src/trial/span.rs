@@ -8,6 +8,7 @@ use crate::trace::Step;
 
 /// An event of a trial that a check can point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EventRef {
     /// The skill list that the agent offered to its model.
@@ -24,6 +25,7 @@ pub enum EventRef {
 
 /// A text of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EventPart {
     /// The only one.
@@ -40,6 +42,7 @@ pub enum EventPart {
 
 /// An event that decided a check. The first span of a check is the most important one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Span {
     /// The event.
     pub event: EventRef,
@@ -50,6 +53,7 @@ pub struct Span {
 
 /// A part of a text of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TextRange {
     /// Which text.
     pub part: EventPart,

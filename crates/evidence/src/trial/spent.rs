@@ -8,6 +8,7 @@ use crate::trace::Usage;
 
 /// The known cost of an attempt, of the agent and its judge together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct AttemptCost {
     /// Tokens read and written, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a run measures in several variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct VariantRun {
     /// What it is to find out.
     #[serde(flatten)]
@@ -11,6 +12,7 @@ pub struct VariantRun {
     /// The variants, in the order of reports.
     pub variants: Vec<Variant>,
     /// Trials of each case in each variant.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub rounds: u32,
     /// The names of cases that were left out, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -19,6 +21,7 @@ pub struct VariantRun {
 
 /// The question of a run of variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "question", rename_all = "kebab-case")]
 pub enum VariantQuestion {
     /// Why a skill does not help.
@@ -37,6 +40,7 @@ pub enum VariantQuestion {
 
 /// One of the variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Variant {
     /// Its name for users.
     pub name: String,

@@ -48,6 +48,7 @@ impl TriggeredTrials {
 
 /// How the triggering of skills differs between two sides.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ActivationShift {
     /// The skills that cases of both sides expect; the skill that loses most comes first.
     pub skills: Vec<SkillShift>,
@@ -57,14 +58,14 @@ pub struct ActivationShift {
 
 /// A skill in the cases that expect it on both sides.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SkillShift {
     /// The skill's slug.
     pub skill: String,
     /// How often it activated.
     pub baseline: Rate,
     pub candidate: Rate,
-    /// Candidate minus baseline, cases weighted equally. None if the number of trials depends on their results, as with
-    /// [`MeanDifference`](crate::decide::MeanDifference).
+    /// Candidate minus baseline, cases weighted equally. Null if the number of trials depends on their results.
     pub difference: Option<Difference>,
     /// What activated instead, the largest gain first.
     pub replaced_by: Vec<ReplacementSkill>,
@@ -72,6 +73,7 @@ pub struct SkillShift {
 
 /// What activated instead of a skill, with the number of trials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ReplacementSkill {
     /// Another skill, `several skills`, or nothing.
     pub activated: Option<String>,

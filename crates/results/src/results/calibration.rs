@@ -25,13 +25,15 @@ word_enum! {
 
 /// One thing that is read, in all trials of the calibration with one delivery: an agent may be read rightly in one mode only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CalibrationRow {
     pub delivery: Delivery,
     pub reading: Reading,
     pub state: ReadState,
-    /// What happened, and what was read: the first trial that differs, with its name. Absent if all is right.
+    /// What happened in the first trial that differs, with its name. Absent if all is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
+    /// What was read in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
     /// What this agent does not show, and no check needs.
@@ -41,15 +43,17 @@ pub struct CalibrationRow {
 
 /// The calibration of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct AgentCalibration {
-    /// [`CALIBRATION_FORMAT`].
+    /// The number of the format.
+    #[cfg_attr(feature = "schemars", schemars(extend("const" = CALIBRATION_FORMAT)))]
     pub format: u32,
     /// The agent's name in the settings.
     pub agent: String,
     /// Its version, as its trials or its package say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Our version.
+    /// The version of this program.
     pub skill_evals: String,
     /// The digest of what of the user's settings and configuration reached the agent.
     pub configuration: String,

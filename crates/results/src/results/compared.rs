@@ -19,9 +19,11 @@ pub const COMPARISON_FORMAT: u32 = 1;
 
 /// Two sides compared.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, with a key of its own")]
 pub struct ComparisonResults {
-    /// [`COMPARISON_FORMAT`].
+    /// The number of the format.
+    #[cfg_attr(feature = "schemars", schemars(extend("const" = COMPARISON_FORMAT)))]
     pub format: u32,
     pub baseline: String,
     pub candidate: String,
@@ -29,7 +31,8 @@ pub struct ComparisonResults {
     pub rule: Rule,
     /// The answer and its figures.
     pub comparison: Comparison,
-    /// What B takes, by what A takes. None if some trials ended early, since lower bounds cannot be compared.
+    /// What the candidate takes, divided by what the baseline takes; all null if some trials ended early, since lower bounds cannot
+    /// be compared.
     pub amounts: Ratios,
     /// Checks by name, with how often they passed on each side, those with the largest difference first.
     pub checks: Vec<CheckShares>,
@@ -73,12 +76,15 @@ pub struct ComparisonResults {
     pub earlier: Option<ReusedTrials>,
     /// Which measurement of the same contents it is, if it is not the first.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 2)))]
     pub measurement: Option<u32>,
     /// How many trials ended as soon as their verdict was settled.
     #[serde(skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub settled: u64,
     /// How many trials ran only a part of what their case asks for.
     #[serde(skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub partial: u64,
     /// Why answers are not a model's own.
     pub scripted: Vec<String>,
@@ -89,6 +95,7 @@ pub struct ComparisonResults {
 
 /// What another tool shows of the trials that it measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Headline {
     pub tool: String,
     /// Its mean score of the baseline.
@@ -97,16 +104,19 @@ pub struct Headline {
     pub candidate: f64,
     /// Trials of both sides that were not measured, and are in these scores all the same.
     pub errors: u64,
-    /// What the candidate scores less the baseline, case by case, in the trials that were measured. None if no case was measured on
+    /// What the candidate scores less the baseline, case by case, in the trials that were measured. Null if no case was measured on
     /// both sides.
+    #[cfg_attr(feature = "schemars", schemars(range(min = -1, max = 1)))]
     pub by_case: Option<f64>,
-    /// The two-sided p of these scores, by the permutation test. None if they say no more than that trials passed: their p is that of
+    /// The two-sided p of these scores, by the permutation test. Null if they say no more than that trials passed: their p is that of
     /// the answer.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub p: Option<f64>,
 }
 
-/// What one side takes by what the other takes; none where no case told it in both.
+/// What one side takes by what the other takes; null where no case told it in both.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Ratios {
     /// Tokens read and written.
     pub tokens: Option<Ratio>,
@@ -119,6 +129,7 @@ pub struct Ratios {
 
 /// How often a check passed on each side.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CheckShares {
     pub check: String,
     pub baseline: Rate,
@@ -127,6 +138,7 @@ pub struct CheckShares {
 
 /// Trials of a comparison that runs until something is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SpentTrials {
     /// Those that the answer rests on, lost ones included.
     pub counted: u64,
@@ -142,7 +154,9 @@ pub struct SpentTrials {
 
 /// Trials that were kept of earlier comparisons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ReusedTrials {
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub trials: u64,
     /// The day on which the first was measured, UTC.
     pub first: String,

@@ -22,8 +22,10 @@ pub const DIAGNOSIS_FORMAT: u32 = 1;
 
 /// What the trials of a diagnosis show.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
-    /// [`DIAGNOSIS_FORMAT`].
+    /// The number of the format.
+    #[cfg_attr(feature = "schemars", schemars(extend("const" = DIAGNOSIS_FORMAT)))]
     pub format: u32,
     /// The run's id.
     pub run: String,
@@ -37,10 +39,10 @@ pub struct Diagnosis {
     pub judges_outcome: bool,
     /// Whether other skills were offered too.
     pub has_neighbors: bool,
-    /// Activations, forced less all: how far calls of the skill are from loading it. `None` if nothing was forced.
+    /// Activations, forced less all: how far calls of the skill are from loading it. Null if nothing was forced.
     pub forcing: Option<DiagnosedPart>,
     /// Passed trials, forced less none: what the body is worth. A forced trial counts whether it loaded the skill or not. Like the
-    /// others, `None` if it was not measured; also if calls of the skill are shown not to load it.
+    /// others, null if it was not measured; also if calls of the skill are shown not to load it.
     pub body: Option<DiagnosedPart>,
     /// Activations, routed less all: what the description loses, with all its neighbors.
     pub description: Option<DiagnosedPart>,
@@ -52,7 +54,7 @@ pub struct Diagnosis {
     pub outcome: Option<DiagnosedPart>,
     /// The skills that were activated instead, by the number of routed trials, the most frequent first.
     pub taken_by: Vec<TakenTrials>,
-    /// What to fix; `None` if no loss is shown.
+    /// What to fix; null if no loss is shown.
     pub advice: Option<DiagnosisAdvice>,
     /// What the trials took.
     pub spent: VariantSpending,
@@ -63,18 +65,21 @@ pub struct Diagnosis {
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct DiagnosedVariant {
+    #[cfg_attr(feature = "schemars", schemars(extend("enum" = [Variant::NONE, Variant::FORCED, Variant::ROUTED, Variant::ALONE])))]
     pub name: String,
     pub mode: String,
     /// How often it passed the cases that judge the outcome.
     pub passed: Option<VariantRate>,
-    /// How often the skill was activated, in all cases. `None` without skills.
+    /// How often the skill was activated, in all cases. Null without skills.
     pub activated: Option<VariantRate>,
     /// Trials that could not be measured.
     pub not_measured: u64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct DiagnosedPart {
     #[serde(flatten)]
     pub difference: Difference,
@@ -115,6 +120,7 @@ impl DiagnosedPart {
 
 /// A skill that was activated instead of the skill under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TakenTrials {
     /// Its slug.
     pub skill: String,
@@ -123,6 +129,7 @@ pub struct TakenTrials {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DiagnosisAdvice {
     /// The body: the skill does harm where it is loaded.

@@ -22,6 +22,7 @@ pub struct RestOfProgress {
 
 /// Where a progress file differs from the grades of its trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ProgressDifferences {
     /// Lines that are not as they were written.
     pub damaged_lines: usize,

@@ -10,8 +10,10 @@ use crate::trial::id::{CaseInMode, TrialId};
 
 /// The most that a trial of a case cost before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct KnownCost {
     /// US dollars.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0)))]
     pub cost_usd: Option<f64>,
     /// Tokens read and written.
     pub tokens: Option<u64>,
@@ -29,15 +31,20 @@ impl KnownCost {
 
 /// From the least to the most that something may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct AmountRange<T> {
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0)))]
     pub low: T,
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0)))]
     pub high: T,
 }
 
 /// An estimate of what trials take whose cases never ran, by the requests that their agents send.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ExpectedCost {
     /// The number of trials that are estimated.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub trials: u64,
     pub tokens: AmountRange<u64>,
     /// US dollars; absent if the price of a model is unknown.
@@ -49,6 +56,7 @@ pub struct ExpectedCost {
 
 /// The trials that would run, and what they may cost.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Estimate {
     pub trials: Vec<String>,
     /// The number of trials that run in any case, if cases run until they are decided.
@@ -57,6 +65,7 @@ pub struct Estimate {
     /// The smallest drop that a comparison with a similar run finds with 80 % probability, if the cases pass nine times
     /// in ten. Absent if it finds none, or if the number of trials is open.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub detectable_drop: Option<f64>,
     /// Why cases cannot run; `trials` does not include them.
     #[serde(skip_serializing_if = "Vec::is_empty")]

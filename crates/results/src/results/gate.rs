@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::decide::CaseChange;
 use crate::decide::result::CompareResult;
@@ -22,6 +21,7 @@ use crate::trial::spent::AttemptCost;
 
 /// How a skill differs from the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SkillEdit {
     /// The base does not have the skill.
@@ -60,6 +60,7 @@ impl SkillEdit {
 
 /// A skill that differs from the base.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SkillDifference {
     #[serde(rename = "skill")]
     pub slug: String,
@@ -68,6 +69,7 @@ pub struct SkillDifference {
 
 /// What else can differ from the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DifferenceKind {
     CaseAdded,
@@ -335,15 +337,6 @@ impl GateResults {
         let ran: BTreeSet<String> = run.versions.iter().map(|agent| name(agent)).collect();
         let others = self.recorded_versions.difference(&run.versions);
         others.filter(|agent| ran.contains(&name(agent))).map(String::as_str).collect()
-    }
-
-    /// What differs from the base, and the cases that this compares, as a document.
-    pub fn change(&self, commit: &str, cases: &[String]) -> Value {
-        let other =
-            |other: &OtherChange| json!({"kind": other.kind, "name": other.name, "effect": other.kind.meaning().1});
-        let others: Vec<Value> = self.others.iter().map(other).collect();
-        json!({"format": 1, "base": self.base, "commit": commit, "changed": self.changed, "others": others,
-            "cases": cases, "comparison": null})
     }
 
     /// The cases that did not run on both sides because others had shown harm by then.

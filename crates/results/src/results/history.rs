@@ -24,6 +24,7 @@ pub struct TrendFilter {
 
 /// The pass rate of a run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct HistoryPoint {
     /// The run's id.
     pub run: String,
@@ -34,6 +35,7 @@ pub struct HistoryPoint {
     #[serde(flatten)]
     pub rate: Rate,
     /// The pass rate, cases weighted equally.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub share: f64,
     /// The 95 % confidence interval of `share`.
     pub interval: Interval,

@@ -29,12 +29,13 @@ pub struct JudgedTrial {
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Judges {
     /// Trials that the judge passed, of those with a majority.
     pub passed: Share,
     /// Trials without a majority of votes.
     pub unscored: usize,
-    /// How much the votes on the same trial agree; absent if no trial has two votes.
+    /// How much the votes on the same trial agree; null if no trial has two votes.
     pub votes: Option<Agreement>,
     /// How much the judge agrees with people; absent without labels.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,14 +44,15 @@ pub struct Judges {
 
 /// A judge compared with people.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// Of the trials that people passed, those that the judge passed.
     pub sensitivity: Share,
     /// Of the trials that people failed, those that the judge failed.
     pub specificity: Share,
-    /// Cohen's κ of the judge and the people; absent if both gave one answer to everything.
+    /// Cohen's κ of the judge and the people; null if both gave one answer to everything.
     pub kappa: Option<f64>,
-    /// The estimated rate that people would give to all judged trials; absent if the judge is not better than a coin.
+    /// The estimated rate that people would give to all judged trials; null if the judge is not better than a coin.
     pub corrected: Option<CorrectedRate>,
     /// What a quick comparison of as many cases finds if all are judged like this; absent without labels of both kinds.
     #[serde(skip_serializing_if = "Option::is_none")]

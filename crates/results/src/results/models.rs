@@ -18,8 +18,10 @@ pub use crate::decide::fixed::BestResult;
 pub const MODELS_FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ModelComparison {
-    /// [`MODELS_FORMAT`].
+    /// The number of the format.
+    #[cfg_attr(feature = "schemars", schemars(extend("const" = MODELS_FORMAT)))]
     pub format: u32,
     /// The run's id.
     pub run: String,
@@ -31,7 +33,7 @@ pub struct ModelComparison {
     pub models: Vec<ComparedModel>,
     /// What decides which model is cheaper.
     pub ranked_by: ModelRank,
-    /// The cheapest model within the margin of the best; `None` if none is shown to be.
+    /// The cheapest model within the margin of the best; null if none is shown to be.
     pub cheapest: Option<String>,
     /// The cases that were measured with every model. Only they count.
     pub cases: usize,
@@ -44,23 +46,25 @@ pub struct ModelComparison {
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ComparedModel {
     pub model: String,
     /// How often it passed the cases that count.
     pub passed: Option<VariantRate>,
     /// Trials that could not be measured.
     pub not_measured: u64,
-    /// The mean cost of a measured trial in US dollars; `None` if the cost of a trial is unknown.
+    /// The mean cost of a measured trial in US dollars; null if the cost of a trial is unknown.
     pub cost_usd: Option<f64>,
     /// The mean number of tokens of a measured trial.
     pub tokens: Option<f64>,
-    /// How it stands next to the others; `None` if no case was measured with every model.
+    /// How it stands next to the others; absent if no case was measured with every model.
     #[serde(flatten)]
     pub standing: Option<BestStanding>,
 }
 
 /// What decides which model is cheaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelRank {
     /// The cost in money, which is known of every trial.

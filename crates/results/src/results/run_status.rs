@@ -19,6 +19,7 @@ use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{RunEndKind, RunRecord, TrialRecord};
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct RunStatus {
     pub id: String,
     pub state: RunState,
@@ -35,6 +36,7 @@ pub struct RunStatus {
     pub done: TrialCounts,
     /// The pass rate, cases weighted equally. Absent if nothing was measured, and for a comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub share: Option<f64>,
     /// The 95 % confidence interval of `share`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,6 +55,7 @@ pub struct RunStatus {
     pub differences: ProgressDifferences,
     /// Unreadable lines of the file of pairs.
     #[serde(skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub damaged_pairs: usize,
     /// Whether the run is a comparison, which `compare` resumes.
     #[serde(skip_serializing_if = "is_default")]
@@ -73,6 +76,7 @@ pub struct RunStatus {
 
 /// A case that runs until it is decided.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct UndecidedCase {
     #[serde(flatten)]
     pub key: CaseInMode,
@@ -82,6 +86,7 @@ pub struct UndecidedCase {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
     /// One or more processes run it.
@@ -100,6 +105,7 @@ pub enum RunState {
 
 /// A trial that ended and did not pass.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct UnpassedTrial {
     pub trial: String,
     pub verdict: Verdict,
@@ -108,6 +114,7 @@ pub struct UnpassedTrial {
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct RunningTime {
     pub trial: String,
     /// How long it has been running.

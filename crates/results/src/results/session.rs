@@ -13,10 +13,11 @@ use crate::trial::outcome::{Grade, Verdict};
 /// The prefix of the ids of sessions that failed or could not be measured.
 pub const FAILED: &str = "FAILED__";
 
-/// A session. What the agent does not report is `None`.
+/// A session. What the agent does not report is null.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Session<'a> {
-    /// See [`id`].
+    /// `skill__case__mode__repeat`, with `FAILED__` before it if the verdict is `fail` or `error`.
     pub id: String,
     pub run: &'a str,
     pub verdict: Verdict,
@@ -39,6 +40,7 @@ pub struct Session<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SessionAgent<'a> {
     pub kind: AgentKind,
     pub version: Option<&'a str>,
@@ -48,8 +50,9 @@ pub struct SessionAgent<'a> {
 
 /// Durations in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Timing {
-    /// From the agent's start to its end, by our clock.
+    /// From the agent's start to its end, by the clock of this program.
     pub total_ms: u64,
     /// The same by the agent's own clock.
     pub agent_ms: Option<u64>,

@@ -9,10 +9,12 @@ use crate::stats::{Interval, LEVEL, difference};
 
 /// A rate with its share and Wilson's interval.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Share {
     #[serde(flatten)]
     pub rate: Rate,
-    /// 0 to 1; absent without trials.
+    /// 0 to 1; null without trials.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub share: Option<f64>,
     /// The 95 % confidence interval of the share.
     pub interval: Interval,

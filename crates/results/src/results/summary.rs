@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::decide::threshold::{ThresholdSide, standing};
@@ -25,6 +24,7 @@ pub const SUMMARY_FORMAT: u32 = 1;
 
 /// The figures of one or more runs. Its size depends on the number of cases, not of trials.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "SummaryDocument<'static>"))]
 pub struct Summary {
     /// The ids of the runs.
     pub runs: Vec<String>,
@@ -58,10 +58,12 @@ pub struct Summary {
 
 /// A skill's description that did not enter the model's context whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CutDescription {
     pub mode: String,
     /// The skill's slug.
     pub skill: String,
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub trials: usize,
     /// The least that any trial showed.
     pub shown: DescriptionVisibility,
@@ -69,21 +71,26 @@ pub struct CutDescription {
 
 /// How reliably cases pass, by their repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct RepeatFigures {
     /// Trials of each case.
     pub k: u64,
     /// The probability that at least one of `k` trials passes.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub pass_at_k: f64,
     /// The probability that all `k` trials pass.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub pass_hat_k: f64,
 }
 
 /// Counts with their pass rate.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct SummaryFigures<'a> {
     #[serde(flatten)]
     counts: &'a TrialCounts,
-    /// The pass rate, cases weighted equally; `null` if none was measured.
+    /// The pass rate, cases weighted equally; null if none was measured.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     share: Option<f64>,
     /// The 95 % confidence interval of `share`.
     interval: Option<Interval>,
@@ -91,6 +98,7 @@ struct SummaryFigures<'a> {
 
 /// How trials ended, and what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TrialCounts {
     /// Trials whose checks all passed.
     pub passed: usize,
@@ -102,6 +110,7 @@ pub struct TrialCounts {
     pub unscored: usize,
     /// Trials that ended as soon as their verdict was settled: their times and tokens are lower bounds.
     #[serde(skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub settled: usize,
     /// The sum of the agents' wall times in milliseconds.
     pub duration_ms: u64,
@@ -113,11 +122,13 @@ pub struct TrialCounts {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CaseCounts {
     #[serde(flatten)]
     pub counts: TrialCounts,
     /// The share of its trials that must pass: the highest with which a trial was graded. Absent if no trial was.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub threshold: Option<f64>,
     /// The most trials in all runs together, if the case runs until it is decided.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,9 +138,11 @@ pub struct CaseCounts {
     max_trials_by_run: BTreeMap<String, u32>,
     /// The mean score of its measured trials, if the case gives its checks weights.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub score: Option<f64>,
     #[serde(skip)]
     scored: u32,
+    /// How often each failed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_checks: BTreeMap<String, usize>,
     /// What each of them expected and found, in the first trial where it failed.
@@ -418,13 +431,15 @@ impl Summary {
 
 /// A case in `summary.json`.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct CaseSummary<'a> {
     #[serde(flatten)]
     key: &'a CaseInMode,
-    /// `null` if none of its trials was run.
+    /// Null if none of its trials was run.
     verdict: Option<Verdict>,
     #[serde(flatten)]
     counts: &'a CaseCounts,
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     share: Option<f64>,
     interval: Interval,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -438,45 +453,81 @@ impl<'a> CaseSummary<'a> {
     }
 }
 
+/// The content of `summary.json`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+struct SummaryDocument<'a> {
+    #[cfg_attr(feature = "schemars", schemars(extend("const" = SUMMARY_FORMAT)))]
+    format: u32,
+    /// The ids of the runs.
+    runs: &'a [String],
+    /// The share of a case's trials that must pass, if the case sets no other.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
+    threshold: f64,
+    /// The runs that compare two sides, which have no pass rate together.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    comparisons: &'a BTreeSet<String>,
+    /// Why answers are not a model's own.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    scripted: &'a BTreeSet<String>,
+    /// Trials whose recording is aged: the names or descriptions of other skills changed since.
+    aged: usize,
+    /// Trials that ran only a part of what their case asks for.
+    #[serde(skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
+    partial: u64,
+    /// The number of planned trials, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planned: Option<usize>,
+    /// Trials that were not run, by reason.
+    not_run: &'a BTreeMap<NotRun, usize>,
+    /// Trials by what kept their agents to their directories.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    isolation: &'a BTreeMap<&'static str, usize>,
+    total: &'a TrialCounts,
+    /// The pass rate, cases weighted equally.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
+    share: Option<f64>,
+    /// The 95 % confidence interval of `share`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<Interval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeats: Option<RepeatFigures>,
+    modes: BTreeMap<&'a String, SummaryFigures<'a>>,
+    skills: BTreeMap<&'a String, SummaryFigures<'a>>,
+    cases: Vec<CaseSummary<'a>>,
+    /// The activations, by mode.
+    triggering: BTreeMap<&'a String, &'a Confusion>,
+    /// The skills whose descriptions did not enter the model's context whole.
+    cut_descriptions: Vec<&'a CutDescription>,
+}
+
 impl Serialize for Summary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (share, interval) = self.share().unzip();
-        let triggering: BTreeMap<_, _> = self.triggering.iter().filter(|(_, found)| !found.cells.is_empty()).collect();
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("format", &SUMMARY_FORMAT)?;
-        map.serialize_entry("runs", &self.runs)?;
-        map.serialize_entry("threshold", &self.threshold)?;
-        if !self.comparisons.is_empty() {
-            map.serialize_entry("comparisons", &self.comparisons)?;
-        }
-        if !self.scripted.is_empty() {
-            map.serialize_entry("scripted", &self.scripted)?;
-        }
-        map.serialize_entry("aged", &self.aged)?;
-        if self.partial > 0 {
-            map.serialize_entry("partial", &self.partial)?;
-        }
-        if let Some(planned) = self.planned {
-            map.serialize_entry("planned", &planned)?;
-        }
-        map.serialize_entry("not_run", &self.not_run)?;
-        if !self.isolation.is_empty() {
-            map.serialize_entry("isolation", &self.isolation)?;
-        }
-        map.serialize_entry("total", &self.total)?;
-        if share.is_some() {
-            map.serialize_entry("share", &share)?;
-            map.serialize_entry("interval", &interval)?;
-        }
-        if let Some(repeats) = self.repeats() {
-            map.serialize_entry("repeats", &repeats)?;
-        }
-        map.serialize_entry("modes", &self.figures(&self.modes, |key| &key.mode))?;
-        map.serialize_entry("skills", &self.figures(&self.skills, |key| &key.skill))?;
-        map.serialize_entry("cases", &self.cases.iter().map(CaseSummary::new).collect::<Vec<_>>())?;
-        map.serialize_entry("triggering", &triggering)?;
-        map.serialize_entry("cut_descriptions", &self.cut_descriptions.values().collect::<Vec<_>>())?;
-        map.end()
+        let document = SummaryDocument {
+            format: SUMMARY_FORMAT,
+            runs: &self.runs,
+            threshold: self.threshold,
+            comparisons: &self.comparisons,
+            scripted: &self.scripted,
+            aged: self.aged,
+            partial: self.partial,
+            planned: self.planned,
+            not_run: &self.not_run,
+            isolation: &self.isolation,
+            total: &self.total,
+            share,
+            interval,
+            repeats: self.repeats(),
+            modes: self.figures(&self.modes, |key| &key.mode),
+            skills: self.figures(&self.skills, |key| &key.skill),
+            cases: self.cases.iter().map(CaseSummary::new).collect(),
+            triggering: self.triggering.iter().filter(|(_, found)| !found.cells.is_empty()).collect(),
+            cut_descriptions: self.cut_descriptions.values().collect(),
+        };
+        document.serialize(serializer)
     }
 }
 

@@ -36,6 +36,7 @@ pub enum ActivatedSkill {
 
 /// The trials of a mode by what they expected and what activated.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "ConfusionDocument<'static>"))]
 pub struct Confusion {
     /// Numbers of trials; cells without any are absent.
     pub cells: BTreeMap<(ExpectedSkill, ActivatedSkill), u64>,
@@ -146,6 +147,7 @@ impl Confusion {
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SkillTriggering {
     /// The skill's slug.
     pub skill: String,
@@ -153,7 +155,8 @@ pub struct SkillTriggering {
     pub precision: Share,
     /// Of the trials that expected it, those in which it activated.
     pub recall: Share,
-    /// The harmonic mean of both; absent if the skill was neither expected nor activated.
+    /// The harmonic mean of both; null if the skill was neither expected nor activated.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub f1: Option<f64>,
     /// The 95 % confidence interval of F1.
     pub f1_interval: Option<Interval>,
@@ -167,21 +170,27 @@ impl SkillTriggering {
     }
 }
 
-/// `{"skills": […], "matrix": [{"case_skill": …, "should_trigger": …, "activated": …, "trials": …}]}`.
+/// The activations, by the skill of the case.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+struct ConfusionDocument<'a> {
+    skills: Vec<SkillTriggering>,
+    matrix: Vec<MatrixCell<'a>>,
+}
+
+/// How often something activated in the trials of cases of a skill.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+struct MatrixCell<'a> {
+    case_skill: &'a str,
+    should_trigger: bool,
+    /// A skill, `several skills`, or null.
+    activated: Option<&'a str>,
+    trials: u64,
+}
+
 impl Serialize for Confusion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct MatrixCell<'a> {
-            case_skill: &'a str,
-            should_trigger: bool,
-            activated: Option<&'a str>,
-            trials: u64,
-        }
-        #[derive(Serialize)]
-        struct TriggeringDocument<'a> {
-            skills: Vec<SkillTriggering>,
-            matrix: Vec<MatrixCell<'a>>,
-        }
         let mut matrix = Vec::new();
         for ((expected, activated), trials) in &self.cells {
             let (case_skill, should_trigger) = match expected {
@@ -190,6 +199,6 @@ impl Serialize for Confusion {
             };
             matrix.push(MatrixCell { case_skill, should_trigger, activated: activated.name(), trials: *trials });
         }
-        TriggeringDocument { skills: self.skills(), matrix }.serialize(serializer)
+        ConfusionDocument { skills: self.skills(), matrix }.serialize(serializer)
     }
 }

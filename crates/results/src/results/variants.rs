@@ -14,10 +14,12 @@ use crate::trial::variants::VariantRun;
 
 /// How often something happened in the trials of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct VariantRate {
     /// All trials together.
     pub rate: Rate,
     /// The mean of the cases' rates, cases weighted equally.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub share: f64,
     /// Where the true mean may be.
     pub interval: Interval,
@@ -34,6 +36,7 @@ impl VariantRate {
 
 /// What all trials of a run took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct VariantSpending {
     pub trials: usize,
     pub planned: usize,

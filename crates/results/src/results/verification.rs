@@ -39,10 +39,12 @@ impl FaultKind {
 
 /// A check with a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CheckFault {
     pub kind: FaultKind,
-    /// The slug of the skill and the id of the case; `None` for a setting.
+    /// Null for a setting.
     pub skill: Option<String>,
+    /// Null for a setting.
     pub case: Option<String>,
     /// The name of the check, or the key of what cannot be used.
     pub check: String,
@@ -57,6 +59,7 @@ pub struct CheckFault {
 
 /// The result of checking checks.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Verification {
     /// Number of cases whose checks were run.
     pub cases: usize,

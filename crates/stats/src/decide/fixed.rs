@@ -81,6 +81,7 @@ fn as_measured(baseline: &SideCounts, candidate: &SideCounts, rule: &Rule) -> Co
 
 /// What the trials show of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BestResult {
     /// It is not worse than the best by more than the margin.
@@ -93,6 +94,7 @@ pub enum BestResult {
 
 /// A candidate held against the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct BestStanding {
     /// What the trials show.
     pub result: BestResult,

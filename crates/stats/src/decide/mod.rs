@@ -24,6 +24,7 @@ use sequential::SequentialEvidence;
 
 /// One case on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CaseCount {
     /// Trials that passed, of those that were measured.
     pub rate: Rate,
@@ -51,12 +52,16 @@ pub const MARGIN: f64 = 0.05;
 
 /// How sure a result must be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Rule {
     /// The chance of each false result: 0.05.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub alpha: f64,
     /// The confidence of intervals: 0.95.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub level: f64,
     /// The tolerated loss in pass rate: 0.05 for five points. Without it, no result is `no worse`.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub margin: Option<f64>,
 }
 
@@ -76,21 +81,24 @@ impl Rule {
 
 /// Both sides compared: every figure there is to show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// The answer: one result, or two that both hold.
+    #[cfg_attr(feature = "schemars", schemars(length(min = 1, max = 2)))]
     pub results: Vec<CompareResult>,
     /// The results if every trial that was not measured had spoken against the candidate.
+    #[cfg_attr(feature = "schemars", schemars(length(min = 1, max = 2)))]
     pub at_worst: Vec<CompareResult>,
     /// If some cases broke: those that lost pass rate, the surest first.
     pub broken: Vec<String>,
     /// If it is undecided: how many more trials of both sides would find a difference of the size seen with a probability of
-    /// 80 %. None if no difference was seen, or more than a million would be needed.
+    /// 80 %. Null if no difference was seen, or more than a million would be needed.
     pub trials_needed: Option<u64>,
     /// The baseline.
     pub baseline: SideSummary,
     /// The candidate.
     pub candidate: SideSummary,
-    /// The candidate's mean pass rate minus the baseline's; none if no case was measured on both sides.
+    /// The candidate's mean pass rate minus the baseline's; null if no case was measured on both sides.
     pub difference: Option<MeanDifference>,
     /// What the results rest on.
     pub evidence: ResultBasis,
@@ -140,8 +148,9 @@ impl Comparison {
 
 /// The mean over the cases of the candidate's rate minus the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct MeanDifference {
-    /// What it is estimated to be: over all comparisons, whatever they answer, the estimates have the true mean. None if the number
+    /// What it is estimated to be: over all comparisons, whatever they answer, the estimates have the true mean. Absent if the number
     /// of trials depends on their results: then any such number would be too high or too low on average.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<f64>,
@@ -153,12 +162,15 @@ pub struct MeanDifference {
 
 /// A side over all cases that were measured on both.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SideSummary {
     /// All trials together.
     pub rate: Rate,
     /// Trials of all its cases that were not measured, also of cases that are not compared.
     pub not_measured: u64,
-    /// The mean of the cases' rates, cases weighted equally; true on average. None as with [`MeanDifference::difference`].
+    /// The mean of the cases' rates, cases weighted equally; true on average. Null if the number of trials depends on
+    /// their results.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub share: Option<f64>,
     /// Where the true mean may be.
     pub interval: Option<Interval>,
@@ -184,6 +196,7 @@ struct MeanFigures {
 
 /// One case on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CaseChange {
     /// Its name.
     pub case: String,
@@ -192,8 +205,10 @@ pub struct CaseChange {
     /// The candidate.
     pub candidate: CaseCount,
     /// How likely this is in either direction if the case did not change: exact for stored trials, otherwise 1/e.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub p: f64,
     /// `p` adjusted by Holm: if no case changed, any is at most α with probability α only.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub adjusted: f64,
     /// Whether this single case changed.
     pub changed: bool,
@@ -208,15 +223,19 @@ impl CaseChange {
 
 /// What the results rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "rule", rename_all = "kebab-case")]
 pub enum ResultBasis {
     /// Stored trials.
     Fixed {
         /// Exact and two-sided: what results rest on, and what is shown.
+        #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
         p: f64,
         /// Exact, one-sided: that the candidate passes as little, or less, if nothing changed.
+        #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
         p_worse: f64,
         /// Exact, one-sided: that the candidate passes as much, or more.
+        #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
         p_better: f64,
     },
     /// Pairs that ran until something was decided.

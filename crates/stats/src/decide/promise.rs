@@ -46,6 +46,7 @@ impl ExpectedCases {
 
 /// What a plan finds and takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct PlanPromise {
     pub plan: ComparePlan,
     /// Its limit: trials of both sides together.
@@ -67,14 +68,19 @@ impl PlanPromise {
 
 /// What a comparison finds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Power {
     /// How probably it finds that one case went from always to never.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub finds_dead_case: f64,
     /// The mean of the cases' pass rates in the baseline.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub before: f64,
-    /// The smallest drop of all cases that it finds with the usual power, to a hundredth; none if it finds none.
+    /// The smallest drop of all cases that it finds with the usual power, to a hundredth; null if it finds none.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub detectable_drop: Option<f64>,
     /// How probably it finds that drop.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub finds_drop: Option<f64>,
 }
 

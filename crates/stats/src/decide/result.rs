@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// A statement about the candidate. Several can be true at the same time: one case broke, and all together got better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CompareResult {
     /// Some cases got worse.

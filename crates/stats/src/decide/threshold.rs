@@ -6,6 +6,7 @@ use crate::stats::sequence::beta_binomial;
 
 /// Where the true rate of a case is, compared with its threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ThresholdSide {
     /// At the threshold or above.

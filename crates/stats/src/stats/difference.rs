@@ -125,10 +125,13 @@ fn variance_within(known: Rate, middle: f64) -> f64 {
 
 /// The candidate's rate minus the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The mean rate of the cases on the baseline's side.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub baseline: f64,
     /// The mean rate of the cases on the candidate's side.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub candidate: f64,
     /// `candidate − baseline`.
     pub difference: f64,
@@ -181,13 +184,15 @@ pub struct Amounts {
 
 /// The candidate's amount divided by the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Ratio {
     /// The ratio of geometric means, paired by case: 1.12 means 12 % more.
     pub ratio: f64,
-    /// The interval of the true ratio. `None` for a single case without two trials on each side, or if all cases
+    /// The interval of the true ratio. Null for a single case without two trials on each side, or if all cases
     /// changed by exactly the same factor.
     pub interval: Option<Interval>,
-    /// The probability of a ratio at least as far from 1 if nothing changed. `None` without an interval.
+    /// The probability of a ratio at least as far from 1 if nothing changed. Null without an interval.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub p: Option<f64>,
     /// The number of cases with amounts on both sides.
     pub cases: usize,

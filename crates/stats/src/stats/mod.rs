@@ -19,6 +19,7 @@ pub const LEVEL: f64 = 0.95;
 
 /// From `low` to `high`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// The lower end.
     pub low: f64,

@@ -6,6 +6,7 @@ use super::{Interval, count_up, len, ln_choose, real, two_sided_z};
 
 /// `passed` of `trials`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Rate {
     /// Trials that passed; never more than `trials`.
     pub passed: u64,
@@ -159,8 +160,10 @@ pub struct JudgeAccuracy {
 
 /// A judge's corrected pass rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CorrectedRate {
     /// The estimated pass rate by people, from 0 to 1.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub rate: f64,
     /// Its standard error.
     pub error: f64,
@@ -222,13 +225,15 @@ pub fn cohen_kappa(table: &[Vec<u64>]) -> Option<f64> {
 
 /// Agreement of votes on the same items.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Agreement {
     /// The share of pairs of votes on the same item that are equal.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
     pub observed: f64,
     /// Gwet's AC1: `p_e = Σ π_k (1 − π_k) / (K − 1)`, British Journal of Mathematical and Statistical Psychology 61 (2008)
-    /// 29. `None` with fewer than two categories.
+    /// 29. Null with fewer than two categories.
     pub ac1: Option<f64>,
-    /// Fleiss's κ: `p_e = Σ π_k²`, Psychological Bulletin 76 (1971) 378. `None` if all votes are equal.
+    /// Fleiss's κ: `p_e = Σ π_k²`, Psychological Bulletin 76 (1971) 378. Null if all votes are equal.
     pub fleiss: Option<f64>,
     /// The number of items with at least two votes. Other items are not counted.
     pub items: usize,

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use serde_json::Value;
-
 use super::CompareArgs;
+use crate::cli::documents::{ComparisonPlan, GatePlan};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{document_stdout, stderr, text_stdout};
+use crate::cli::output::{stderr, text_stdout};
 use crate::cli::start::StartArgs;
-use crate::cli::{CliResult, CliResultOf, print_json};
+use crate::cli::{CliResult, CliResultOf, print_sorted_json};
 use crate::engine::compare::{
     ComparisonRequest, Expectation, MeasuredComparison, PreparedComparison, ReadyComparison, no_case,
 };
@@ -24,10 +23,10 @@ use crate::trial::run_record::ComparedSides;
 
 /// What a dry run prints.
 #[derive(Default)]
-pub struct DryRun {
+pub struct DryRun<'a> {
     pub json: bool,
     /// The document in which the plan is a part.
-    pub within: Option<Value>,
+    pub within: Option<GatePlan<'a>>,
 }
 
 /// Compares by running trials: `sides`, or those of the run to resume.
@@ -59,7 +58,7 @@ pub fn measure(
     start: &StartArgs,
     loaded: Loaded,
     request: ComparisonRequest,
-    dry: DryRun,
+    dry: DryRun<'_>,
 ) -> CliResultOf<Result<MeasuredComparison, Exit>> {
     match engine.prepare(loaded, request)? {
         PreparedComparison::NoCase(shard, all) => {
@@ -81,7 +80,7 @@ pub fn measure(
     }
 }
 
-fn dry_run(ready: &ReadyComparison, dry: DryRun) -> CliResult {
+fn dry_run(ready: &ReadyComparison, dry: DryRun<'_>) -> CliResult {
     let ReadyComparison { run, pairing, sides } = ready;
     let (kept, measured) = ready.known();
     let expected = ready.expected();
@@ -121,7 +120,7 @@ fn dry_run(ready: &ReadyComparison, dry: DryRun) -> CliResult {
 
 /// Prints what would run as one document. `expected` is `None` if both sides are the same, so that nothing runs.
 fn print_plan(
-    dry: DryRun,
+    dry: DryRun<'_>,
     pairing: &Pairing,
     sides: &ComparedSides,
     expected: Option<&Expectation>,
@@ -129,18 +128,24 @@ fn print_plan(
     (kept, measured): (usize, usize),
 ) -> CliResult {
     let most = expected.map_or(0, |_| sides.max_trials);
-    let plan = serde_json::json!({"unchanged": expected.is_none(), "cases": pairing.cases.len(), "plan": sides.plan,
-        "max_trials": most, "rule": stored_comparison::rule(sides),
-        "promise": expected.map(|expected| expected.promise),
-        "promise_within_cost": expected.and_then(|expected| expected.within_cost),
-        "earlier_trials": expected.map_or(0, |expected| expected.earlier),
-        "first_pass": first_pass,
-        "all_trials": first_pass.of_trials(most), "left_out": pairing.left_out,
-        "kept_trials": kept, "measured_trials": measured});
-    let document = dry.within.map(|mut within| {
-        within["comparison"] = plan.clone();
-        within
-    });
-    print_json(&mut document_stdout(), &document.unwrap_or(plan))?;
+    let plan = ComparisonPlan {
+        unchanged: expected.is_none(),
+        cases: pairing.cases.len(),
+        plan: sides.plan,
+        max_trials: most,
+        rule: stored_comparison::rule(sides),
+        promise: expected.map(|expected| expected.promise),
+        promise_within_cost: expected.and_then(|expected| expected.within_cost),
+        earlier_trials: expected.map_or(0, |expected| expected.earlier),
+        first_pass,
+        all_trials: first_pass.of_trials(most),
+        left_out: &pairing.left_out,
+        kept_trials: kept,
+        measured_trials: measured,
+    };
+    match dry.within {
+        Some(gate) => print_sorted_json(&GatePlan { comparison: Some(plan), ..gate })?,
+        None => print_sorted_json(&plan)?,
+    }
     Ok(Exit::Clean)
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use clap::Args;
 
 use super::compare::{self, DryRun, measure};
+use super::documents::{Format, GatePlan, OtherDifference};
 use super::export_args::IN_PLACE;
 use super::report::write_run;
 use super::select::TagArgs;
 use super::shard::ShardArgs;
 use super::start::StartArgs;
-use super::{CliResult, CliResultOf, named_runs, one_of, print_json};
+use super::{CliResult, CliResultOf, named_runs, one_of, print_sorted_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
@@ -202,6 +203,18 @@ fn annotate(gate: &Gate, markdown: bool) -> CliResultOf<()> {
     Ok(document_stdout().write_all(text.as_bytes())?)
 }
 
+/// What differs from the base, and the cases that the gate compares.
+fn plan_of(gate: &Gate) -> GatePlan<'_> {
+    let GateResults { base, changed, others, .. } = &gate.results;
+    let others = others.iter().map(|other| OtherDifference {
+        kind: other.kind,
+        name: &other.name,
+        effect: other.kind.meaning().1,
+    });
+    let (others, commit, cases) = (others.collect(), gate.commit(), &gate.cases);
+    GatePlan { format: Format, base, commit, changed, others, cases, comparison: None }
+}
+
 impl GateArgs {
     /// What is asked for: by the command line, else by the settings.
     fn asked(&self, settings: &GateSettings) -> GateSettings {
@@ -221,7 +234,7 @@ impl GateArgs {
     /// Says what changed, what would run, and what that finds and costs.
     fn dry_run(&self, engine: &Engine<'_>, gate: &Gate) -> CliResult {
         let Gate { results, cases, .. } = gate;
-        let document = self.json.then(|| results.change(gate.commit(), cases));
+        let document = self.json.then(|| plan_of(gate));
         if document.is_none() {
             write!(text_stdout(), "{}", report::changes(results, cases))?;
             if let Some(promise) = report::promise(&gate.asked().rule()) {
@@ -229,7 +242,7 @@ impl GateArgs {
             }
         }
         if cases.is_empty() {
-            document.map(|document| print_json(&mut document_stdout(), &document)).transpose()?;
+            document.map(|document| print_sorted_json(&document)).transpose()?;
             return Ok(Exit::Clean);
         }
         let dry = DryRun { json: document.is_some(), within: document };

@@ -239,7 +239,7 @@ fn print_plan(args: &RunArgs, run: &PlannedRun) -> CliResult {
     let estimate = estimated(run)?;
     let exit = if estimate.problems.iter().any(Diagnostic::is_error) { Exit::CouldNotRun } else { Exit::Clean };
     if args.exports.has("json") {
-        print_json(&mut document_stdout(), &estimate)?;
+        print_json(&estimate)?;
         return Ok(exit);
     }
     let mut out = text_stdout();

@@ -32,6 +32,7 @@ use crate::text::name::Filters;
 use probe::{PlacedResult, Probes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Health {
     Ok,
@@ -45,6 +46,7 @@ pub enum Health {
 
 /// One result of `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DoctorFinding {
     /// What was checked: a stable name in kebab-case.
     pub id: String,
@@ -56,6 +58,7 @@ pub struct DoctorFinding {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DoctorReport {
     /// Whether the live trials of this repository can run.
     pub can_run: bool,

@@ -19,6 +19,7 @@ pub use crate::trial::span::EventPart;
 use crate::trial::span::EventRef;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// In order of time.
     pub entries: Vec<TimelineEvent>,
@@ -29,6 +30,7 @@ pub struct Timeline {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TimelineEvent {
     #[serde(flatten)]
     pub what: EventKind,
@@ -43,6 +45,7 @@ pub struct TimelineEvent {
     pub took_ms: Option<u64>,
     /// 0 for the agent itself, 1 for its sub-agents, 2 for their sub-agents.
     #[serde(skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub depth: u32,
     /// The tokens of the model's answers that began here.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +59,7 @@ pub struct TimelineEvent {
 
 /// The kind of an event, with its texts. The trace may have cut the texts; then they say so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EventKind {
     /// The case's addition to the system prompt.
@@ -67,6 +71,7 @@ pub enum EventKind {
     /// The names in the agent's skill list, its own skills included, and the tools of MCP servers.
     Offered {
         native: Vec<String>,
+        /// Whether `native` has the skills in its directory, or its own list, since nothing shows what its model was offered.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         unseen: bool,
         mcp: Vec<String>,
@@ -123,6 +128,7 @@ impl EventKind {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct AnswerTokens {
     /// Tokens read, cached ones included.
     pub read: u64,
@@ -133,12 +139,24 @@ pub struct AnswerTokens {
 
 /// A note at an event. `seen` is the share of a file's text that entered the model's context.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "note", rename_all = "kebab-case")]
 pub enum Note {
     /// A skill activated.
-    Loaded { skill: String, how: Mechanism, seen: Option<f64>, under_test: bool },
+    Loaded {
+        skill: String,
+        how: Mechanism,
+        #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
+        seen: Option<f64>,
+        under_test: bool,
+    },
     /// The model read a file of a skill.
-    Resource { skill: String, path: String, seen: Option<f64> },
+    Resource {
+        skill: String,
+        path: String,
+        #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
+        seen: Option<f64>,
+    },
     /// A call to load a skill failed.
     FailedLoad { skill: String },
     /// The agent inspected skills, which activated none.
@@ -149,6 +167,7 @@ pub enum Note {
 
 /// The events that decided a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CheckFinding {
     /// The place of the event to look at; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,9 +178,11 @@ pub struct CheckFinding {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TextPiece {
     /// The place of the event.
     pub entry: usize,
+    /// Which text of the event.
     pub part: EventPart,
     /// The range in that part of the event.
     pub bytes: Range<usize>,

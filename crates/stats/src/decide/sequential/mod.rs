@@ -68,6 +68,7 @@ pub struct SequentialTest {
 
 /// E-values: a result is shown from `1/alpha` on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(inline))]
 pub struct SequentialEvidence {
     /// Against "no case got worse".
     pub broke: f64,
@@ -75,7 +76,7 @@ pub struct SequentialEvidence {
     pub worse: f64,
     /// Against "the mean did not rise".
     pub better: f64,
-    /// Against "the mean fell by the margin or more"; none if no margin is set.
+    /// Against "the mean fell by the margin or more"; null if no margin is set.
     pub no_worse: Option<f64>,
 }
 
