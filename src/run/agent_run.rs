@@ -362,7 +362,7 @@ impl OutputListener for TraceListener<'_> {
 const UNREACHABLE: Duration = Duration::from_secs(8);
 
 /// Measures the silences of an agent.
-pub(super) struct SilenceTimer {
+struct SilenceTimer {
     started: Instant,
     timeout: Duration,
     /// Does not count against the timeout.
@@ -421,12 +421,12 @@ impl SilenceTimer {
     }
 
     /// Whether a wait that begins now lasts until the agent's timeout.
-    pub(super) fn outlasts(&self, wait: Duration) -> bool {
+    fn outlasts(&self, wait: Duration) -> bool {
         self.started.elapsed() + wait >= self.limit()
     }
 
     /// Whether an agent that has met nobody, and now waits for `wait`, is not to try for longer.
-    pub(super) fn reaches_nobody(&self, wait: Duration) -> bool {
+    fn reaches_nobody(&self, wait: Duration) -> bool {
         let since = self.unreachable.filter(|_| !self.answered);
         since.is_some_and(|since| since.elapsed() + wait >= UNREACHABLE)
     }
@@ -456,7 +456,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const LONGEST_LINE: usize = 16 << 20;
 
 /// Does `work`, in which the agent runs, and makes the changes meanwhile. Returns the changes in the case's order.
-pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() -> T) -> (T, Vec<ChangeMeta>) {
+fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() -> T) -> (T, Vec<ChangeMeta>) {
     let during = &assignment.case.during;
     if during.is_empty() || assignment.mode.delivery == Delivery::None {
         return (work(), Vec::new());

@@ -210,14 +210,14 @@ pub fn as_before(settings: &Settings, mode: &Mode, case: &Case) -> Inputs {
 pub const MODEL: &str = "setting model";
 
 /// The name of the part for a repository's own MCP server of skills.
-pub const OWN_SERVER: &str = "setting mcp";
+const OWN_SERVER: &str = "setting mcp";
 
 /// A part of the settings: who sees it, its name in recordings, and its text.
 pub type SettingPart = (SeenBy, String, String);
 
 /// What decides the trials of `case` in `mode`. A part exists only if somebody chose it, so that a new setting does not make
 /// old recordings stale. The threshold is not among them: a run knows it.
-pub fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPart> {
+fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPart> {
     #[rustfmt::skip]
     let Settings {
         timeout, create, env, pass_env, mcp, isolation, checks, judge, prices, partial,

@@ -64,7 +64,7 @@ pub fn case_files<'a>(root: &Path, cases: impl Iterator<Item = &'a FoundCase>) -
 
 /// Warns of what the agents of these cases get of the repository, the answers of mocks too, and git ignores. Starts git only if they
 /// get something.
-pub fn copied_files<'a>(
+fn copied_files<'a>(
     root: &Path,
     settings: &Settings,
     cases: impl Iterator<Item = &'a FoundCase>,

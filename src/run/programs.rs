@@ -72,7 +72,7 @@ pub fn run_all(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>) -> Result<C
 
 /// Runs a program in a copy of the workspace that a trial left. It can read the trial's evidence and, of the repository, only
 /// what belongs to it. Fails if the user ended the run meanwhile.
-pub fn run_in_copy(
+fn run_in_copy(
     run: &PlannedRun,
     trial_evidence: &TrialEvidence<'_>,
     program: &WorkspaceProgram,

@@ -104,7 +104,7 @@ pub(super) fn with_input<T>(
 }
 
 /// The files of a stored trial and of its repository.
-pub(super) struct TrialContents<'a> {
+struct TrialContents<'a> {
     pub run: &'a PlannedRun,
     pub trial_evidence: &'a TrialEvidence<'a>,
 }

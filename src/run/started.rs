@@ -128,7 +128,7 @@ impl StartedRun {
         self.opened()?.budget.used_up()
     }
 
-    pub fn why_not_stored(&self) -> Option<&str> {
+    fn why_not_stored(&self) -> Option<&str> {
         self.opened()?.not_stored.get().map(String::as_str)
     }
 

@@ -14,7 +14,7 @@ use crate::trial::variants::Variant;
 use crate::trial_text::scripted;
 
 /// The checks that judge an outcome, for a skill whose cases have none.
-pub const CHECKS_TO_ADD: &str = "must_include, expected_output_pattern, require_files or output_schema";
+const CHECKS_TO_ADD: &str = "must_include, expected_output_pattern, require_files or output_schema";
 
 const BAR: u8 = 24;
 

@@ -17,7 +17,7 @@ const MAX_LINES: usize = 16;
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Without a terminal, the counts are reported this often.
-pub const SUMMARY_INTERVAL: Duration = Duration::from_secs(10);
+const SUMMARY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The progress of an active run.
 #[derive(Debug)]
@@ -192,7 +192,7 @@ impl ProgressBoard {
         Some(work / u32::try_from(parallel).unwrap_or(u32::MAX))
     }
 
-    /// The counts, if trials run and the last counts are [`SUMMARY_INTERVAL`] old at `now`.
+    /// The counts, if trials run and the last counts are `SUMMARY_INTERVAL` old at `now`.
     pub fn summary_due(&mut self, now: Duration) -> Option<String> {
         if self.running.is_empty() || now.saturating_sub(self.summed_up) < SUMMARY_INTERVAL {
             return None;

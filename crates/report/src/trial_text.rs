@@ -25,7 +25,7 @@ pub const RECORDINGS_REQUIRED: &str =
     "  required    by `require_recordings`: in evals/evals.toml, SKILL_EVALS_REQUIRE_RECORDINGS, or since CI is set\n";
 
 /// A note on a trial whose case has a rubric and whose recording has no judge's answer.
-pub const NOT_JUDGED: &str = "graded without the rubric: the recording holds no judge's answer";
+const NOT_JUDGED: &str = "graded without the rubric: the recording holds no judge's answer";
 
 /// A failed trial and its failed checks, on a line.
 pub fn failed(outcome: &Outcome, paint: Paint) -> String {
@@ -276,7 +276,7 @@ impl Default for RerunCommand {
 }
 
 impl RerunCommand {
-    pub fn record_again(&self, id: &TrialId) -> String {
+    fn record_again(&self, id: &TrialId) -> String {
         let TrialId { skill, case, mode, .. } = id;
         match self {
             Self::Program(model) => {

@@ -47,7 +47,7 @@ impl CustomChecks {
         self.checks.push(check);
     }
 
-    pub fn add_harness(&mut self, harness: HarnessClient) {
+    fn add_harness(&mut self, harness: HarnessClient) {
         self.harnesses.push(Arc::new(harness));
     }
 

@@ -83,9 +83,9 @@ pub fn files_part(case: &Case) -> &'static str {
 }
 
 // The fields whose files agents get as they are.
-pub(in crate::cases) const FIXTURE: &str = "fixture";
+const FIXTURE: &str = "fixture";
 pub(in crate::cases) const FILES: &str = "files";
-pub(in crate::cases) const DURING: &str = "during";
+const DURING: &str = "during";
 
 impl Case {
     /// Its parts. Its id and its place are none.

@@ -63,7 +63,7 @@ fn wants_case(selection: &TestSelection, case: &FoundCase) -> bool {
 }
 
 /// Whether the tags of a case are selected. A case that cannot be read stays, so that it is reported.
-pub fn wants_tags(selection: &TestSelection, case: &FoundCase) -> bool {
+fn wants_tags(selection: &TestSelection, case: &FoundCase) -> bool {
     if selection.tags.is_empty() {
         return true;
     }

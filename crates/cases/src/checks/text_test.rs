@@ -234,7 +234,7 @@ impl TextTest {
     }
 
     /// Whether a JSON value is as wanted.
-    pub fn of_value(&self, value: &Json) -> TextResult {
+    fn of_value(&self, value: &Json) -> TextResult {
         let Some(value) = value.pointer(&self.at) else {
             return TextResult::Differs(format!("no value at {} in {}", self.at, excerpt(&value.to_string())));
         };

@@ -46,7 +46,7 @@ pub fn open_id(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
 }
 
 /// As [`open_id`], but fails if some of the shards are not here, or do not belong together.
-pub fn open_whole(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
+fn open_whole(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
     let runs = open_id(root, id)?;
     if runs.iter().any(|run| run.id() != id) {
         merge::check_whole(id, &runs)?;

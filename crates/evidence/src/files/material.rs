@@ -18,7 +18,7 @@ use crate::files::rooted::RootedPath;
 use crate::files::{bounded, inside, look};
 
 /// The most files and directories in one.
-pub const MAX_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// The most bytes of all its files together.
 pub const MAX_BYTES: u64 = 1 << 30;

@@ -10,7 +10,7 @@ pub const MOST_TRIALS: u32 = 1000;
 
 /// The default maximum number of trials of a case that runs until it is decided: by then, nine of ten cases that pass 95 % of
 /// the time are found to be above a threshold of 0.8.
-pub const MOST_UNTIL_DECIDED: u32 = 100;
+const MOST_UNTIL_DECIDED: u32 = 100;
 
 /// The valid numbers of trials, in words.
 pub const TRIALS: &str = "1 to 1000, `until decided` or `until decided at most N`";

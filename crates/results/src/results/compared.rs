@@ -15,7 +15,7 @@ use crate::stats::difference::{self, Ratio};
 use crate::stats::proportion::Rate;
 
 /// The number of the format of `comparison.json`.
-pub const COMPARISON_FORMAT: u32 = 1;
+const COMPARISON_FORMAT: u32 = 1;
 
 /// Two sides compared.
 #[derive(Clone, Debug, Serialize)]

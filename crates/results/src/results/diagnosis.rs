@@ -18,7 +18,7 @@ use crate::trial::outcome::Verdict;
 use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
 
 /// The format number of the document.
-pub const DIAGNOSIS_FORMAT: u32 = 1;
+const DIAGNOSIS_FORMAT: u32 = 1;
 
 /// What the trials of a diagnosis show.
 #[derive(Clone, Debug, Serialize)]

@@ -15,7 +15,7 @@ use crate::trial::variants::VariantQuestion;
 pub use crate::decide::fixed::BestResult;
 
 /// The format number of the document.
-pub const MODELS_FORMAT: u32 = 1;
+const MODELS_FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

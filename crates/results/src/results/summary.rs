@@ -20,7 +20,7 @@ use crate::trial::run_record::{FailedCheck, PlanLine, TrialRecord};
 use crate::trial::spent::AttemptCost;
 
 /// The number of the `summary.json` format.
-pub const SUMMARY_FORMAT: u32 = 1;
+const SUMMARY_FORMAT: u32 = 1;
 
 /// The figures of one or more runs. Its size depends on the number of cases, not of trials.
 #[derive(Clone, Debug, Default)]

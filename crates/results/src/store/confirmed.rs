@@ -103,7 +103,7 @@ impl RunFolder {
     }
 
     /// Fails if a part of the run is missing.
-    pub fn check_trials(&self) -> Result<(), StoreError> {
+    fn check_trials(&self) -> Result<(), StoreError> {
         self.each_confirmed(|_| ())?.of_whole(self).map(|_| ())
     }
 

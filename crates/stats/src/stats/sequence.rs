@@ -67,7 +67,7 @@ pub fn e_worse(losses: u64, wins: u64) -> f64 {
 }
 
 /// The weight of all discordant pairs together in [`e_broke`]. With it, six losses in a row are enough for α = 0.05.
-pub const TOGETHER: f64 = 0.95;
+const TOGETHER: f64 = 0.95;
 
 /// Against "no case got worse", by the losses and wins of each case: `e_worse` of all pairs together, and the mean of the
 /// cases' own. A case that broke shows in the mean even if many others got better. Averages of bets are bets.

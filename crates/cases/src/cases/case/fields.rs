@@ -1,6 +1,6 @@
 //! The fields of a case: one table for all formats. A format reads texts; the table says what they mean.
 //!
-//! Each kind of check declares its own field ([`crate::checks::KINDS`]). All other fields are in [`CORE`].
+//! Each kind of check declares its own field ([`crate::checks::KINDS`]). All other fields are in `CORE`.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ fn written_path(path: Option<&RelativePath>) -> Json {
 const TRIGGER: &str = "should_trigger";
 
 /// The fields that are not checks.
-pub static CORE: [CoreField; 18] = [
+static CORE: [CoreField; 18] = [
     required(core(TRIGGER, "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag), |case| {
         json!(case.asks_for_trigger().then_some(case.should_trigger))
     })),

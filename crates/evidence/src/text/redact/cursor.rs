@@ -56,7 +56,7 @@ impl ByteCursor<'_> {
     }
 
     /// Skips this byte in the insertion here, and what is before it, if it is in one.
-    pub fn skip_in_insertion(&mut self, byte: u8) -> Result<bool, NeedsMoreBytes> {
+    fn skip_in_insertion(&mut self, byte: u8) -> Result<bool, NeedsMoreBytes> {
         let inserted = &self.bytes[self.at..self.next()?];
         let found = inserted.iter().position(|inserted| *inserted == byte);
         self.at += found.map_or(0, |at| at + 1);
@@ -74,7 +74,7 @@ impl ByteCursor<'_> {
     }
 
     /// Skips the escape `u00e9` of this UTF-16 unit, if it is here.
-    pub fn unicode(&mut self, unit: u16) -> Result<bool, NeedsMoreBytes> {
+    fn unicode(&mut self, unit: u16) -> Result<bool, NeedsMoreBytes> {
         let [high, low] = unit.to_be_bytes().map(digits);
         Ok(self.literal(b"u")? && self.literal(&high)? && self.literal(&low)?)
     }
@@ -108,7 +108,7 @@ fn digits(byte: u8) -> [u8; 2] {
 }
 
 /// The most bytes between two characters of a secret.
-pub(super) const LONGEST_INSERTION: usize = 128;
+const LONGEST_INSERTION: usize = 128;
 
 /// The most bytes of a terminal sequence.
 const LONGEST_SEQUENCE: usize = 96;
@@ -129,7 +129,7 @@ fn insertions_end(cursor: ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
 }
 
 /// Where the insertions at the cursor end, or a place more than [`LONGEST_INSERTION`] bytes after it.
-pub(super) fn insertions_end_or_limit(mut cursor: ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
+fn insertions_end_or_limit(mut cursor: ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
     let start = cursor.at;
     cursor.squeezed = false;
     while cursor.at <= start + LONGEST_INSERTION {

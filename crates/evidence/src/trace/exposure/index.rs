@@ -344,10 +344,10 @@ const KINDS: [u8; 256] = {
 };
 
 /// Bytes that are looked up in place of each shingle that they are part of.
-pub(super) const GRAM: usize = LENGTH / 2;
+const GRAM: usize = LENGTH / 2;
 
 /// A known shingle has a known gram at each of this many consecutive places, so looking at one of them is enough.
-pub(super) const STRIDE: usize = LENGTH - GRAM + 1;
+const STRIDE: usize = LENGTH - GRAM + 1;
 
 /// The letters and digits of `text` in lower case, without what a program may have put around them.
 pub(super) fn letters(text: &str) -> Vec<u8> {
@@ -426,7 +426,7 @@ fn hash(shingle: &[u8; LENGTH]) -> u64 {
 }
 
 /// A hash of the gram that `letters` end with, in its upper bits.
-pub(super) fn last_gram(letters: &[u8]) -> u64 {
+fn last_gram(letters: &[u8]) -> u64 {
     letters.last_chunk().map_or(0, |gram| u64::from_le_bytes(*gram).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 

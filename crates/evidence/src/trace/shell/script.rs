@@ -77,7 +77,7 @@ pub(super) fn parse(text: &str) -> Option<Script> {
 }
 
 /// Walks a script's syntax tree. [`words`](super::words) has the part for words.
-pub(super) struct ScriptWalk<'a> {
+struct ScriptWalk<'a> {
     pub text: &'a str,
     pub script: Script,
     /// Variables that the script itself has set.
@@ -95,7 +95,7 @@ impl<'a> ScriptWalk<'a> {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
-    pub fn statement(&mut self, node: Node<'_>, depth: usize) {
+    fn statement(&mut self, node: Node<'_>, depth: usize) {
         if depth > MAX_DEPTH || self.script.commands.len() > MAX_COMMANDS {
             self.script.plain = false;
             return;

@@ -318,7 +318,7 @@ fn class(letter: char) -> Option<&'static str> {
 }
 
 /// The checks that are equal to an assertion in Python about the output, if there are any: how long it is, and what it contains.
-pub(super) fn python_checks(assertion: &str) -> Option<Vec<CaseCheck>> {
+fn python_checks(assertion: &str) -> Option<Vec<CaseCheck>> {
     let message = |pattern, negated| said(TextPlace::Messages, pattern, negated);
     let assertion = assertion.trim();
     if let Some(least) = assertion.strip_prefix("len(output) > ") {
