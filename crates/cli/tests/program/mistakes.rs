@@ -172,6 +172,18 @@ fn a_skill_that_no_agent_can_load_is_refused_before_an_agent_starts() {
 }
 
 #[test]
+fn a_case_that_may_be_in_a_file_that_cannot_be_read_is_unknown_and_the_file_is_shown_at_its_place() {
+    let fixture = repository().file("evals/tasks/one.json", "{\"prompt\": \"a\",}\n");
+    let ran = fixture.run(&["run", "--replay", "--case", "two"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    for part in ["error: unknown case `two`", "error[json-syntax]", "--> evals/tasks/one.json:1:15", "\n1 error\n"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    let ran = fixture.run(&["list", "--case", "two", "--json"]);
+    assert!(ran.stdout.contains("\"code\": \"json-syntax\""), "{}", ran.stdout);
+}
+
+#[test]
 fn a_table_of_an_unknown_skill_is_found_without_looking_at_cases() {
     let ran = settings("[skills.pfd]\ntrials = 3\n").run(&["lint"]);
     assert!(ran.code == 1 && ran.stdout.contains("unknown skill `pfd`"), "{}{}", ran.stdout, ran.stderr);
