@@ -1,6 +1,7 @@
 //! How trials run and are read again, in process: recordings, repositories, calibrations.
 
 mod calibration;
+mod custom_checks;
 mod exposure_corpus;
 mod mutations;
 mod plans;

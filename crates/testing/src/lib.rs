@@ -7,6 +7,7 @@ pub mod made;
 pub mod prefixes;
 #[cfg(feature = "program")]
 pub mod program;
+pub mod tables;
 
 use std::fs;
 use std::path::{Path, PathBuf};

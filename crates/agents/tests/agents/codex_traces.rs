@@ -17,10 +17,6 @@ fn folder(scenario: &str) -> PathBuf {
     repository().join("tests/fixtures/traces/codex").join(scenario)
 }
 
-fn trace(scenario: &str) -> Trace {
-    agent::of(AgentKind::Codex).decode(&Reference::default(), &folder(scenario)).expect("the files can be read")
-}
-
 /// The trace of these event lines, without a rollout.
 fn trace_of(events: &[u8]) -> Trace {
     let folder = tempfile::tempdir().expect("a directory");
@@ -74,74 +70,6 @@ fn a_part_of_the_conversation_that_cannot_be_read_stays_a_gap_in_a_recording() {
         let trace = agent::of(AgentKind::Codex).decode(&Reference::default(), folder).expect("the files");
         assert!(trace.gap().is_some_and(|gap| gap.contains("response_item of another shape")), "{:?}", trace.gap());
     }
-}
-
-#[test]
-fn opening_the_skill_file_is_an_activation_and_no_effective_command() {
-    let trace = trace("triggers");
-    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::ReadSkillFile)]);
-    assert_eq!((trace.commands, trace.effective_commands), (1, 0));
-    assert_eq!(trace.final_message.as_deref(), Some("Ahoy, Ada!"));
-    assert_eq!(trace.progress, AgentProgress::Done);
-    assert_eq!(trace.agent_version.as_deref(), Some("0.169.0"));
-    let offered = trace.offered.expect("the rollout says what was offered");
-    assert!(offered.native.contains(&"greeting".to_owned()) && offered.native.contains(&"skill-creator".to_owned()));
-}
-
-#[test]
-fn an_injected_skill_is_seen_in_the_rollout_alone() {
-    let trace = trace("explicit");
-    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::Injected)]);
-    assert_eq!(trace.commands, 0);
-}
-
-#[test]
-fn a_quiet_run_has_no_activation() {
-    assert_eq!(mechanisms(&trace("does-not-trigger")), []);
-}
-
-#[test]
-fn commands_that_the_sandbox_stopped_are_in_the_rollout_alone_and_count() {
-    let trace = trace("denied-write");
-    assert_eq!((trace.commands, trace.effective_commands), (2, 2));
-    assert!(trace.steps.iter().any(|step| matches!(step, Step::Command { exit_code: Some(1), .. })));
-}
-
-#[test]
-fn a_patch_is_a_change_of_files_and_no_command() {
-    let trace = trace("file-change");
-    assert_eq!(trace.commands, 0);
-    assert!(trace.steps.contains(&Step::FileChange(vec!["/trial/workspace/greeting.txt".to_owned()])));
-}
-
-#[test]
-fn a_resource_that_was_read_is_told_with_its_path() {
-    let trace = trace("reads-resource");
-    let resources: Vec<(&str, &str)> =
-        trace.resources.iter().map(|resource| (resource.skill.as_str(), resource.path.as_str())).collect();
-    assert_eq!(resources, [("greeting", "references/formal.md")]);
-}
-
-#[test]
-fn a_call_of_an_unknown_tool_is_kept_as_failed() {
-    let trace = trace("unknown-tool");
-    assert!(trace.steps.iter().any(|step| matches!(step, Step::Tool { name, failed: true, .. } if name == "nonesuch")));
-}
-
-#[test]
-fn failed_turns_tell_login_rate_limit_and_provider_apart() {
-    let kind = |scenario| trace(scenario).trouble.map(|trouble| trouble.kind);
-    assert_eq!(kind("error-401"), Some(TroubleKind::Login));
-    assert_eq!(kind("no-key"), Some(TroubleKind::Login));
-    assert_eq!(kind("error-429"), Some(TroubleKind::RateLimit));
-    assert_eq!(kind("error-500"), Some(TroubleKind::RateLimit), "codex calls a 500 high demand");
-    assert_eq!(kind("triggers"), None);
-}
-
-#[test]
-fn an_agent_that_was_killed_had_started_and_no_more() {
-    let trace = trace("hang");
-    assert_eq!((trace.progress, trace.trouble), (AgentProgress::Started, None));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod agents;
 mod claude_traces;
 mod codex_traces;
+mod decoded;
 mod described;
 mod exposure;
 mod plugin_evals;

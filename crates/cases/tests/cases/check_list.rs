@@ -17,6 +17,7 @@ use skill_evals_evidence::trial::span::EventRef;
 
 use crate::grade::{Trial, tell, trial};
 use skill_evals_testing::made::{listed, listed_case};
+use skill_evals_testing::tables;
 
 const PASS: Status = Status::Pass;
 const FAIL: Status = Status::Fail;
@@ -510,48 +511,17 @@ fn turns_are_limited_by_the_agents_own_count() {
     hold(turns(None), &[(r#"{"maxTurns": 3}"#, UNKNOWN)]);
 }
 
-#[test]
-fn a_mistake_in_the_list_is_reported_with_its_place_and_what_to_write() {
-    let mistakes = [
-        (r#"{"txt": "final"}"#, r#""txt""#, "a check has one of the keys", "did you mean `text`?"),
-        (r#"{"text": "finale", "contains": "a"}"#, r#""finale""#, "expected final or", "did you mean `final`?"),
-        (r#"{"text": "final"}"#, r#""final""#, "this check asks for nothing", "say what the text must be"),
-        (r#"{"text": "final", "contain": "a"}"#, r#""contain""#, "unknown key `contain`", "did you mean `contains`?"),
-        (r#"{"text": "final", "contains": 5}"#, "5", "`contains` is a number; expected a string", ""),
-        (r#"{"text": "final", "contains": ""}"#, r#""""#, "every text contains an empty one", "write a text"),
-        (r#"{"text": "final", "matches": ""}"#, r#""""#, "every text matches an empty pattern", "write a pattern"),
-        (r#"{"text": "final", "equals": 1e20}"#, "1e20", "too large to be compared", "use `matches`"),
-        (r#"{"text": "final", "matches": "("}"#, r#""(""#, "does not compile", "Rust regular expressions"),
-        (r#"{"text": "final", "contains": "a", "equals": "b"}"#, r#""b""#, "a check has one of", "write two checks"),
-        (r#"{"text": "final", "at": "a/b"}"#, r#""a/b""#, "expected a JSON pointer", "write `/items/0/name`"),
-        (
-            r#"{"text": "final", "equals": "b", "ignoreCase": true}"#,
-            "true",
-            "nothing to apply to",
-            "next to `contains`",
-        ),
-        (r#"{"file": "../a"}"#, r#""../a""#, "\"../a\"", "give a path in the workspace"),
-        (r#"{"file": "a[", "exists": true}"#, r#""a[""#, "is not a glob", "`**` for any directories"),
-        (r#"{"file": "a", "exists": true, "contains": "b"}"#, r#""a""#, "has one of", "write two checks"),
-        (r#"{"file": "*", "snapshot": "b"}"#, r#""b""#, "`snapshot` is what one file must equal", "name one file"),
-        (r#"{"tool": "a", "command": "b"}"#, r#""command""#, "a check of two kinds", "write two checks"),
-        (r#"{"tool": "a", "not": true, "atMost": 1}"#, "1", "`not` means never", "leave out one"),
-        (r#"{"tool": "a", "atLeast": 2, "atMost": 1}"#, "1", "`atMost` is less than", "swap them"),
-        (r#"{"tool": "a", "atLeast": 0}"#, "0", "that always holds", "write 1 or more"),
-        (r#"{"tool": " "}"#, r#"" ""#, "`tool` names nothing", "name a tool or a command"),
-        (r#"{"sequence": []}"#, "[]", "`sequence` names nothing", "name a tool or a command"),
-        (r#"{"sequence": ["$ ("]}"#, r#"["$ ("]"#, "does not compile", "Rust regular expressions"),
-        (r#"{"rejects": []}"#, "[]", "`rejects` names no skill", "for every skill"),
-        (r#""text""#, r#""text""#, "a check is a string; expected an object", ""),
-    ];
-    for (check, marked, message, help) in mistakes {
-        let problems = listed_case(check).expect_err(check);
-        let [problem] = problems.as_slice() else { panic!("{check}: {problems:#?}") };
-        assert!(problem.message.contains(message), "{check}: {}", problem.message);
-        assert!(problem.help.as_deref().unwrap_or_default().contains(help), "{check}: {:?}", problem.help);
-        let excerpt = problem.place.excerpt.as_ref().expect("an excerpt");
-        assert_eq!(&excerpt.text[excerpt.mark.clone()], marked, "{check}");
-    }
+/// The one problem of a list with this object: its message, what it marks, and its help.
+fn mistake(check: &str) -> String {
+    let problems = listed_case(check).expect_err(check);
+    let [problem] = problems.as_slice() else { panic!("{check}: {problems:#?}") };
+    let excerpt = problem.place.excerpt.as_ref().expect("an excerpt");
+    let help = problem.help.as_ref().map_or_else(String::new, |help| format!("\nhelp {help}"));
+    format!("{}\nmark {}{help}", problem.message, &excerpt.text[excerpt.mark.clone()])
+}
+
+tables! {
+    mistake => a_mistake_in_the_list_is_reported_with_its_place_and_what_to_write;
 }
 
 /// Any value of this form, as JSON.

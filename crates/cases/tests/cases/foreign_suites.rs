@@ -2,12 +2,12 @@
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use skill_evals_cases::cases::case::Case;
 use skill_evals_evidence::settings::trials::Trials;
 use skill_evals_evidence::trial::input_file::InputContent;
-use skill_evals_evidence::trial::outcome::Weight;
 
+use crate::foreign::{cases, placed};
 use skill_evals_testing::fixture::Fixture;
+use skill_evals_testing::tables;
 
 const CONFIG: &str = "promptfooconfig.yaml";
 
@@ -15,64 +15,9 @@ fn fixture() -> Fixture {
     Fixture::new().skill("tidy").skill("other")
 }
 
-/// The cases of suites: skill, id, prompt, and what they ask for or what is wrong.
-fn cases(fixture: &Fixture) -> Vec<String> {
-    let catalog = fixture.catalog();
-    let found = catalog.cases.iter().filter(|found| ["promptfoo test", "AgentV test"].contains(&found.format().name));
-    found
-        .map(|found| {
-            let asked = match found.case() {
-                Ok(case) => format!("{:?} {}", case.prompt, asked(case)),
-                Err(problems) => problems[0].to_string(),
-            };
-            format!("{}/{} {asked}", found.skill, found.id)
-        })
-        .collect()
-}
-
-/// What a case asks for: kinds of checks, statements for the judge, each with its weight, the least score, and what is unsupported.
-fn asked(case: &Case) -> String {
-    let times = |weight: Option<Weight>| weight.map_or_else(String::new, |weight| format!("*{}", weight.amount));
-    let checks = case.checks.iter().map(|check| match check.kind.id {
-        id @ ("activates" | "rejects") => format!("{id}{} {:?}", times(check.weight), check.ask.names().skills),
-        id => format!("{id}{}", times(check.weight)),
-    });
-    let judged =
-        case.assertions.iter().map(|assertion| format!("judged{} {:?}", times(assertion.weight), assertion.text));
-    let least = case.least_score.map(|least| format!("least {least}"));
-    let unsupported = case.unsupported.iter().map(|part| format!("unsupported: {}", part.what));
-    checks.chain(judged).chain(least).chain(unsupported).collect::<Vec<_>>().join(", ")
-}
-
 /// A configuration with a test that has these lines.
 fn config(lines: &str) -> String {
     format!("prompts: ['{{{{request}}}}']\ntests:\n  - vars: {{ request: Do it }}\n{lines}")
-}
-
-#[test]
-fn a_configuration_holds_cases_if_it_names_a_skill_or_is_in_the_evals_of_one() {
-    let plain = config("    assert: [{ type: contains, value: a }]\n");
-    let names = config("    assert: [{ type: skill-used, value: tidy }]\n");
-    for (path, text, is_ours) in [
-        (CONFIG, &names, true),
-        ("tests/promptfooconfig.more.yml", &names, true),
-        ("evals/promptfoo-routing.yaml", &names, true),
-        ("skills/tidy/evals/promptfooconfig.yaml", &plain, true),
-        ("evals/tidy/promptfooconfig.yaml", &plain, true),
-        (CONFIG, &plain, false),
-        ("evals/promptfooconfig.yaml", &plain, false),
-        (CONFIG, &"prompts: [a]\nproviders: [b]\n".to_owned(), false),
-        ("evals/prompts.yaml", &names, true),
-        ("evals/evals/x.eval.yaml", &names, true),
-        ("evals/suite.yaml", &plain, false),
-        ("evals/suite.yaml", &names, true),
-    ] {
-        let fixture = fixture().file(path, text);
-        let found = cases(&fixture);
-        assert_eq!(found.len(), usize::from(is_ours), "{path} {text}: {found:?}");
-        let built_in = fixture.catalog().cases.iter().filter(|found| found.format().is_built_in()).count();
-        assert_eq!(built_in, if is_ours { 3 } else { 6 }, "{path}");
-    }
 }
 
 #[test]
@@ -98,243 +43,45 @@ fn each_prompt_with_each_test_is_a_case_of_the_skill_that_it_names() {
     }));
 }
 
-/// Holds what is said of a test with each of these assertions.
-fn assert_said(rows: &[(&str, &str)]) {
-    for (assertion, said) in rows {
-        let text = config(&format!("    assert:\n      - {assertion}\n"));
-        let found = cases(&fixture().file("evals/tidy/promptfooconfig.yaml", text));
-        assert!(found.len() == 1 && found[0].contains(said), "{assertion}: {found:?}");
-        assert_eq!(found[0].contains("unsupported"), said.contains("unsupported"), "{assertion}: {found:?}");
-    }
+/// A test with this assertion.
+fn assertion(assertion: &str) -> String {
+    suite(&config(&format!("    assert:\n      - {assertion}\n")))
 }
 
-#[test]
-fn each_assertion_is_a_check_a_statement_for_the_judge_or_unsupported() {
-    assert_said(&[
-        ("{ type: contains, value: Ada }", "text"),
-        ("{ type: icontains-all, value: 'a, b' }", "text, text"),
-        ("{ type: not-contains-all, value: [a, b] }", "text"),
-        ("{ type: contains-any, value: [] }", "`value` is empty"),
-        ("{ type: icontains-any, value: 'a, b' }", "text"),
-        ("{ type: contains-html }", "unsupported: the assertion `contains-html`"),
-        ("{ type: contains, value: '' }", "`value` is empty"),
-        ("{ type: contains }", "the key `value` is missing"),
-        ("{ type: starts-with, value: 5 }", "`value` is a number; expected a string"),
-        ("{ type: equals, value: { a: 1 } }", "text"),
-        ("{ type: regex, value: 'a(?=b)' }", "text"),
-        ("{ type: regex, value: '(?i)a' }", "does not compile: JavaScript: "),
-        ("{ type: is-json }", "text"),
-        ("{ type: is-json, value: { type: object } }", "unsupported: a schema in `is-json`"),
-        ("{ type: contains-json }", "text"),
-        ("{ type: not-contains-json }", "unsupported: the assertion `not-contains-json`"),
-        ("{ type: llm-rubric, value: 'It is {{request}}' }", r#"judged "It is Do it""#),
-        (
-            "{ type: llm-rubric, value: [It is good, { outcome: It is short }] }",
-            r#"judged "It is good", judged "It is short""#,
-        ),
-        ("{ type: not-llm-rubric, value: It is rude }", r#"judged "This does not hold: It is rude""#),
-        ("{ type: llm-rubric, value: Good, threshold: 0.8 }", "unsupported: a threshold of a judge's score"),
-        (
-            "{ type: 'trajectory:goal-success', value: All is tidy }",
-            r#"judged "The agent achieved this goal: All is tidy""#,
-        ),
-        ("{ type: cost, threshold: 0.5 }", "max-cost-usd"),
-        ("{ type: latency, threshold: 1500 }", "max-seconds"),
-        ("{ type: not-latency, threshold: 1500 }", "unsupported: the assertion `not-latency`"),
-        ("{ type: latency, threshold: soon }", "`threshold` is a string; expected a number of at least 0"),
-        ("{ type: assert-set, assert: [{ type: contains, value: a }, { type: contains, value: b }] }", "text, text"),
-        ("{ type: assert-set, threshold: 0.5, assert: [] }", "unsupported: a threshold of a set of assertions"),
-        ("{ type: javascript, value: output }", "unsupported: the assertion `javascript`"),
-        ("{ type: contains, value: 'file://a.txt' }", "unsupported: the file of an assertion, `file://a.txt`"),
-        ("{ type: contains, value: '{{ request | upper }}' }", "unsupported: the template `{{request | upper}}`"),
-        ("{ type: contains, value: a, transform: output }", "unsupported: the key `transform`"),
-        ("{ type: contains, value: a, weight: 0 }", "unsupported: a case that expects nothing"),
-        ("{ type: contains, value: a, weight: 3, metric: m }", "text*3"),
-        ("{ type: contains, value: a, weight: -1 }", "`weight` is a number; expected a number from 0 to a million"),
-        ("{ type: contains, value: a, weight: 1e400 }", "`weight` is a number; expected a number from 0 to a million"),
-        ("{ type: contains, value: a, required: 0.6 }", "unsupported: a `required` that is neither true nor false"),
-        ("{ type: contain, value: a }", "unknown assertion `contain`"),
-        ("{ type: contains-sql }", "unsupported: the assertion `contains-sql`"),
-        ("a text", "an assertion is a string; expected an object"),
-    ]);
-}
-
-#[test]
-fn an_assertion_of_skills_or_tools_is_a_check_or_unsupported() {
-    assert_said(&[
-        ("{ type: skill-used, value: tidy }", "triggered"),
-        ("{ type: not-skill-used, value: tidy }", "not-triggered"),
-        ("{ type: skill-used, value: [tidy, other] }", r#"activates ["tidy", "other"]"#),
-        ("{ type: not-skill-used, value: other }", r#"rejects ["other"]"#),
-        ("{ type: skill-used, value: { name: tidy, max: 0 } }", "not-triggered"),
-        ("{ type: not-skill-used, value: { pattern: '*' } }", "rejects []"),
-        ("{ type: skill-used, value: { name: tidy, min: 2 } }", "unsupported: how often a skill is used"),
-        ("{ type: skill-used, value: { pattern: 't*' } }", "unsupported: a pattern of names of skills"),
-        ("{ type: skill-used, value: { name: tidy, min: -1 } }", "`min` is a number; expected a number of uses"),
-        ("{ type: 'trajectory:tool-used', value: Bash }", "work"),
-        ("{ type: 'not-trajectory:tool-used', value: { name: bash } }", "work"),
-        (
-            "{ type: 'trajectory:tool-used', value: Read }",
-            "unsupported: the assertion `trajectory:tool-used` about such tools",
-        ),
-        ("{ type: 'trajectory:step-count', value: { max: 3 } }", "unsupported: the assertion `trajectory:step-count`"),
-    ]);
+/// The cases of a suite in the evals of a skill.
+fn suite(text: &str) -> String {
+    cases(&fixture().file("evals/tidy/promptfooconfig.yaml", text)).join("\n")
 }
 
 /// An assertion that makes a file one of cases.
 const SKILL: &str = "    assert: [{ type: skill-used, value: tidy }]\n";
 
-/// Holds what is said of a test with these lines in a file that begins with others.
-fn assert_asked(rows: &[(&str, &str, &str)]) {
-    for (before, test, said) in rows {
-        let text = format!("{before}{}", config(&format!("{test}{SKILL}")));
-        let found = cases(&fixture().file("sub/promptfooconfig.yaml", text).file("evals/a.txt", "a"));
-        assert!(found.iter().any(|case| case.contains(said)), "{before}{test}: {found:?}");
-        let is_unsupported = said.contains("unsupported") || said.contains("which");
-        assert_eq!(found.iter().any(|case| case.contains("unsupported")), is_unsupported, "{before}{test}: {found:?}");
-    }
+/// The test of a file. The line has what is before the tests, `||`, and what the test has besides its assertion.
+fn part(line: &str) -> String {
+    let (before, test) = line.split_once("||").unwrap_or((line, ""));
+    let rest = config(&format!("    {}\n{SKILL}", test.trim()));
+    let suite = format!("{}\n{rest}", before.trim().replace(" | ", "\n"));
+    cases(&fixture().file("sub/promptfooconfig.yaml", suite).file("evals/a.txt", "a")).join("\n")
 }
 
-#[test]
-fn what_a_test_asks_for_besides_assertions_is_read_or_unsupported() {
-    assert_asked(&[
-        ("", "    threshold: 1\n", "triggered*1, least 1"),
-        ("", "    threshold: 2\n", "`threshold` is a number; expected a score from 0 to 1"),
-        ("", "    threshold: 0.8\n", "triggered*1, least 0.8"),
-        ("defaultTest: { threshold: 0.8 }\n", "    threshold: 0.5\n", "triggered*1, least 0.5"),
-        // The answer is not looked at.
-        ("defaultTest: { options: { transform: 'file://a.js' } }\n", "", "triggered"),
-        (
-            "defaultTest: { options: { transform: a }, assert: [{ type: contains, value: a }] }\n",
-            "",
-            "unsupported: a change of the answer before it is checked",
-        ),
-        ("defaultTest: file://a.yaml\n", "", "unsupported: values of another file"),
-        ("defaultTest: [a]\n", "", "`defaultTest` is an array; expected an object"),
-        ("defaultTest: 5\n", "", "`defaultTest` is a number; expected an object"),
-        ("defaultTest: { prompts: [a] }\n", "", "unsupported: the key `prompts`"),
-        ("", "    options: { rubricPrompt: a }\n", "unsupported: the key `rubricPrompt`"),
-        ("", "    options: { provider: a }\n", "triggered"),
-        ("", "    providerOutput: a\n", "unsupported: the key `providerOutput`"),
-        ("scenarios: []\n", "", "unsupported: the key `scenarios`"),
-        ("defaultTest: { vars: { a: [b, c] } }\n", "", "unsupported: several values of the variable `a`"),
-        ("defaultTest: { vars: { a: [b, c] }, options: { disableVarExpansion: true } }\n", "", "triggered"),
-        ("description: a\nprmpts: [b]\n", "", "unknown key `prmpts`"),
-    ]);
+/// The case of a suite with these prompts.
+fn prompts(prompts: &str) -> String {
+    let text = format!("prompts: {prompts}\ntests:\n  - vars: {{ request: Do it }}\n{SKILL}");
+    cases(&fixture().file("promptfooconfig.yaml", text).file("prompt.txt", "{{request}} now\n---\n")).join("\n")
 }
 
-#[test]
-fn what_a_file_or_a_test_says_of_programs_that_answer_is_done_or_unsupported() {
-    assert_asked(&[
-        (
-            "providers: [{ id: a, config: { system_prompt: b } }]\n",
-            "",
-            "unsupported: the setting `system_prompt` of an agent",
-        ),
-        ("providers: [{ id: a, config: { skills: [tidy] } }]\n", "", "unsupported: that only some skills are offered"),
-        ("providers: [{ id: a, config: { skills: all, model: b } }, c]\n", "", "triggered"),
-        ("providers: [{ id: a, config: { working_dir: ./gone } }]\n", "", "which is not a directory of the repository"),
-        ("providers: [{ id: a, config: { working_dir: . } }]\n", "", "which holds the cases"),
-        ("providers: [{ id: a, config: { working_dir: '{{env.A}}' } }]\n", "", "unsupported: the working directory"),
-        ("providers: [{ a: { config: { working_dir: x } } }, b]\n", "", "unsupported: several working directories"),
-        (
-            "",
-            "    provider: { config: { system_prompt: b } }\n",
-            "unsupported: the setting `system_prompt` of an agent",
-        ),
-        (
-            "defaultTest: { provider: { output_format: b } }\n",
-            "",
-            "unsupported: the setting `output_format` of an agent",
-        ),
-        ("", "    providers: [{ config: { working_dir: ./gone } }]\n", "which is not a directory of the repository"),
-        (
-            "targets: { config: { working_dir: ../evals } }\n",
-            "    provider: { config: { working_dir: ../sub } }\n",
-            "unsupported: several working directories",
-        ),
-        (
-            "targets: { config: { working_dir: ../evals } }\n",
-            "    provider: { id: a }\n",
-            "unsupported: several working directories",
-        ),
-        (
-            "defaultTest: { provider: { config: { skills: [a] } } }\n",
-            "",
-            "unsupported: that only some skills are offered",
-        ),
-        ("", "    provider: a\n", "triggered"),
-    ]);
-}
-
-#[test]
-fn a_prompt_is_filled_or_unsupported() {
-    for (prompts, said) in [
-        ("'{{request}} and {{gone}}'", "unsupported: the variable `gone`, which has no value"),
-        ("'{% if a %}b{% endif %}'", "unsupported: the template `{% if a %}b{% endif %}`"),
-        ("'{{env.HOME}}'", "unsupported: the template `{{env.HOME}}`"),
-        ("'[{\"role\": \"user\", \"content\": \"{{request}}\"}]'", "unsupported: a prompt that is JSON"),
-        ("file://prompt.js", "unsupported: the prompt file `file://prompt.js`"),
-        ("file://prompt.txt", r#""Do it now""#),
-        ("[]", "`prompts` is empty"),
-    ] {
-        let text = format!("prompts: {prompts}\ntests:\n  - vars: {{ request: Do it }}\n{SKILL}");
-        let found = cases(&fixture().file("promptfooconfig.yaml", text).file("prompt.txt", "{{request}} now\n---\n"));
-        assert!(found[0].contains(said), "{prompts}: {found:?}");
-    }
-}
-
-#[test]
-fn weights_and_a_threshold_make_a_score() {
-    let set = "{ type: assert-set, weight: 2, threshold: 0.5, assert: [{ type: contains, value: a }, \
-               { type: contains-all, value: [b, c], weight: 3 }] }";
-    for (test, said) in [
-        (
-            format!(
-                "    threshold: 0.8\n    assert: [{{ type: skill-used, value: tidy, weight: 3 }}, {set}, {{ type: llm-rubric, value: [d, e] }}]\n"
-            ),
-            r#""Do it" triggered*3, text*0.5, text*1.5, text*1.5, judged*1 "d", judged*1 "e", least 0.8"#,
-        ),
-        (
-            "    assert: [{ type: not-skill-used, value: tidy, weight: 0 }, { type: contains, value: a }]\n".to_owned(),
-            r#""Do it" not-triggered*0, text*1"#,
-        ),
-        (
-            "    assert: [{ type: assert-set, weight: 0, assert: [{ type: contains, value: a }] }]\n".to_owned(),
-            "unsupported: a set of assertions of weight 0",
-        ),
-        (
-            "    threshold: 0\n    assert: [{ type: contains, value: a }]\n".to_owned(),
-            r#""Do it" text*1, least 0, unsupported: a case that expects nothing"#,
-        ),
-    ] {
-        let found = cases(&fixture().file("evals/tidy/promptfooconfig.yaml", config(&test)));
-        assert!(found.len() == 1 && found[0].contains(said), "{test}: {found:?}");
-    }
-}
-
-#[test]
-fn tests_in_other_files_are_cases_with_their_places() {
+/// A suite that names its tests so, next to a file with one.
+fn with_tests(tests: &str) -> Fixture {
     let routing =
         "# The routes.\n- description: one\n  vars: { request: A }\n  assert: [{ type: skill-used, value: tidy }]\n";
-    for (tests, count, said) in [
-        ("file://tests/routing.yaml", 1, "tidy/promptfooconfig-one \"A\" triggered"),
-        ("[file://tests/*.yaml]", 1, "tidy/promptfooconfig-one \"A\" triggered"),
-        ("[tests/routing.yaml, { vars: { request: B }, assert: [{ type: skill-used, value: other }] }]", 2, "other/"),
-        ("[file://tests/routing.yaml, file://tests/more.csv]", 2, "unsupported: the tests in `file://tests/more.csv`"),
-        ("file://tests/gone.yaml", 0, ""),
-    ] {
-        let fixture = fixture()
-            .file("evals/promptfooconfig.yaml", format!("prompts: ['{{{{request}}}}']\ntests: {tests}\n"))
-            .file("evals/tests/routing.yaml", routing);
-        let found = cases(&fixture);
-        assert_eq!(found.len(), count, "{tests}: {found:?}");
-        assert!(count == 0 || found.iter().any(|case| case.contains(said)), "{tests}: {found:?}");
-    }
-    let fixture = fixture()
-        .file("evals/promptfooconfig.yaml", "prompts: ['{{request}}']\ntests: file://tests/routing.yaml\n")
-        .file("evals/tests/routing.yaml", routing);
-    let catalog = fixture.catalog();
+    fixture()
+        .file("evals/promptfooconfig.yaml", format!("prompts: ['{{{{request}}}}']\ntests: {tests}\n"))
+        .file("evals/tests/routing.yaml", routing)
+}
+
+#[test]
+fn a_test_in_another_file_has_its_place_there() {
+    let catalog = with_tests("file://tests/routing.yaml").catalog();
     let origin = &catalog.cases_of("tidy").next().expect("a case").case().expect("a good case").origin;
     assert_eq!(origin.to_string(), "evals/tests/routing.yaml:2:3");
 }
@@ -463,52 +210,33 @@ fn tests_of_agentv_have_its_own_keys_and_statements_among_their_assertions() {
     );
 }
 
+/// The case of a suite of AgentV with this input.
+fn input(input: &str) -> String {
+    let text = format!("tests: [{{ id: a, input: {input}, assert: [{{ type: skill-used, value: tidy }}] }}]\n");
+    cases(&fixture().file("evals/tidy/suite.yaml", text)).join("\n")
+}
+
 #[test]
-fn an_input_of_agentv_is_one_message_of_the_user_in_plain_text() {
-    for (input, said) in [
-        ("{ role: user, content: Do it }", r#""Do it" triggered"#),
-        ("[{ role: user, content: [Do it, { type: text, value: now }] }]", r#""Do it\nnow" triggered"#),
-        ("{ role: assistant, content: a }", "unsupported: a message of the role `assistant`"),
-        ("[{ role: user, content: a }, { role: user, content: b }]", "unsupported: several messages"),
-        ("{ role: user, content: 'Do {{this}}' }", "unsupported: a template in a message"),
-        ("{ role: user, content: 'file://a.txt' }", "unsupported: a template in a message"),
-        (
-            "{ role: user, content: [{ type: file, value: a.txt }] }",
-            "unsupported: a part of a message that is not text",
-        ),
-        ("{ role: user, content: a, name: b }", "unsupported: the key `name` of a message"),
-        ("{ role: user, content: [{ type: text, value: a, cache: b }] }", "unsupported: the key `cache` of a message"),
-    ] {
-        let text = format!("tests: [{{ id: a, input: {input}, assert: [{{ type: skill-used, value: tidy }}] }}]\n");
-        let found = cases(&fixture().file("evals/tidy/suite.yaml", text));
-        assert!(found.len() == 1 && found[0].contains(said), "{input}: {found:?}");
-        assert_eq!(found[0].contains("unsupported"), said.contains("unsupported"), "{input}: {found:?}");
-    }
+fn an_input_of_agentv_for_every_test_is_unsupported() {
     let text = "default_test: { input: a }\ntests: [{ assert: [{ type: skill-used, value: tidy }] }]\n";
     let found = cases(&fixture().file("evals/tidy/suite.yaml", text));
     assert!(found.len() == 1 && found[0].contains("unsupported: the key `input`"), "{found:?}");
 }
 
-#[test]
-fn a_suite_that_is_broken_says_so_and_is_no_panic() {
-    for (text, said) in [
-        ("tests: [\n# skill-used\n", "this is not YAML"),
-        ("tests: []\nprompts: a\n", "the list of tests is empty"),
-        ("tests: [5]\nprompts: a\n", "a test is a number; expected an object"),
-        ("tests: [{}]\n", "the key `prompts` is missing"),
-        ("tests: [{ vars: 5, assert: 6 }]\nprompts: a\n", "`assert` is a number; expected an array"),
-        ("tests: [{ assert: [{ type: 5 }] }]\nprompts: a\n", "`type` is a number; expected a string"),
-        ("tests: [{ assert: [{ type: contains, type: equals, value: a }] }]\nprompts: a\n", "duplicate key `type`"),
-        ("tests: [{ description: a }]\nprompts: a\n", "unsupported: a case that expects nothing"),
-        ("prompts: a\nprompts: b\ntests: [{}]\n", "duplicate key `prompts`"),
-        (
-            "prompts: a\ntests: [{}]\nevaluateOptions: { repeat: 0 }\n",
-            "`repeat` is a number; expected a number of trials",
-        ),
-    ] {
-        let found = cases(&fixture().file("evals/tidy/promptfooconfig.yaml", text));
-        assert!(found.iter().any(|case| case.contains(said)), "{text}: {found:?}");
-    }
+tables! {
+    placed => a_configuration_holds_cases_if_it_names_a_skill_or_is_in_the_evals_of_one;
+    assertion =>
+        each_assertion_is_a_check_a_statement_for_the_judge_or_unsupported,
+        an_assertion_of_skills_or_tools_is_a_check_or_unsupported;
+    part =>
+        what_a_test_asks_for_besides_assertions_is_read_or_unsupported,
+        what_a_file_or_a_test_says_of_programs_that_answer_is_done_or_unsupported;
+    prompts => a_prompt_is_filled_or_unsupported;
+    |test| suite(&config(&format!("    {}\n", test.replace(" | ", "\n    ")))) => weights_and_a_threshold_make_a_score;
+    |tests| cases(&with_tests(tests)).join("\n") =>
+        tests_in_other_files_are_cases_with_their_places;
+    input => an_input_of_agentv_is_one_message_of_the_user_in_plain_text;
+    suite => a_suite_that_is_broken_says_so_and_is_no_panic;
 }
 
 #[test]

@@ -4,6 +4,8 @@ use skill_evals_cases::cases::mocks::Mocks;
 use skill_evals_evidence::settings::mode::Delivery;
 use skill_evals_evidence::settings::trials::Trials;
 use skill_evals_testing::fixture::Fixture;
+use skill_evals_testing::tables;
+use skill_evals_testing::tables::file;
 
 use crate::foreign::linted;
 
@@ -132,51 +134,30 @@ fn a_case_gets_its_directories_its_script_its_history_and_its_limits() {
     assert_eq!(case.checks[0].weight.map(|weight| weight.amount.to_bits()), Some(2.5_f64.to_bits()));
 }
 
-#[test]
-fn what_the_real_program_refuses_is_an_error_with_its_place() {
-    for (front, wanted) in [
-        ("runs: 0", "evals/a/prompt.md:2:7: [value-type] `runs` is a number; expected a number from 1 to 50"),
-        ("runs:", "prompt.md:2:5: [value-type] `runs` is null; expected a value"),
-        ("runs: '3'", "`runs` is a string; expected a number from 1 to 50"),
-        ("max_turns: 201", "expected a number from 1 to 200"),
-        ("timeout_seconds: 3601", "expected a number from 1 to 3600"),
-        ("allowed_tools: Read, Glob", "`allowed_tools` is a string; expected an array"),
-        ("tags: x", "`tags` is a string; expected an array"),
-        ("schema_version: '2.0'", "`schema_version` is \"2.0\"; expected one of 1.0, 1.1"),
-        ("schema_version: 1.1", "`schema_version` is a number; expected a string"),
-        ("color: red", "prompt.md:2:1: [unknown-key] unknown key `color`"),
-        ("name: ''", "`name` is empty"),
-        ("env: { TEA: x }", "the variable `TEA` would end each run"),
-        ("env: { EVAL_A: 1 }", "`env.EVAL_A` is a number; expected a string"),
-        ("[1]", "the front matter is an array; expected an object"),
-        ("plugins: ['../..', '../../other']", "unsupported: other plugins than the one"),
-    ] {
-        let (_, problems) =
-            said(&[("a/prompt.md", &format!("---\n{front}\n---\nMake tea.")), ("a/graders/g.md", GRADER)]);
-        assert!(problems.iter().any(|problem| problem.contains(wanted)), "{front}: {problems:?}");
-    }
-    for (grader, wanted) in [
-        ("type: code", "[invalid-check] unknown type of grader `code`"),
-        ("pattern: x", "the key `type` is missing"),
-        ("type: regex", "the key `pattern` is missing"),
-        ("type: regex, pattern: 1", "`pattern` is a number; expected a string"),
-        ("type: regex, pattern: x, flags: q", "unknown flag `q`"),
-        ("type: regex, pattern: x, match: 'count: 2'", "unknown `match` `count: 2`"),
-        ("type: regex, pattern: x, focus: trace", "unknown key `focus`"),
-        ("type: regex, pattern: x, target: stdout", "unknown `target`"),
-        ("type: regex, pattern: x, target: mock_calls", "unsupported: `target: mock_calls` of a grader"),
-        ("type: regex, pattern: x, target: { source: file, path: x, more: 1 }", "unknown key `more`"),
-        ("type: tool_used, tool: Read, min: -1", "`min` is a number; expected a whole number"),
-        ("type: tool_order, before: Read", "the key `after` is missing"),
-        ("type: file_exists", "the key `path` is missing"),
-        ("type: llm, criteria: x, weight: 0", "`weight` is a number; expected a number above 0"),
-        ("type: llm, criteria: x, arm: with", "unknown `arm` `with`; expected with-only or both"),
-        ("type: llm, criteria: x, arm: with-only", "unsupported: `arm: with-only` of a grader that a judge answers"),
-        ("type: baseline, criteria: x, baseline_file: b", "unsupported: the grader `baseline`"),
-    ] {
-        let (_, problems) = said(&[("a/case.yaml", &with(grader))]);
-        assert!(problems.iter().any(|problem| problem.contains(wanted)), "{grader}: {problems:?}");
-    }
+/// The cases and the problems, one a line.
+fn told(files: &[(&str, &str)]) -> String {
+    let (cases, problems) = said(files);
+    cases.into_iter().chain(problems).collect::<Vec<_>>().join("\n")
+}
+
+/// What is said of a prompt with this front matter.
+fn front_matter(front: &str) -> String {
+    told(&[("a/prompt.md", &format!("---\n{front}\n---\nMake tea.")), ("a/graders/g.md", GRADER)])
+}
+
+/// What is said of the mock in the file of a line, `PATH TEXT`, next to a good one.
+fn mock(line: &str) -> String {
+    let (path, text) = file(line);
+    let (path, case) = (path.replace("%20", " "), with("type: regex, pattern: x"));
+    told(&[("a/case.yaml", &case), (&path, &text), ("mocks/tea/stir.md", "x")])
+}
+
+tables! {
+    front_matter => what_the_real_program_refuses_is_an_error_with_its_place;
+    |grader| told(&[("a/case.yaml", &with(grader))]) =>
+        a_grader_that_the_real_program_refuses_is_an_error,
+        what_the_real_program_ignores_in_silence_is_a_warning;
+    mock => mocks_that_cannot_be_served_are_named;
 }
 
 #[test]
@@ -201,36 +182,7 @@ fn a_case_without_a_prompt_and_a_grader_without_a_type_are_errors() {
 }
 
 #[test]
-fn what_the_real_program_ignores_in_silence_is_a_warning() {
-    for (grader, wanted) in [
-        (
-            "type: regex, pattern: '(?i)x'",
-            "evals/a/case.yaml:5:38: [inert] the pattern does not compile, so the grader never passes",
-        ),
-        ("type: regex, pattern: x, flags: ii", "[inert] the pattern does not compile"),
-        ("type: tool_used, tool: Read, input_match: '('", "[inert] the pattern does not compile"),
-        ("type: tool_used, tool: Skill, min: 0, max: 0", "[inert] without `arm: both`"),
-        ("type: tool_used, tool: Read, max: 0", "[inert] `max` is less than `min`, which is 1: this never passes"),
-        ("type: tool_used, tool: mcp__tea__pour", "[inert] a tool of a plugin's server is named mcp__plugin_"),
-        ("type: tool_order, before: Read, after: mcp__tea__pour", "[inert] a tool of a plugin's server"),
-        (
-            "type: regex, pattern: x }\nmax_turns: 3\nx: {",
-            "[inert] `claude plugin eval` ignores the key `max_turns` here",
-        ),
-    ] {
-        let (cases, problems) = said(&[("a/case.yaml", &with(grader))]);
-        assert_eq!(cases, ["a: p"], "{grader}: {problems:?}");
-        assert!(problems.iter().any(|problem| problem.contains(wanted)), "{grader}: {problems:?}");
-    }
-    for grader in
-        ["type: tool_used, tool: Skill, min: 0, max: 0, arm: both", "type: tool_used, tool: mcp__plugin_tea_tea__pour"]
-    {
-        assert_eq!(said(&[("a/case.yaml", &with(grader))]).1, Vec::<String>::new(), "{grader}");
-    }
-}
-
-#[test]
-fn mocks_are_read_and_those_that_cannot_be_served_are_named() {
+fn mocks_are_read() {
     let case = with("type: regex, pattern: x");
     let of = |mocks: &[(&str, &str)]| said(&[&[("a/case.yaml", &*case)], mocks].concat());
     for mocks in [
@@ -247,31 +199,5 @@ fn mocks_are_read_and_those_that_cannot_be_served_are_named() {
         ],
     ] {
         assert_eq!(of(&mocks).1, Vec::<String>::new(), "{mocks:?}");
-    }
-    for (file, text, wanted) in [
-        (
-            "mocks/tea/pour.md",
-            "---\ntype: agent\n---\nYou pour.",
-            "[unsupported] unsupported: a mock that a model answers",
-        ),
-        (
-            "mocks/tea/_server.md",
-            "---\ntools: [pour]\n---\nYou pour.",
-            "[unsupported] unsupported: a mock that a model answers",
-        ),
-        (
-            "mocks/tea/pour.md",
-            "---\ntype: new\n---\n",
-            "evals/mocks/tea/pour.md:2:7: [bad-choice] unknown type of mock",
-        ),
-        ("mocks/tea/pour.md", "---\nexpects: {}\n---\n", "evals/mocks/tea/pour.md:2:1: [unknown-key]"),
-        ("mocks/tea/pour.md", "---\nexpect: { a: /(/ }\n---\n", "[bad-regex] `expect`"),
-        ("mocks/tea/pour.md", "---\nerror: yes please\n---\n", "[value-type]"),
-        ("mocks/te a/pour.md", "x", "[bad-choice] \"te a\" is not a name for a server"),
-        ("mocks/tea/po ur.md", "x", "[bad-choice] \"po ur\" is not a name for a tool"),
-        ("mocks/tea/_tools.json", "{", "evals/mocks/tea/_tools.json:1:1: [json-syntax]"),
-    ] {
-        let problems = of(&[(file, text), ("mocks/tea/stir.md", "x")]).1;
-        assert!(problems.iter().any(|problem| problem.contains(wanted)), "{file} {text}: {problems:?}");
     }
 }

@@ -13,6 +13,7 @@ use skill_evals_evidence::trial::span::{EventPart, EventRef, TextRange};
 
 use crate::grade::{Trial, asks, tell, trial};
 use skill_evals_testing::made::listed;
+use skill_evals_testing::tables;
 
 const PASS: Status = Status::Pass;
 const FAIL: Status = Status::Fail;
@@ -54,86 +55,66 @@ fn says(text: &'static str) -> impl Fn(&mut Trial) {
     move |trial| trial.final_text = Some(text)
 }
 
-#[test]
-fn a_count_is_said_in_words() {
-    hold(
-        |trial| {
-            tool(trial, "Read", "{}", "a");
-            tool(trial, "Read", "{}", "b");
-            tool(trial, "Edit", "{}", "c");
-        },
-        &[
-            (r#"{"tool": "Read"}"#, PASS, "`Read` called at least once", "called 2 times"),
-            (r#"{"tool": "Read", "atLeast": 2}"#, PASS, "`Read` called at least 2 times", "called 2 times"),
-            (r#"{"tool": "Read", "atMost": 1}"#, FAIL, "`Read` called at most once", "called 2 times"),
-            (r#"{"tool": "Read", "atMost": 3}"#, PASS, "`Read` called at most 3 times", "called 2 times"),
-            (r#"{"tool": "Read", "not": true}"#, FAIL, "`Read` called never", "called 2 times"),
-            (r#"{"tool": "Read", "atLeast": 2, "atMost": 2}"#, PASS, "`Read` called 2 times", "called 2 times"),
-            (r#"{"tool": "Edit", "atLeast": 1, "atMost": 1}"#, PASS, "`Edit` called once", "called once"),
-            (r#"{"tool": "Edit", "atLeast": 1, "atMost": 3}"#, PASS, "`Edit` called 1 to 3 times", "called once"),
-            (
-                r#"{"tool": "Read", "contains": "x", "not": true}"#,
-                PASS,
-                r#"`Read` called never with an input that contains "x""#,
-                "called 0 times",
-            ),
-        ],
-    );
+/// The status and the two sentences of a check in a trial that is changed by `change`.
+fn said(check: &str, change: impl FnOnce(&mut Trial)) -> String {
+    let result = result(check, change);
+    format!("{:?}: {}: {}", result.status, result.expected, result.found)
+}
+
+/// The same for a check of the final message.
+fn said_of(message: &'static str, check: &str) -> String {
+    said(&format!(r#"{{"text": "final", {check}}}"#), says(message))
+}
+
+fn three_calls(trial: &mut Trial) {
+    for (name, output) in [("Read", "a"), ("Read", "b"), ("Edit", "c")] {
+        tool(trial, name, "{}", output);
+    }
+}
+
+/// An output of which the trace has the start.
+fn cut(trial: &mut Trial) {
+    tool(trial, "Read", "{}", &("x".repeat(4_096) + "yyyy"));
+}
+
+fn three_files(trial: &mut Trial) {
+    let file = |path: &str, size: u64| json!({ "path": path, "size": size, "changed": true });
+    let all = [file("notes.md", 5), file("out/a.json", 2), file("empty/", 0)];
+    trial.meta.files = serde_json::from_value(json!(all)).expect("files");
+    trial.files.workspace = vec![("notes.md", "Ahoy\n"), ("out/a.json", "{}")];
+}
+
+/// More files than are listed, of which one was looked for.
+fn more_files(trial: &mut Trial) {
+    three_files(trial);
+    trial.meta.files_truncated = true;
+    trial.meta.files_looked_for = vec!["known.md".into()];
+}
+
+const VALUES: &str = r#"{"a": [1, 2.0], "b": {"x": 1, "y": [true]}, "c": {"d": 18446744073709551617}}"#;
+
+tables! {
+    |check| said(check, three_calls) => a_count_is_said_in_words;
+    |check| said_of("Ahoy, Ada!", check) => what_a_text_must_be_is_said_in_words;
+    |check| said_of(VALUES, check) => a_value_that_differs_is_shown;
+    |check| said(&format!(r#"{{"text": "tools", {check}}}"#), cut) => a_match_at_the_end_of_a_text_that_was_cut_is_open;
+    |check| said(check, |trial| trial.trace.steps_dropped = 2) => what_the_trace_lacks_is_the_reason_why_a_check_is_open;
+    |check| said(check, |trial| tool(trial, "web_search", "ada", "")) =>
+        messages_are_whole_if_the_answer_of_a_tool_is_not_there;
+    |check| said(check, three_files) => a_file_is_said_by_its_path_or_what_is_in_its_directory;
+    |check| said(check, more_files) => a_file_that_is_not_among_those_listed_may_be_there;
+    |check| said(check, |trial| activate(trial, "other", Mechanism::ReadSkillFile)) =>
+        skills_are_named_in_what_is_expected_and_found;
 }
 
 #[test]
-fn what_a_text_must_be_is_said_in_words() {
-    for (check, expected) in [
-        (r#""contains": "Ada""#, r#"contains "Ada""#),
-        (r#""contains": "Ada", "ignoreCase": true"#, r#"contains "Ada""#),
-        (r#""contains": "Ada", "not": true"#, r#"does not contain "Ada""#),
-        (r#""matches": "A.a""#, r#"matches "A.a""#),
-        (r#""matches": "A.a", "not": true"#, r#"does not match "A.a""#),
-        (r#""equals": "Ada""#, r#"equals "Ada""#),
-        (r#""equals": "Ada", "not": true"#, r#"does not equal "Ada""#),
-        (r#""equals": 5"#, "is JSON that equals 5"),
-        (r#""json": "whole""#, "is JSON"),
-        (r#""json": "whole", "not": true"#, "is not JSON"),
-        (r#""json": "within""#, "contains JSON"),
-        (r#""json": "within", "not": true"#, "contains no JSON"),
-        (r#""at": "/a""#, "is JSON with a value at /a"),
-        (r#""at": "/a", "equals": 5"#, "is JSON with a value at /a that equals 5"),
-        (r#""json": "within", "at": "/a", "contains": "x""#, r#"contains JSON with a value at /a that contains "x""#),
-        (r#""exists": true"#, "is there"),
-    ] {
-        let result = result(&format!(r#"{{"text": "final", {check}}}"#), |_| ());
-        assert_eq!(result.expected, format!("the final message {expected}"));
-    }
+fn an_object_in_a_text_is_said_in_words() {
     let object = |negated| {
         let test = TextTest { negated, ..TextTest::new(TextWant::Object) };
         result_of(checks::text(TextPlace::Final, test), |_| ()).expected
     };
     assert_eq!(object(false), "the final message has an object");
     assert_eq!(object(true), "the final message has no object");
-}
-
-#[test]
-fn a_value_that_differs_is_shown() {
-    let message = r#"{"a": [1, 2.0], "b": {"x": 1, "y": [true]}, "c": {"d": 18446744073709551617}}"#;
-    let list = "the value at /a is [1,2.0]";
-    let object = r#"the value at /b is {"x":1,"y":[true]}"#;
-    for (check, status, found) in [
-        (r#""at": "/a", "equals": [1.0, 2]"#, PASS, "it does"),
-        (r#""at": "/a", "equals": [1]"#, FAIL, list),
-        (r#""at": "/a", "equals": [1, 3]"#, FAIL, list),
-        (r#""at": "/b", "equals": {"y": [true], "x": 1.0}"#, PASS, "it does"),
-        (r#""at": "/b", "equals": {"x": 1}"#, FAIL, object),
-        (r#""at": "/b", "equals": {"x": 1, "z": [true]}"#, FAIL, object),
-        (r#""at": "/c", "contains": "617""#, UNKNOWN, "it has a number that is too large to be compared exactly"),
-        (
-            r#""at": "/e", "equals": 5"#,
-            FAIL,
-            r#"no value at /e in {"a":[1,2.0],"b":{"x":1,"y":[true]},"c":{"d":1.8446744073709552e+19}}"#,
-        ),
-    ] {
-        let result = result(&format!(r#"{{"text": "final", {check}}}"#), says(message));
-        assert_eq!((result.status, result.found.as_str()), (status, found), "{check}");
-    }
     assert_eq!(result(r#"{"text": "final", "equals": 6}"#, says("5")).found, "it is 5");
 }
 
@@ -162,56 +143,7 @@ fn a_text_with_too_many_open_brackets_is_not_searched_for_json() {
 }
 
 #[test]
-fn a_match_at_the_end_of_a_text_that_was_cut_is_open() {
-    let long = "x".repeat(4_096) + "yyyy";
-    let cut = |trial: &mut Trial| tool(trial, "Read", "{}", &long);
-    let expected = |words: &str| format!("an output of a tool {words}");
-    let open = "not in any of 1; not in the start of the text, which is all that the trace holds";
-    for (check, status, words, found) in [
-        (r#""matches": "^xxx""#, PASS, r#"matches "^xxx""#, r#"found "xxx""#),
-        // What follows may be part of the match.
-        (r#""matches": "^x+""#, UNKNOWN, r#"matches "^x+""#, open),
-        (r#""matches": "^xxx(?=x)""#, UNKNOWN, r#"matches "^xxx(?=x)""#, open),
-        (r#""equals": "x""#, UNKNOWN, r#"equals "x""#, "not in any of 1; the trace holds only the start of the text"),
-        (
-            r#""at": "/a""#,
-            UNKNOWN,
-            "is JSON with a value at /a",
-            "not in any of 1; the trace holds only the start of the text",
-        ),
-    ] {
-        let check = format!(r#"{{"text": "tools", {check}}}"#);
-        hold(cut, &[(&check, status, &expected(words), found)]);
-    }
-}
-
-#[test]
-fn what_the_trace_lacks_is_the_reason_why_a_check_is_open() {
-    let lacking = |trial: &mut Trial| trial.trace.steps_dropped = 2;
-    hold(
-        lacking,
-        &[
-            (
-                r#"{"command": "^npm"}"#,
-                UNKNOWN,
-                r#"a command that matches "^npm" run at least once"#,
-                "run 0 times; the trace lacks 2 events",
-            ),
-            (r#"{"tool": "Read"}"#, UNKNOWN, "`Read` called at least once", "called 0 times; the trace lacks 2 events"),
-            (
-                r#"{"sequence": ["Read"]}"#,
-                UNKNOWN,
-                "in this order: Read",
-                "0 of 1, then no `Read`; the trace lacks 2 events",
-            ),
-            (
-                r#"{"text": "all", "contains": "x"}"#,
-                UNKNOWN,
-                r#"a message or output contains "x""#,
-                "not in any of 1; the trace lacks 2 events",
-            ),
-        ],
-    );
+fn a_sequence_may_have_what_a_command_does_not_show() {
     let nameless = "the agent did not report the tool of a command";
     hold(
         |trial| command(trial, "ls"),
@@ -230,87 +162,10 @@ fn what_the_trace_lacks_is_the_reason_why_a_check_is_open() {
         |trial| command(trial, "eval 'npm install'"),
         &[(r#"{"sequence": ["$ ^npm install"]}"#, UNKNOWN, "in this order: $ ^npm install", perhaps)],
     );
-    // Messages are whole even if the answer of a tool is not there.
-    hold(
-        |trial| tool(trial, "web_search", "ada", ""),
-        &[
-            (
-                r#"{"text": "messages", "contains": "x"}"#,
-                FAIL,
-                r#"a message of the agent contains "x""#,
-                "not in any of 1",
-            ),
-            (
-                r#"{"text": "tools", "contains": "x"}"#,
-                UNKNOWN,
-                r#"an output of a tool contains "x""#,
-                "not in any of 1; the answer of the tool `web_search` is not in the trace",
-            ),
-        ],
-    );
 }
 
 #[test]
-fn a_file_is_said_by_its_path_or_what_is_in_its_directory() {
-    let files = |trial: &mut Trial| {
-        let file = |path: &str, size: u64| json!({ "path": path, "size": size, "changed": true });
-        let all = [file("notes.md", 5), file("out/a.json", 2), file("empty/", 0)];
-        trial.meta.files = serde_json::from_value(json!(all)).expect("files");
-        trial.files.workspace = vec![("notes.md", "Ahoy\n"), ("out/a.json", "{}")];
-    };
-    let missing = "missing; the agent wrote notes.md, out/a.json, empty/";
-    hold(
-        files,
-        &[
-            (r#"{"file": "notes.md"}"#, PASS, "the workspace holds notes.md", "5 bytes"),
-            (r#"{"file": "out"}"#, PASS, "the workspace holds out", "a directory with out/a.json"),
-            (r#"{"file": "out/*.json"}"#, PASS, "the workspace holds out/*.json", "there is out/a.json"),
-            (r#"{"file": "empty"}"#, PASS, "the workspace holds empty", "an empty directory"),
-            (r#"{"file": "x.md"}"#, FAIL, "the workspace holds x.md", missing),
-            (r#"{"file": "x.md", "exists": false}"#, PASS, "the workspace holds no x.md", "it is not there"),
-            (
-                r#"{"file": "notes.md", "contains": "Ahoy"}"#,
-                PASS,
-                r#"the file notes.md contains "Ahoy""#,
-                "notes.md does",
-            ),
-            (
-                r#"{"file": "notes.md", "contains": "Ada", "not": true}"#,
-                PASS,
-                r#"the file notes.md does not contain "Ada""#,
-                "none does",
-            ),
-            (
-                r#"{"file": "*.md", "contains": "Ada"}"#,
-                FAIL,
-                r#"one of *.md contains "Ada""#,
-                "notes.md: it does not: Ahoy ",
-            ),
-            (
-                r#"{"file": "*.md", "contains": "Ada", "not": true}"#,
-                PASS,
-                r#"none of *.md contains "Ada""#,
-                "none does",
-            ),
-        ],
-    );
-    let truncated = |trial: &mut Trial| {
-        files(trial);
-        trial.meta.files_truncated = true;
-        trial.meta.files_looked_for = vec!["known.md".into()];
-    };
-    hold(
-        truncated,
-        &[
-            (r#"{"file": "known.md"}"#, FAIL, "the workspace holds known.md", missing),
-            (
-                r#"{"file": "x.md"}"#,
-                UNKNOWN,
-                "the workspace holds x.md",
-                "the workspace holds more files than are listed",
-            ),
-        ],
-    );
+fn what_nobody_wrote_or_kept_has_its_own_words() {
     hold(|_| (), &[(r#"{"file": "x.md"}"#, FAIL, "the workspace holds x.md", "missing; the agent wrote no files")]);
     assert_eq!(NoContents.of_workspace("a".as_ref()), Err("its content is not stored".into()));
     assert_eq!(NoContents.of_repository("a".as_ref()), Err("the repository is not known".into()));
@@ -335,28 +190,7 @@ fn the_contents_of_200_files_are_read() {
 }
 
 #[test]
-fn skills_are_named_in_what_is_expected_and_found() {
-    hold(
-        |trial| activate(trial, "other", Mechanism::ReadSkillFile),
-        &[
-            (
-                r#"{"activates": ["other", "greeting"]}"#,
-                PASS,
-                "`other`, `greeting` activated",
-                "activated: `greeting`, `other`",
-            ),
-            (
-                r#"{"activates": ["other", "greeting"], "inOrder": true}"#,
-                FAIL,
-                "`other`, `greeting` activated in this order",
-                "activated: `greeting`, `other`",
-            ),
-            (r#"{"activates": ["*"]}"#, PASS, "any skill activated", "activated: `greeting`, `other`"),
-            (r#"{"rejects": ["third"]}"#, PASS, "`third` not activated", "activated: none"),
-            (r#"{"rejects": ["other", "third"]}"#, FAIL, "`other`, `third` not activated", "activated: `other`"),
-            (r#"{"rejects": ["*"]}"#, FAIL, "any skill not activated", "activated: `greeting`, `other`"),
-        ],
-    );
+fn a_skill_that_could_not_be_loaded_may_be_the_one_that_is_expected() {
     let failed = |trial: &mut Trial| {
         trial.trace.activations.clear();
         tell(&mut trial.trace, |told| told.failed_load("third", Mechanism::SkillTool, "Skill third"));

@@ -54,8 +54,7 @@ fn the_rule_of_an_activation_comes_from_the_case_the_skill_the_mode_and_the_form
     fs::create_dir(stub.root().join("evals/tasks")).expect("a directory");
     fs::write(stub.root().join("evals/tasks/task.json"), TASK).expect("a task");
     stub.settings("[mode.mine]\nagent = 'codex'\ndelivery = 'mcp'");
-    let run = stub.run(&["run", "--run-id", "r", "--mode", "mine", "--record", "--accept-failing"]);
-    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    stub.run("run --run-id r --mode mine --record --accept-failing").exits(1);
 
     assert_eq!(passed(&stub, ""), ["content", "never", "plain"]);
     assert_eq!(passed(&stub, "activation = 'tool'"), ["content", "never"]);
@@ -102,11 +101,8 @@ fn the_mode_of_a_comparisons_arm_has_the_rule_of_the_mode_that_it_was_made_from(
 fn a_wrong_rule_of_an_activation_is_told_at_its_place_with_those_that_there_are() {
     let stub = Stub::new(1, "");
     stub.settings("[skills.tidy]\nactivation = 'tools'");
-    let ran = stub.run(&["list"]);
-    assert!(ran.code == 2 && ran.stderr.contains("evals/evals.toml:3:14"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("`tool`") && ran.stderr.contains("`content`"), "{}", ran.stderr);
+    stub.run("list").exits(2).warns("evals/evals.toml:3:14").warns("`tool`").warns("`content`");
     stub.settings("");
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), CASES.replace(",content", ",text")).expect("cases");
-    let ran = stub.run(&["lint", "--check-evals"]);
-    assert!(ran.stdout.contains("`activation` is \"text\"; expected tool or content"), "{}{}", ran.stdout, ran.stderr);
+    stub.run("lint --check-evals").prints("`activation` is \"text\"; expected tool or content");
 }

@@ -56,12 +56,10 @@ fn a_version_that_nobody_measured_shows_nothing_that_did_not_happen_and_its_tria
     let said =
         r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"Done."}]}}"#;
     let stub = Stub::new(1, &format!("printf '%s\\n' '{meta}' '{said}' >> \"$CODEX_HOME/sessions/rollout-1.jsonl\""));
-    let ran = stub.run(&["run", "--run-id", "r"]);
     let why = "nobody measured whether codex 9.9.9 is read rightly: run `skill-evals doctor --calibrate --agent codex`";
-    assert!(ran.code == 3 && ran.stdout.contains(why), "{}{}", ran.stdout, ran.stderr);
-    let graded = stub.run(&["grade", "r"]);
-    assert!(graded.code == 3 && graded.stdout.contains(why), "{}{}", graded.stdout, graded.stderr);
+    stub.run("run --run-id r").exits(3).prints(why);
+    stub.run("grade r").exits(3).prints(why);
     // A program without a version is the user's own.
     stub.body("");
-    assert_eq!(stub.run(&["run", "--run-id", "s"]).code, 0);
+    stub.run("run --run-id s").exits(0);
 }

@@ -48,19 +48,17 @@ fn results(stub: &Stub) -> Vec<(String, String, String)> {
 fn checks_in_a_file_have_the_same_result_live_in_replay_and_graded_again() {
     let stub = stub(CHECKS);
     let run = stub.run(&["run", "--run-id", "r", "--record"]);
-    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    run.exits(0);
     let live = results(&stub);
     assert!(live.len() == 7 && live.iter().all(|(_, status, _)| status == "pass"), "{live:#?}");
     let replay = stub.run(&["run", "--replay"]);
-    assert_eq!(replay.code, 0, "{}{}", replay.stdout, replay.stderr);
-    assert_eq!(stub.run(&["grade", "r"]).code, 0);
+    replay.exits(0);
+    stub.run("grade r").exits(0);
     assert_eq!(results(&stub), live);
     // The verdict follows the list and the snapshot, and no agent runs.
     fs::write(stub.root().join("evals/report.md"), "Better\n").expect("a snapshot");
     for args in [&["grade", "r"][..], &["run", "--replay"]] {
-        let run = stub.run(args);
-        assert_eq!(run.code, 1, "{args:?}: {}{}", run.stdout, run.stderr);
-        assert!(run.stdout.contains("-Better") && run.stdout.contains("+Fine"), "{args:?}: {}", run.stdout);
+        stub.run(args).exits(1).prints("-Better").prints("+Fine");
     }
     assert_eq!(stub.starts().len(), 1);
 }
@@ -126,27 +124,22 @@ fn what_a_command_prints_is_tested_if_its_status_is_as_wanted() {
 #[test]
 fn a_test_of_the_output_of_a_command_without_its_text_is_an_error() {
     let stub = stub(r#"[{"run": "true", "not": true}]"#);
-    let lint = stub.run(&["lint", "--check-evals"]);
-    assert!(lint.stdout.contains("`not` has nothing to apply to"), "{}{}", lint.stdout, lint.stderr);
+    stub.run("lint --check-evals").prints("`not` has nothing to apply to");
 }
 
 #[test]
 fn an_empty_list_is_an_error() {
     let stub = stub("[]");
-    let lint = stub.run(&["lint", "--check-evals"]);
-    assert!(lint.stdout.contains("error[empty-value]: `checks` is an empty list"), "{}{}", lint.stdout, lint.stderr);
-    assert!(lint.stdout.contains("checks.json:1:1"), "{}", lint.stdout);
+    stub.run("lint --check-evals").prints("error[empty-value]: `checks` is an empty list").prints("checks.json:1:1");
 }
 
 #[test]
 fn a_mistake_in_the_file_of_a_list_is_reported_in_that_file() {
     let stub = stub("[\n  {\"file\": \"a\", \"contain\": \"b\"}\n]");
     let lint = stub.run(&["lint", "--check-evals"]);
-    assert!(lint.stdout.contains("evals/skills/tidy/checks.json:2:17"), "{}{}", lint.stdout, lint.stderr);
-    assert!(lint.stdout.contains("did you mean `contains`?"), "{}", lint.stdout);
+    lint.prints("evals/skills/tidy/checks.json:2:17").prints("did you mean `contains`?");
     fs::remove_file(stub.root().join("evals/skills/tidy/checks.json")).expect("the list");
-    let lint = stub.run(&["lint", "--check-evals"]);
-    assert!(lint.stdout.contains("`checks`: checks.json cannot be read"), "{}", lint.stdout);
+    stub.run("lint --check-evals").prints("`checks`: checks.json cannot be read");
 }
 
 #[test]
@@ -171,9 +164,8 @@ fn the_file_of_a_list_may_be_a_link_inside_the_repository_only() {
 fn a_list_that_names_an_unknown_skill_or_snapshot_is_an_error() {
     let stub = stub(r#"[{"rejects": ["tidi"]}, {"file": "a", "snapshot": "evals/reprt.md"}]"#);
     let lint = stub.run(&["lint", "--check-evals"]);
-    assert!(lint.stdout.contains("`rejects` names the skill `tidi`, which is not here"), "{}", lint.stdout);
-    assert!(lint.stdout.contains("did you mean `tidy`?"), "{}", lint.stdout);
-    assert!(lint.stdout.contains("the snapshot evals/reprt.md is not a file"), "{}", lint.stdout);
+    lint.prints("`rejects` names the skill `tidi`, which is not here").prints("did you mean `tidy`?");
+    lint.prints("the snapshot evals/reprt.md is not a file");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn a_failed_assertion_of_node_is_a_failure() {
 fn an_answer_may_begin_with_a_byte_order_mark() {
     let script = "#!/bin/sh\nprintf '\\357\\273\\277{\"checks\": [{\"id\": \"a\", \"pass\": false}]}'";
     let stub = stub("", script);
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 1);
+    stub.run("run --run-id r").exits(1);
     let answers = answers(&grade(&stub));
     assert_eq!((answers[0].0.as_str(), answers[0].1.as_str()), ("checks/own: a", "fail"), "{answers:?}");
 }
@@ -148,13 +148,12 @@ fn an_answer_may_begin_with_a_byte_order_mark() {
 fn a_script_sees_that_the_agent_made_a_link_and_cannot_follow_it() {
     let script = "#!/bin/sh\n[ -L leak ] && [ -L sub/pipe ] && ! cat leak && ! echo x > leak";
     let stub = stub("ln -s /etc/passwd leak; mkdir sub; mkfifo sub/pipe", script);
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--record"]).code, 0, "{:?}", answers(&grade(&stub)));
+    stub.run("run --run-id r --record").exits(0);
     assert_eq!(stub.json("r", "work/tidy/c0/codex/1/meta.json")["links"], serde_json::json!(["leak", "sub/pipe"]));
     assert_eq!(isolated(&stub, &["run", "--replay"]).code, 0);
     let text = "id,should_trigger,prompt,require_files\nc0,false,Prompt 0,leak\n";
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), text).expect("a table");
-    let graded = stub.run(&["grade", "r"]);
-    assert!(graded.stdout.contains("leak is a link or a special file, which is not followed"), "{}", graded.stdout);
+    stub.run("grade r").prints("leak is a link or a special file, which is not followed");
 }
 
 #[test]
@@ -166,9 +165,7 @@ print(json.dumps({"score": 0.5, "checks": [
     {"id": "currency", "pass": False, "expected": "EUR", "evidence": "found USD"}]}))
 "#;
     let stub = stub("", script);
-    let run = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stdout.contains("checks/own: currency") && run.stdout.contains("found USD"), "{}", run.stdout);
+    stub.run("run --run-id r").exits(1).prints("checks/own: currency").prints("found USD");
     let answers = answers(&grade(&stub));
     let answers: Vec<[&str; 4]> =
         answers.iter().map(|(id, status, expected, found)| [id.as_str(), status, expected, found]).collect();
@@ -212,18 +209,17 @@ printf '#!/bin/sh\\necho ran\\n' > made/run.sh; chmod +x made/run.sh";
     let text = "id,should_trigger,prompt,check,fixture\nc0,false,Prompt 0,checks/own,files\n";
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), text).expect("a table");
     let run = stub.run(&["run", "--run-id", "r", "--record"]);
-    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    run.exits(0);
     let live = answers(&grade(&stub));
     assert_eq!((live.len(), live.iter().all(|(_, status, ..)| status == "pass")), (10, true), "{live:#?}");
     // The files that the script made are in its copy only.
     assert!(!stub.run_folder("r").join("work/tidy/c0/codex/1/workspace/out.txt").exists());
     let replay = isolated(&stub, &["run", "--replay"]);
-    assert_eq!(replay.code, 0, "{}{}", replay.stdout, replay.stderr);
+    replay.exits(0);
     assert_eq!(isolated(&stub, &["grade", "r"]).code, 0);
     assert_eq!(answers(&grade(&stub)), live, "isolated or not");
     fs::write(fixture.join("data/kept.txt"), "other\n").expect("a file");
-    let graded = stub.run(&["grade", "r"]);
-    assert!(graded.stdout.contains("the files of the case have changed since the trial"), "{}", graded.stdout);
+    stub.run("grade r").prints("the files of the case have changed since the trial");
 }
 
 #[test]
@@ -231,27 +227,24 @@ fn one_script_gives_one_verdict_in_every_command() {
     let stub = stub("echo wrong > sum.txt", "#!/bin/sh\ngrep -q right sum.txt\n");
     let failed = |args: &[&str]| {
         let run = stub.run(args);
-        assert_eq!(run.code, 1, "{args:?}: {}{}", run.stdout, run.stderr);
+        run.exits(1);
         run.stdout
     };
     assert!(failed(&["run", "--run-id", "r"]).contains("checks/own"));
     failed(&["grade", "r"]);
     failed(&["summary", "r"]);
     failed(&["run", "--run-id", "r", "--resume"]);
-    assert!(stub.run(&["status"]).stdout.contains("failed   tidy/c0/codex: checks/own"));
+    stub.run("status").prints("failed   tidy/c0/codex: checks/own");
     assert!(failed(&["record", "r"]).contains("new: fail, not recorded"));
-    assert_eq!(stub.run(&["record", "r", "--accept-failing"]).code, 0);
+    stub.run("record r --accept-failing").exits(0);
     failed(&["run", "--replay"]);
-    let test = stub.run(&["harness", "tidy::c0"]);
-    assert_eq!(test.code, 101, "{}", test.stdout);
-    assert!(test.stdout.contains("checks/own"), "{}", test.stdout);
+    stub.run("harness tidy::c0").exits(101).prints("checks/own");
     // The verdict follows the script, and no agent runs.
     own(&stub, "#!/bin/sh\ngrep -q wrong sum.txt\n");
     for args in [&["grade", "r"][..], &["run", "--replay"], &["run", "--run-id", "r", "--resume"], &["summary", "r"]] {
-        let run = stub.run(args);
-        assert_eq!(run.code, 0, "{args:?}: {}{}", run.stdout, run.stderr);
+        stub.run(args).exits(0);
     }
-    assert_eq!(stub.run(&["harness", "tidy::c0"]).code, 0);
+    stub.run("harness tidy::c0").exits(0);
     assert_eq!(stub.starts().len(), 1);
 }
 
@@ -262,14 +255,14 @@ fn scripts_of_the_repository_and_of_a_skill_check_its_cases_once() {
     stub.write("top", "#!/bin/sh\nexit 1\n");
     stub.settings("check = [\"./checks/all.sh\", \"checks/own\"]\n[skills.tidy]\ncheck = \"top\"\n");
     let run = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    run.exits(1);
     let answers = answers(&grade(&stub));
     let ids: Vec<&str> = answers.iter().map(|(id, ..)| id.as_str()).collect();
     assert_eq!(ids, ["checks/own", "checks/all.sh", "./top"]);
     fs::remove_file(stub.root().join("checks/all.sh")).expect("a file");
     let lint = stub.run(&["lint", "--check-evals"]);
     let told = "error[missing-check]: the check checks/all.sh does not exist\n --> evals/evals.toml:2:9\n";
-    assert!(lint.code == 1 && lint.stdout.contains(told), "{}", lint.stdout);
+    lint.exits(1).prints(told);
     assert_eq!(lint.stdout.matches("missing-check").count(), 1, "{}", lint.stdout);
 }
 
@@ -285,7 +278,7 @@ fn a_script_that_cannot_be_started_is_found_before_an_agent_runs() {
         table(&stub, "checks/own.py");
         let run = stub.run(&["run"]);
         assert_eq!((run.code, stub.starts().len()), (2, 0), "{}{}", run.stdout, run.stderr);
-        assert!(run.stdout.contains(&format!("[bad-check]: {told}")) && run.stdout.contains(help), "{}", run.stdout);
+        run.prints(format!("[bad-check]: {told}")).prints(help);
         let lint = stub.run(&["lint", "--check-evals"]).stdout;
         assert!(
             lint.contains(&format!("error[bad-check]: {told}\n --> evals/skills/tidy/prompts.csv:2:19\n")),
@@ -293,11 +286,7 @@ fn a_script_that_cannot_be_started_is_found_before_an_agent_runs() {
         );
     }
     table(&stub, "checks/none.py");
-    assert!(
-        stub.run(&["lint", "--check-evals"])
-            .stdout
-            .contains("error[missing-check]: the check checks/none.py does not exist")
-    );
+    stub.run("lint --check-evals").prints("error[missing-check]: the check checks/none.py does not exist");
 }
 
 #[test]
@@ -305,7 +294,7 @@ fn a_hostile_script_reaches_nothing_and_leaves_nothing() {
     let stub = stub("echo x > made.txt", "");
     let outside = stub.scratch().join("outside");
     own(&stub, "#!/bin/sh\nexit 0\n");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let trial = stub.run_folder("r").join("work/tidy/c0/codex/1");
     let evidence = |name: &str| fs::read(trial.join(name)).expect("a file");
     let before = (evidence("meta.json"), evidence("trace.jsonl"), evidence("workspace/made.txt"));
@@ -344,7 +333,7 @@ fn a_hostile_script_reaches_nothing_and_leaves_nothing() {
 #[test]
 fn a_result_says_that_its_check_was_not_isolated() {
     let stub = stub("", "#!/bin/sh\nexit 0\n");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let told = "the check `checks/own` is not isolated: `isolation` is set to \"agent\"";
     assert_eq!(grade(&stub)["not_enforced"][0], told);
     let session = fs::read_to_string(stub.run_folder("r").join("work/tidy/c0/codex/1/session.md")).expect("a log");
@@ -365,7 +354,7 @@ fn a_file_that_is_not_stored_is_not_taken_for_one_that_is_missing() {
         ("error", "the stored workspace lacks `large.bin` (2000000 bytes): too large to be kept")
     );
     stub.body("head -c 200000 /dev/zero > large.bin");
-    assert_eq!(stub.run(&["run", "--run-id", "s", "--record"]).code, 0);
+    stub.run("run --run-id s --record").exits(0);
     assert_eq!(stub.run(&["run", "--replay"]).code, 0, "a recording has the whole workspace");
 }
 
@@ -374,7 +363,7 @@ fn a_changed_script_is_another_question() {
     let stub = stub("", "#!/bin/sh\nexit 0\n");
     let inputs = || {
         fs::remove_dir_all(stub.run_folder("r")).ok();
-        assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+        stub.run("run --run-id r").exits(0);
         stub.progress("r")[0]["inputs"].clone()
     };
     let (first, again) = (inputs(), inputs());

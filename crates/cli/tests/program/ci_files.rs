@@ -24,7 +24,7 @@ fn read(fixture: &Fixture, path: &str) -> String {
 fn the_files_of_a_service_are_written_next_to_evals_and_nothing_else_is() {
     let fixture = repository();
     let ran = fixture.run(&["init", "--ci", "github", "--git", "https://example.org/it.git", "--rev", "0123456"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.exits(0);
     assert_eq!(
         ran.stdout,
         ".github/workflows/skill-evals.yml: written\n.github/workflows/skill-evals-nightly.yml: written\n\n\
@@ -58,16 +58,14 @@ fn a_users_file_is_left_alone() {
 fn a_program_that_ci_cannot_install_and_a_part_of_a_repository_are_refused() {
     let fixture = repository();
     let refused = |args: &[&str], words: &str| {
-        let ran = fixture.run(&[&["init", "--ci", "github"], args].concat());
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        fixture.run(&[&["init", "--ci", "github"], args].concat()).exits(2).warns(words);
         assert!(!fixture.root().join(WORKFLOW).exists());
     };
     for outside in ["/opt/skill-evals", "../skill-evals"] {
         refused(&["--path", outside], "CI sees only the repository: name a relative path in it, or --git URL");
     }
     refused(&["--root", "skills"], "is not the root of a git repository");
-    let ran = fixture.run(&["init", "--ci", "github", "--path", "tools/skill-evals"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    fixture.run("init --ci github --path tools/skill-evals").exits(0);
     let workflow = read(&fixture, WORKFLOW);
     assert!(workflow.contains("--locked --path tools/skill-evals/crates/cli\n"), "{workflow}");
     assert!(
@@ -97,7 +95,7 @@ fn the_agent_of_the_files_is_the_one_that_the_tests_run() {
     let codex = format!("{} ", tested("@openai/codex"));
     let fixture = repository();
     for service in ["github", "gitlab"] {
-        assert_eq!(fixture.run(&["init", "--ci", service]).code, 0);
+        fixture.run(&["init", "--ci", service]).exits(0);
     }
     for path in [WORKFLOW, NIGHTLY, ".gitlab/skill-evals.yml"] {
         let text = read(&fixture, path).replace('\n', " ");
@@ -121,7 +119,7 @@ fn the_action_and_the_component_comment_as_the_files_do_and_pin_the_same_actions
         ("github", WORKFLOW, "action.yml", "call() {"),
         ("gitlab", ".gitlab/skill-evals.yml", "templates/gate.yml", "- 'call() {"),
     ] {
-        assert_eq!(fixture.run(&["init", "--ci", service]).code, 0);
+        fixture.run(&["init", "--ci", service]).exits(0);
         let script = |text: &str| -> Vec<String> {
             let lines = text.lines().map(str::trim).skip_while(|line| !line.starts_with(first));
             lines.take_while(|line| !line.starts_with("skill-evals-")).map(str::to_owned).collect()
@@ -158,16 +156,16 @@ fn the_commands_of_the_nightly_run_make_one_report_of_all_shards() {
     let stub = Stub::new(7, "");
     stub.settings(PRICES);
     git(&stub, &["init", "--quiet"]);
-    assert_eq!(stub.run(&["init", "--ci", "github"]).code, 0);
+    stub.run("init --ci github").exits(0);
     let run = ("RUN", "nightly-1");
     for shard in ["1", "2", "3", "4"] {
         let ran = step(&stub, NIGHTLY, "skill-evals run --shard", &[run, ("SHARD", shard)]);
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(0);
     }
     assert_eq!(stub.starts().len(), 7);
     for words in ["skill-evals merge", "skill-evals report", "skill-evals summary"] {
         let ran = step(&stub, NIGHTLY, words, &[run]);
-        assert_eq!(ran.code, 0, "{words}: {}{}", ran.stdout, ran.stderr);
+        ran.exits(0);
     }
     assert_eq!(stub.json("nightly-1", "summary.json")["total"]["passed"], 7);
     assert!(stub.root().join("report.html").is_file());
@@ -179,8 +177,8 @@ fn the_gate_of_the_workflow_compares_with_the_base_of_the_pull_request_and_never
     let stub = stub_repository(2, BY_SKILL);
     let allowed = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
     stub.settings(&format!("{allowed}{PRICES}"));
-    assert_eq!(stub.run(&["init", "--ci", "github"]).code, 0);
-    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    stub.run("init --ci github").exits(0);
+    stub.run("run --record").exits(0);
     let commit = |message: &str| {
         git(&stub, &["add", "--all"]);
         git(&stub, &["commit", "--quiet", "--allow-empty", "--message", message]);
@@ -198,14 +196,8 @@ fn the_gate_of_the_workflow_compares_with_the_base_of_the_pull_request_and_never
     git(&stub, &["branch", "--quiet", "--delete", "--force", "main", "change"]);
     let gate = || step(&stub, WORKFLOW, "skill-evals gate", &[("GITHUB_BASE_REF", "main")]);
     let lost = gate();
-    assert!(
-        lost.code == 2 && lost.stderr.contains("a value is required for '[BASE]'"),
-        "{}{}",
-        lost.stdout,
-        lost.stderr
-    );
+    lost.exits(2).warns("a value is required for '[BASE]'");
     git(&stub, &["update-ref", "refs/remotes/origin/main", &base]);
     let ran = gate();
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains(&format!("1 skill differs from {}", &base[..12])), "{}", ran.stdout);
+    ran.exits(0).prints(format!("1 skill differs from {}", &base[..12]));
 }

@@ -1,5 +1,6 @@
 //! The jobs that `cluster` prints. Stand-ins for the engines run them.
 
+use skill_evals_testing::tables;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -56,7 +57,7 @@ fn a_root_that_a_job_cannot_name_is_refused() {
             fs::copy(stub.root().join(part), root.join(part)).expect("a file");
         }
         let ran = ran(stub.command(&["cluster", "slurm", "--shards", "2"]).current_dir(&root));
-        assert!(ran.code == 2 && ran.stderr.contains("is not text on a line"), "{}{}", ran.stdout, ran.stderr);
+        ran.exits(2).warns("is not text on a line");
     }
 }
 
@@ -71,11 +72,9 @@ fn what_would_fail_or_be_lost_in_every_shard_is_refused() {
         (&["slurm", "--run-id", "a-shard-1-of-2", "-q"], "is that of a shard"),
     ] {
         let (own, options) = args.split_at(3);
-        let ran = stub.run(&[&["cluster"], own, &["--shards", "2", "--"], options].concat());
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+        stub.run(&[&["cluster"], own, &["--shards", "2", "--"], options].concat()).exits(2).warns(words);
     }
-    let ran = stub.run(&["cluster", "slurm", "--shards", "2", "--path", "."]);
-    assert!(ran.code == 2 && ran.stderr.contains("--path and --git are for github"), "{}", ran.stderr);
+    stub.run("cluster slurm --shards 2 --path .").exits(2).warns("--path and --git are for github");
 }
 
 #[test]
@@ -84,7 +83,7 @@ fn the_array_job_is_named_if_the_merge_job_cannot_be_submitted() {
     stub.write("bin/sbatch", "#!/bin/bash\ncase \"$*\" in *afterany*) exit 1;; esac\necho 43\n");
     let ran = in_cluster(&stub, stub.command(&["cluster", "slurm", "--shards", "2", "--run-id", "big", "--submit"]));
     assert_eq!((ran.code, ran.stdout.as_str()), (2, "big: array job 43\n"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("not all jobs were submitted"), "{}", ran.stderr);
+    ran.warns("not all jobs were submitted");
 }
 
 #[test]
@@ -104,7 +103,7 @@ fn the_jobs_for_slurm_run_every_case_once_and_then_merge_the_shards() {
     let cluster = ["cluster", "slurm", "--shards", "3", "--run-id", "big"];
     let options = ["--", "--trials", "2", "--model", "it's new"];
     let submitted = in_cluster(&stub, stub.command(&[&cluster[..], &["--submit"], &options].concat()));
-    assert_eq!(submitted.code, 0, "{}", submitted.stderr);
+    submitted.exits(0);
     let log = "artifacts/skill-evals/slurm-42.log";
     assert_eq!(submitted.stdout, format!("big: array job 43, then merge job 42; its results: {log}\n"));
     assert_eq!(
@@ -130,7 +129,7 @@ fn a_failed_case_fails_no_task_but_a_case_that_is_not_measured_does() {
     stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt\nc0,true,Prompt 0\nc1,false,Prompt 1\n");
     let submit = ["cluster", "slurm", "--shards", "2", "--submit"];
     let submitted = in_cluster(&stub, stub.command(&submit));
-    assert_eq!(submitted.code, 0, "{}", submitted.stderr);
+    submitted.exits(0);
     assert!(read(&stub, "merge.log").contains("1 of 2 cases passed, 1 failed"), "{}", read(&stub, "merge.log"));
     assert!(!read(&stub, "tasks.log").contains("ended with 1\n"), "{}", read(&stub, "tasks.log"));
     stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt\nc1,false,Prompt 1\nc2,false,Prompt 2\n");
@@ -174,27 +173,19 @@ fn the_workflow_for_github_is_the_nightly_one_with_these_shards_and_options() {
     assert!(steps.iter().any(|step| step["run"] == json!(run)), "{}", printed.stdout);
 }
 
-#[test]
-fn what_would_fail_in_every_shard_is_refused_before_it_is_submitted() {
+/// What `cluster` answers to a command line.
+fn refused(line: &str) -> String {
     let stub = Stub::new(1, "");
-    for (args, why) in [
-        (&["slurm"][..], "--shards <N>"),
-        (&["slurm", "--shards", "2", "--", "--trails", "3"], "options of run: "),
-        (&["slurm", "--shards", "2", "--", "--shard", "1/2"], "--shard is not for shards of a cluster: leave it out"),
-        (&["slurm", "--shards", "2", "--", "--agent", "nobody"], "unknown agent `nobody`"),
-        (&["slurm", "--shards", "2", "--", "--mode", "nowhere"], "unknown mode `nowhere`"),
-        (&["slurm", "--shards", "2", "--", "--skill", "nothing"], "nothing"),
-        (&["slurm", "--shards", "2", "--", "never"], "no trial has a name that contains `never`"),
-        (&["slurm", "--shards", "2", "--run-id", "a/b"], "the run id \"a/b\" holds characters other than"),
-        (&["github", "--shards", "2", "--run-id", "a"], "leave out --run-id"),
-        (&["github", "--shards", "300"], "at most 256 jobs"),
-        (&["kubernetes", "--shards", "2", "--submit"], "--submit is for slurm"),
-        (&["kubernetes", "--shards", "2", "--run-id", "A_1"], "use at most 57 lowercase letters, digits and `-`"),
-    ] {
-        let refused = stub.run(&[&["cluster"], args].concat());
-        assert!(refused.code == 2 && refused.stderr.contains(why), "{args:?}: {}{}", refused.stdout, refused.stderr);
-    }
+    stub.run(&*format!("cluster {line}")).told(stub.root())
+}
+
+tables! {
+    refused => what_would_fail_in_every_shard_is_refused_before_it_is_submitted;
+}
+
+#[test]
+fn without_sbatch_nothing_is_submitted() {
+    let stub = Stub::new(1, "");
     let mut without = stub.command(&["cluster", "slurm", "--shards", "2", "--submit"]);
-    let refused = ran(without.env("PATH", stub.root()));
-    assert!(refused.code == 2 && refused.stderr.contains("--submit needs sbatch"), "{}", refused.stderr);
+    ran(without.env("PATH", stub.root())).exits(2).warns("--submit needs sbatch");
 }

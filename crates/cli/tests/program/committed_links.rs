@@ -105,7 +105,7 @@ fn no_command_writes_or_removes_through_a_link_that_leaves_the_repository() {
             stub.write("evals/Cargo.toml", "[package]\nname = \"evals\"\n");
         }
         if args[0] == "report" {
-            assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+            stub.run("run --run-id r").exits(0);
         }
         link(&stub, path, Path::new(&victim.path()).join(target));
         commit(&stub);
@@ -133,10 +133,9 @@ fn a_link_to_another_place_of_the_repository_is_followed() {
     link(&stub, "evals/evals.toml", stub.root().join("shared/evals.toml"));
     link(&stub, "evals/recordings", "../shared/recordings");
     commit(&stub);
-    let ran = stub.run(&["run", "--record", "--junit", "shared/out.xml"]);
-    assert_eq!(ran.code, 0, "{}", said(&ran));
+    stub.run("run --record --junit shared/out.xml").exits(0);
     assert!(stub.root().join("shared/recordings/tidy/c0/codex/1/meta.json").is_file());
-    assert_eq!(stub.run(&["run", "--replay"]).code, 0);
+    stub.run("run --replay").exits(0);
 }
 
 #[test]
@@ -146,8 +145,7 @@ fn a_link_that_the_user_made_and_git_does_not_track_is_followed_by_outputs() {
     let elsewhere = crate::support::fixture::temporary();
     link(&stub, "artifacts", elsewhere.path());
     link(&stub, "out.xml", elsewhere.path().join("junit.xml"));
-    let ran = ran(&mut stub.command(&["run", "--run-id", "r", "--junit", "out.xml"]));
-    assert_eq!(ran.code, 0, "{}", said(&ran));
+    ran(&mut stub.command(&["run", "--run-id", "r", "--junit", "out.xml"])).exits(0);
     assert!(elsewhere.path().join("junit.xml").is_file() && elsewhere.path().join("skill-evals/r/run.json").is_file());
 }
 

@@ -11,6 +11,7 @@ use crate::support::stub::{ACTIVATES, ANSWER, Stub, on_a_small_disk, signal, wit
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use skill_evals_results::store::with_digests;
+use skill_evals_testing::tables;
 
 /// An agent that says `Fine.` if the skill is there.
 pub const BY_PRESENCE: &str = r#"if [ -e .agents/skills/tidy/SKILL.md ]; then answer=Fine; else answer=Lost
@@ -67,14 +68,14 @@ fn an_edit_that_breaks_a_skill_is_found_in_few_trials_and_the_cases_that_broke_a
     let stub = repository(4, BY_SKILL);
     break_skill(&stub);
     let ran = stub.run(&["compare", "main", "--run-id", "r", "--jobs", "4"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(1);
     let sentence =
         ran.stdout.lines().find(|line| line.starts_with("broke: ")).unwrap_or_else(|| panic!("{}", ran.stdout));
     assert!(sentence.contains("→ 0/") && sentence.contains(" and 1 more, p ≤ 0.0"), "{sentence}");
     assert!(sentence.contains(": tidy/c") && sentence.ends_with(" of at most 400 trials"), "{sentence}");
     // What broke is the answer. The mean of cases of which most trials went to the broken ones is no part of it.
     assert!(!ran.stdout.contains("mean of"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("\n  candidate  the working tree: 0 of "), "{}", ran.stdout);
+    ran.prints("\n  candidate  the working tree: 0 of ");
     assert!(stub.starts().len() <= 30, "{} trials", stub.starts().len());
     // Both sides had their own skills, and today's prompts.
     let commit = git(&stub, &["rev-parse", "HEAD"]);
@@ -91,13 +92,11 @@ fn an_edit_that_breaks_a_skill_is_found_in_few_trials_and_the_cases_that_broke_a
     // Asked again, the run tells the same, to the last digit.
     let stored = stub.json("r", "comparison.json");
     let again = stub.run(&["compare", "r", "--json"]);
-    assert_eq!(again.code, 1, "{}", again.stderr);
+    again.exits(1);
     assert_eq!(json_of(&again.stdout)["comparison"], stored["comparison"]);
-    let decided = stub.run(&["compare", "r", "--margin", "0.2"]);
-    assert!(decided.code == 2 && decided.stderr.contains("leave out --margin"), "{}", decided.stderr);
+    stub.run("compare r --margin 0.2").exits(2).warns("leave out --margin");
     // Each side can be graded by itself, with its own skills. `run` cannot resume a comparison.
-    let graded = stub.run(&["grade", "r"]);
-    assert_eq!(graded.code, 1, "{}", graded.stderr);
+    stub.run("grade r").exits(1);
     let skill = stub.root().join("skills/tidy/SKILL.md");
     let today = fs::read_to_string(&skill).expect("a skill");
     fs::write(&skill, today.replace("name: tidy", "name: Tidy")).expect("a skill");
@@ -106,12 +105,7 @@ fn an_edit_that_breaks_a_skill_is_found_in_few_trials_and_the_cases_that_broke_a
     assert!(expected(&format!("codex.{short}")).contains("`tidy`"), "{}", expected(&format!("codex.{short}")));
     assert!(expected("codex").contains("`Tidy`"), "{}", expected("codex"));
     fs::write(&skill, today).expect("a skill");
-    let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
-    assert!(
-        resumed.code == 2 && resumed.stderr.contains("skill-evals compare --resume --run-id r"),
-        "{}",
-        resumed.stderr
-    );
+    stub.run("run --resume --run-id r").exits(2).warns("skill-evals compare --resume --run-id r");
 }
 
 #[test]
@@ -123,27 +117,21 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
         "\nno harm seen: 4/4 → 4/4 passed, after 8 of at most 400 trials\n  mean of 4 cases: ±0 points (95 %: ",
         ")\n  such a comparison finds one case from always to never in 100 % of comparisons, all cases from 93 to ",
     ] {
-        assert!(quick.stdout.contains(words), "{}", quick.stdout);
+        quick.prints(words);
     }
     let stored = stub.json("q", "comparison.json");
     assert_eq!(
         (&stored["comparison"]["results"], &stored["trials"]["plan"]),
         (&json!(["no-harm-seen"]), &json!("quick"))
     );
-    assert_eq!(stub.run(&["compare", "q", "--fail-on", "no-harm-seen"]).code, 1);
+    stub.run("compare q --fail-on no-harm-seen").exits(1);
     let until = ["compare", "main", "--plan", "until-decided", "--max-trials", "20", "--run-id", "u"];
-    let undecided = stub.run(&until);
-    assert!(undecided.code == 4 && undecided.stdout.contains("\nundecided: 10/10 → 10/10"), "{}", undecided.stdout);
+    stub.run(&until).exits(4).prints("\nundecided: 10/10 → 10/10");
     break_skill(&stub);
-    let broke = stub.run(&["compare", "main", "--plan", "quick", "--run-id", "b"]);
-    assert!(
-        broke.code == 1 && broke.stdout.contains("  candidate  the working tree: 0 of 6 trials passed\n"),
-        "{}",
-        broke.stdout
-    );
+    let broke = stub.run("compare main --plan quick --run-id b");
+    broke.exits(1).prints("  candidate  the working tree: 0 of 6 trials passed\n");
     // It continues until the mean of all cases is decided too.
-    let both = stub.run(&["compare", "main", "--plan", "until-decided", "--run-id", "both"]);
-    assert!(both.code == 1 && both.stdout.contains("; all cases together worse, p ≤ 0.0"), "{}", both.stdout);
+    stub.run("compare main --plan until-decided --run-id both").exits(1).prints("; all cases together worse, p ≤ 0.0");
     let dry = stub.run(&["compare", "main", "--dry-run", "--plan", "quick"]).stdout;
     for words in [
         "plan quick: about ",
@@ -162,19 +150,17 @@ fn two_git_references_are_compared_as_they_are_whatever_the_working_tree_has() {
     git(&stub, &["commit", "--quiet", "--all", "--message", "second"]);
     fs::write(stub.root().join("skills/tidy/SKILL.md"), "---\nname: tidy\ndescription: Tidies.\n---\nDo.\n")
         .expect("a skill");
-    let ran = stub.run(&["compare", "HEAD~1", "HEAD", "--jobs", "4", "--run-id", "r"]);
-    assert!(ran.code == 1 && ran.stdout.contains("\nbroke: "), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("  candidate  the skills of HEAD ("), "{}", ran.stdout);
+    let ran = stub.run("compare HEAD~1 HEAD --jobs 4 --run-id r");
+    ran.exits(1).prints("\nbroke: ").prints("  candidate  the skills of HEAD (");
 }
 
 #[test]
 fn an_edit_that_changes_nothing_is_no_worse_long_before_the_last_trial() {
     let stub = repository(5, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--jobs", "4", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("no worse than by 5 points: "), "{}", ran.stdout);
+    ran.exits(0).prints("no worse than by 5 points: ");
     // The p is that of the word: how probable this is where B is worse by five points.
-    assert!(ran.stdout.contains(" points (95 %)\n") && ran.stdout.contains(", p ≤ 0.04"), "{}", ran.stdout);
+    ran.prints(" points (95 %)\n").prints(", p ≤ 0.04");
     assert!(stub.starts().len() < 200, "{} trials", stub.starts().len());
     let status = json_of(&stub.run(&["status", "r", "--json"]).stdout);
     assert_eq!((&status["state"], &status["remaining"]), (&json!("finished"), &json!(0)), "{status}");
@@ -190,11 +176,10 @@ fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
     assert_eq!(output.status.code(), Some(130));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("skill-evals compare --resume --run-id r"), "{said}");
-    let status = stub.run(&["status", "r"]);
-    assert!(status.stdout.contains("to resume: skill-evals compare --resume --run-id r"), "{}", status.stdout);
+    stub.run("status r").prints("to resume: skill-evals compare --resume --run-id r");
     let measured = stub.progress("r").len();
     let ran = stub.run(&["compare", "--resume", "--run-id", "r", "--jobs", "2"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     assert_eq!(ran.stdout.matches("(kept)").count(), measured, "{}", ran.stdout);
     let pairs = fs::read_to_string(stub.run_folder("r").join("pairs.jsonl")).expect("pairs");
     assert_eq!(pairs.lines().collect::<std::collections::BTreeSet<_>>().len(), pairs.lines().count(), "no pair twice");
@@ -202,14 +187,12 @@ fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
     let table = stub.root().join("evals/skills/tidy/prompts.csv");
     let rows = fs::read_to_string(&table).expect("cases");
     fs::write(&table, rows.replace("c1,false,Prompt 1,Fine\n", "")).expect("cases");
-    let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
     let words = "tidy/c1 no longer exists on either side; --force leaves those pairs out";
-    assert!(refused.code == 2 && refused.stderr.contains(words), "{}", refused.stderr);
+    stub.run("compare --resume --run-id r").exits(2).warns(words);
     fs::write(&table, rows).expect("cases");
     // The options of a running comparison cannot change.
     break_skill(&stub);
-    let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
-    assert!(refused.code == 2 && refused.stderr.contains("cannot resume"), "{}", refused.stderr);
+    stub.run("compare --resume --run-id r").exits(2).warns("cannot resume");
 }
 
 #[test]
@@ -272,38 +255,27 @@ fn two_modes_are_compared_each_with_its_own_model() {
         "--max-trials",
         "12",
     ];
-    let ran = stub.run(&[&args[..], &["--run-id", "r"]].concat());
-    assert!(ran.stdout.contains("  baseline   the mode codex, model=x: "), "{}{}", ran.stdout, ran.stderr);
+    stub.run(&[&args[..], &["--run-id", "r"]].concat()).prints("  baseline   the mode codex, model=x: ");
     assert_eq!(stub.json("r", "work/tidy/c0/codex.x/1/meta.json")["mode"], "codex.x");
 }
 
 #[test]
 fn what_measures_nothing_ends_at_once_and_says_that_nothing_was_measured() {
     let stub = repository(10, "exit 7");
-    let ran = stub.run(&["compare", "HEAD", "--jobs", "2"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("nothing measured: "), "{}", ran.stdout);
+    stub.run("compare HEAD --jobs 2").exits(3).prints("nothing measured: ");
     assert!(stub.starts().len() <= 14, "{} trials", stub.starts().len());
 }
 
 #[test]
 fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
-    let stub = repository(6, BY_SKILL);
-    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "3"]).code, 0);
-    break_skill(&stub);
-    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "3"]).code, 1);
+    let stub = before_and_after();
     let starts = stub.starts().len();
     let ran = stub.run(&["compare", "before", "after"]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    ran.exits(1);
     assert!(ran.stdout.starts_with("worse: 18/18 → 0/18 passed, p = "), "{}", ran.stdout);
     let mean = "\n  mean of 6 cases: loses at least ";
-    assert!(
-        ran.stdout.contains(mean) && ran.stdout.contains(", at most 100 (95 %); measured: −100 points\n"),
-        "{}",
-        ran.stdout
-    );
-    assert!(ran.stdout.contains("  tidy/c0  3/3 → 0/3\n"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("tokens ±0 %"), "{}", ran.stdout);
+    ran.prints(mean).prints(", at most 100 (95 %); measured: −100 points\n").prints("  tidy/c0  3/3 → 0/3\n");
+    ran.prints("tokens ±0 %");
     fs::copy(stub.run_folder("before").join("progress.jsonl"), stub.root().join("evals/baseline.jsonl"))
         .expect("a copy");
     let same = stub.run(&["compare", "evals/baseline.jsonl", "after", "--json"]);
@@ -317,20 +289,17 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     // A case alone shows too little, and the answer says what it takes.
     let few = stub.run(&["compare", "before", "after", "--case", "c1"]);
     assert!(few.code == 4 && few.stdout.starts_with("undecided: 3/3 → 0/3 passed"), "{}", few.stdout);
-    assert!(few.stdout.contains("\n  difference: −100 points (95 %: "), "{}", few.stdout);
-    assert!(few.stdout.contains(" more trials would decide a difference of this size\n"), "{}", few.stdout);
-    let itself = stub.run(&["compare", "before", "after,before"]);
-    assert!(itself.code == 2 && itself.stderr.contains("is on both sides"), "{}", itself.stderr);
+    few.prints("\n  difference: −100 points (95 %: ").prints(" more trials would decide a difference of this size\n");
+    stub.run("compare before after,before").exits(2).warns("is on both sides");
     assert_eq!(stub.starts().len(), starts, "no agent ran");
     let twice = stub.run(&["compare", "before,before", "after"]);
     let dry = stub.run(&["compare", "HEAD", "--dry-run", "--max-trials", "200"]);
-    assert!(dry.stdout.contains("all 200 trials, if it takes that many: about 3000 tokens"), "{}", dry.stdout);
+    dry.prints("all 200 trials, if it takes that many: about 3000 tokens");
     // In GitHub Actions the answer is marked, and stands on the job's page.
     let page = stub.root().join("page.md");
     let mut command = stub.command(&["compare", "before", "after", "--github", "--quiet"]);
     let marked = crate::support::stub::ran(command.env("GITHUB_STEP_SUMMARY", &page));
-    assert!(marked.stdout.contains("::error::worse: 18/18 → 0/18 passed, p = "), "{}", marked.stdout);
-    assert!(marked.stdout.contains("%0Amean of 6 cases: loses at least "), "{}", marked.stdout);
+    marked.prints("::error::worse: 18/18 → 0/18 passed, p = ").prints("%0Amean of 6 cases: loses at least ");
     let text = fs::read_to_string(&page).expect("a page");
     assert!(
         text.starts_with("# worse\n\nworse: 18/18 → 0/18") && text.contains("\n      tidy/c0  3/3 → 0/3\n"),
@@ -338,16 +307,11 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     );
     let path = stub.run_folder("before");
     let otherwise = stub.run(&["compare", &format!("before,{}", path.display()), "after"]);
-    assert!(otherwise.code == 2 && otherwise.stderr.contains("is named twice on one side"), "{}", otherwise.stderr);
-    assert!(twice.code == 2 && twice.stderr.contains("before is named twice on one side"), "{}", twice.stderr);
+    otherwise.exits(2).warns("is named twice on one side");
+    twice.exits(2).warns("before is named twice on one side");
     fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
-    let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
-    assert!(
-        damaged.code == 2
-            && damaged.stderr.contains("baseline.jsonl: 2 of its lines are not as a run wrote them, 0 are"),
-        "{}",
-        damaged.stderr
-    );
+    let damaged = stub.run("compare evals/baseline.jsonl after");
+    damaged.exits(2).warns("baseline.jsonl: 2 of its lines are not as a run wrote them, 0 are");
 }
 
 #[test]
@@ -364,8 +328,7 @@ fn skills_that_are_the_same_file_by_file_take_no_trial() {
     }
     assert_eq!(json_of(&stub.run(&["compare", "main", "--json"]).stdout)["unchanged"], json!(true));
     assert!(stub.starts().is_empty(), "no agent ran");
-    let earlier = stub.run(&["compare", "main~1", "main", "--dry-run"]);
-    assert!(earlier.stdout.contains("2 cases, at most"), "{}{}", earlier.stdout, earlier.stderr);
+    stub.run("compare main~1 main --dry-run").prints("2 cases, at most");
     let modes = stub.run(&["compare", "main", "--baseline", "model=x", "--dry-run"]);
     assert!(modes.stdout.contains("2 cases, at most"), "something else differs: {}{}", modes.stdout, modes.stderr);
 }
@@ -374,7 +337,7 @@ fn skills_that_are_the_same_file_by_file_take_no_trial() {
 fn what_ends_after_the_decision_is_in_no_figure() {
     let stub = repository(6, BY_SKILL);
     break_skill(&stub);
-    assert_eq!(stub.run(&["compare", "main", "--run-id", "r", "--jobs", "1"]).code, 1);
+    stub.run("compare main --run-id r --jobs 1").exits(1);
     let json = || json_of(&stub.run(&["compare", "r", "--json"]).stdout);
     let before = json();
     assert_eq!(before["trials"]["executed"], before["trials"]["counted"]);
@@ -392,17 +355,16 @@ fn what_ends_after_the_decision_is_in_no_figure() {
     assert_eq!(after["trials"]["executed"].as_u64(), before["trials"]["executed"].as_u64().map(|run| run + 2));
     after["trials"]["executed"] = before["trials"]["executed"].clone();
     assert_eq!(after, before);
-    let told = stub.run(&["compare", "r"]).stdout;
-    assert!(told.contains("not counted: 2 trials that were running when the result was reached"), "{told}");
+    stub.run("compare r").prints("not counted: 2 trials that were running when the result was reached");
 }
 
 #[test]
 fn tokens_that_are_known_in_part_are_not_compared() {
     let stub = repository(2, BY_SKILL);
     for run in ["one", "two"] {
-        assert_eq!(stub.run(&["run", "--run-id", run]).code, 0);
+        stub.run(&["run", "--run-id", run]).exits(0);
     }
-    assert!(stub.run(&["compare", "one", "two"]).stdout.contains("tokens ±0 %"));
+    stub.run("compare one two").prints("tokens ±0 %");
     stub.rewrite_progress("two", |text| text.replace("\"tokens\":15", "\"tokens\":5,\"tokens_incomplete\":true"));
     let ran = stub.run(&["compare", "one", "two"]);
     assert!(ran.stdout.contains("time ") && !ran.stdout.contains("tokens "), "{}", ran.stdout);
@@ -417,27 +379,52 @@ fn runs_that_share_a_mode_are_compared_in_it_and_what_only_one_has_is_named() {
     for args in
         [&["--run-id", "one", "--mode", "codex"][..], &["--run-id", "both", "--mode", "codex", "--mode", "mine"]]
     {
-        let ran = stub.run(&[&["run"], args].concat());
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        stub.run(&[&["run"], args].concat()).exits(0);
     }
     let ran = stub.run(&["compare", "one", "both"]);
-    assert!(ran.stdout.contains(": 2/2 → 2/2 passed"), "{}{}", ran.stdout, ran.stderr);
+    ran.prints(": 2/2 → 2/2 passed");
     let only = "not counted, measured only for the candidate: tidy/c0/mine, tidy/c1/mine";
-    assert!(ran.stdout.contains(only), "{}", ran.stdout);
+    ran.prints(only);
     stub.rewrite_progress("one", |text| text.replace("\"mode\":\"codex\"", "\"mode\":\"other\""));
     fs::copy(stub.run_folder("one").join("progress.jsonl"), stub.root().join("other.jsonl")).expect("a file");
-    let apart = stub.run(&["compare", "both", "other.jsonl"]);
     let words =
         "no mode in common (codex, mine against other): choose one of each with --baseline mode=… --candidate mode=…";
-    assert!(apart.code == 2 && apart.stderr.contains(words), "{}", apart.stderr);
+    stub.run("compare both other.jsonl").exits(2).warns(words);
+}
+
+/// A repository with a run of a good skill and one of a broken skill.
+fn before_and_after() -> Stub {
+    let stub = repository(6, BY_SKILL);
+    stub.run("run --run-id before --trials 3").exits(0);
+    break_skill(&stub);
+    stub.run("run --run-id after --trials 3").exits(1);
+    stub
+}
+
+/// What a comparison of the two answers to options.
+fn of_stored() -> impl Fn(&str) -> String {
+    let stub = before_and_after();
+    move |line| stub.run(&*format!("compare before after {line}")).told(stub.root())
+}
+
+/// What a command line is answered, which starts no agent.
+fn refused() -> impl Fn(&str) -> String {
+    let stub = repository(2, BY_SKILL);
+    move |line| {
+        let told = stub.run(line).told(stub.root());
+        assert_eq!(stub.starts(), Vec::<String>::new(), "{line}");
+        told
+    }
+}
+
+tables! {
+    of_stored() => what_stored_trials_cannot_be_asked_is_refused;
+    refused() => what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent;
 }
 
 #[test]
-fn of_stored_trials_some_are_chosen_and_what_needs_an_agent_is_refused() {
-    let stub = repository(6, BY_SKILL);
-    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "3"]).code, 0);
-    break_skill(&stub);
-    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "3"]).code, 1);
+fn of_stored_trials_some_are_chosen() {
+    let stub = before_and_after();
     for cases in
         [&["--case", "c1", "--case", "tidy/c2", "--mode", "codex"][..], &["--case", "tidy/c1/codex", "--case", "c2"]]
     {
@@ -445,21 +432,7 @@ fn of_stored_trials_some_are_chosen_and_what_needs_an_agent_is_refused() {
         assert!(chosen.stdout.starts_with("worse: 6/6 → 0/6 passed"), "{}{}", chosen.stdout, chosen.stderr);
     }
     let apart = stub.run(&["compare", "--with", "codex", "--without", "--case", "tidy/c1/mcp"]);
-    assert!(apart.stderr.contains("--case names the mode mcp, --with the mode codex: name one"), "{}", apart.stderr);
-    for (args, words) in [
-        (&["--case", "c99"][..], "no trial is of the case `c99`"),
-        (&["--skill", "tydi"], "no trial is of the skill `tydi`; did you mean `tidy`?"),
-        (&["--mode", "mcp"], "in the mode mcp holds no trials"),
-        (&["--case", "tidy/c1/mcp"], "in the mode mcp holds no trials"),
-        (&["--baseline", "mode=codex", "--case", "tidy/c1/codex"], "leave out --mode, and the modes in --case"),
-        (&["--max-trials", "8"], "--max-trials: these trials are stored"),
-        (&["--model", "x"], "--model: these trials are stored"),
-        (&["--jobs", "2"], "--jobs: these trials are stored"),
-        (&["--baseline", "offer=alone"], "--baseline and --candidate with more than mode=: these trials are stored"),
-    ] {
-        let refused = stub.run(&[&["compare", "before", "after"], args].concat());
-        assert!(refused.code == 2 && refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
-    }
+    apart.warns("--case names the mode mcp, --with the mode codex: name one");
 }
 
 #[test]
@@ -468,13 +441,8 @@ fn one_version_against_itself_shows_how_often_verdicts_flip() {
     let body = BY_SKILL
         .replace("if grep -q \"BROKEN\"", "if [ $(($(wc -l < \"$folder/starts\") % 3)) = 0 ] || grep -q \"BROKEN\"");
     let stub = repository(2, &body);
-    let ran = stub.run(&["compare", "--aa", "--max-trials", "24", "--jobs", "1", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains("  noise: the verdict flipped in 8/12 pairs of equal trials; each false"),
-        "{}",
-        ran.stdout
-    );
+    let ran = stub.run("compare --aa --max-trials 24 --jobs 1 --run-id r");
+    ran.exits(0).prints("  noise: the verdict flipped in 8/12 pairs of equal trials; each false");
     assert_eq!(stub.json("r", "work/tidy/c0/codex.again/1/meta.json")["mode"], "codex.again");
 }
 
@@ -483,16 +451,16 @@ fn a_single_case_that_broke_fails_next_to_good_news_about_all() {
     // One case of twenty fails with the edited skill.
     let body = BY_SKILL.replace("if grep -q \"BROKEN\"", "if [ \"$prompt\" = 'Prompt 7' ] && grep -q \"BROKEN\"");
     let stub = repository(20, &body);
-    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "8", "--jobs", "4"]).code, 0);
+    stub.run("run --run-id before --trials 8 --jobs 4").exits(0);
     break_skill(&stub);
-    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "8", "--jobs", "4"]).code, 1);
+    stub.run("run --run-id after --trials 8 --jobs 4").exits(1);
     let ran = stub.run(&["compare", "before", "after", "--margin", "0.2"]);
     let sentence = ran.stdout.lines().next().unwrap_or_default();
     assert!(sentence.starts_with("broke: tidy/c7 8/8 → 0/8, p = 0.00"), "{sentence}");
     assert!(sentence.ends_with("; all cases together no worse than by 20 points") && ran.code == 1, "{sentence}");
     assert!(!ran.stdout.contains("mean of") && ran.stdout.contains("\n  candidate  "), "{}", ran.stdout);
-    assert_eq!(stub.run(&["compare", "before", "after", "--margin", "0.2", "--fail-on", "worse"]).code, 0);
-    assert!(ran.stdout.contains("  tidy/c7  8/8 → 0/8  changed (p = "), "{}", ran.stdout);
+    stub.run("compare before after --margin 0.2 --fail-on worse").exits(0);
+    ran.prints("  tidy/c7  8/8 → 0/8  changed (p = ");
 }
 
 #[test]
@@ -504,10 +472,9 @@ grep -q BROKEN "$skill" && broken=yes
 if [ $seven = $broken ]; then answer=Fine; else answer=Broken; fi"#;
     let old = BY_SKILL.lines().nth(1).expect("a line");
     let stub = repository(8, &BY_SKILL.replace(old, answer));
-    let ran = stub.run(&["run", "--run-id", "before", "--trials", "8", "--jobs", "4"]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    stub.run("run --run-id before --trials 8 --jobs 4").exits(1);
     break_skill(&stub);
-    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "8", "--jobs", "4"]).code, 1);
+    stub.run("run --run-id after --trials 8 --jobs 4").exits(1);
     let ran = stub.run(&["compare", "before", "after"]);
     let sentence = ran.stdout.lines().next().unwrap_or_default();
     assert!(
@@ -516,15 +483,14 @@ if [ $seven = $broken ]; then answer=Fine; else answer=Broken; fi"#;
             && sentence.contains("; all cases together worse, p = "),
         "{sentence}"
     );
-    assert!(ran.stdout.contains("\n  1 case got better nevertheless\n"), "{}", ran.stdout);
+    ran.prints("\n  1 case got better nevertheless\n");
 }
 
 #[test]
 fn with_and_without_the_skill_shows_what_it_is_worth_and_asks_nothing_of_an_absent_skill() {
     let stub = repository(3, BY_PRESENCE);
     let ran = stub.run(&["compare", "--with", "codex", "--without", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("\nbetter: 0/"), "{}", ran.stdout);
+    ran.exits(0).prints("\nbetter: 0/");
     assert!(!ran.stdout.contains("`must-include` passes as often"), "{}", ran.stdout);
     let checks = stub.json("r", "work/tidy/c0/codex.without/1/grade.json");
     let names: Vec<&str> =
@@ -536,19 +502,12 @@ fn with_and_without_the_skill_shows_what_it_is_worth_and_asks_nothing_of_an_abse
 fn a_run_with_its_lift_prints_first_what_the_skills_add() {
     let stub = repository(3, BY_PRESENCE);
     let ran = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r"]);
-    assert!(ran.stdout.contains(": 0/6 → 6/6 passed"), "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains("\n  mean of 3 cases: ") && ran.stdout.contains("+100 points (95 %)"),
-        "{}",
-        ran.stdout
-    );
+    ran.prints(": 0/6 → 6/6 passed").prints("\n  mean of 3 cases: ").prints("+100 points (95 %)");
     let quiet = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--quiet"]);
     assert!(quiet.stdout.lines().next().is_some_and(|line| line.contains("0/6 → 6/6 passed")), "{}", quiet.stdout);
     let never = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "until decided at most 4"]);
-    assert_eq!(never.code, 2, "{}{}", never.stdout, never.stderr);
-    assert!(never.stderr.contains("error[never-decided]"), "{}", never.stderr);
-    let several = stub.run(&["run", "--lift", "--mode", "codex", "--mode", "mcp"]);
-    assert!(several.code == 2 && several.stderr.contains("--lift compares in one mode"), "{}", several.stderr);
+    never.exits(2).warns("error[never-decided]");
+    stub.run("run --lift --mode codex --mode mcp").exits(2).warns("--lift compares in one mode");
     // The settings ask for the same, unless an option compares nothing.
     let settings = stub.root().join("evals/evals.toml");
     let text = std::fs::read_to_string(&settings).unwrap_or_default() + "\n[run]\nlift = true\n";
@@ -563,8 +522,7 @@ fn a_run_with_its_lift_prints_first_what_the_skills_add() {
     {
         assert!(!lifts(plain), "{plain:?}");
     }
-    let several = stub.run(&["run", "--mode", "codex", "--mode", "mcp"]).stderr;
-    assert!(several.contains("`[run] lift = true` in evals.toml asks for --lift"), "{several}");
+    stub.run("run --mode codex --mode mcp").warns("`[run] lift = true` in evals.toml asks for --lift");
 }
 
 #[test]
@@ -577,11 +535,8 @@ fn a_skill_that_changes_no_outcome_is_not_worse_for_what_nobody_asks_without_it(
     fs::write(&table, rows.replace(",false,", ",true,")).expect("cases");
     let args = ["compare", "--with", "codex", "--without", "--max-trials", "60", "--run-id", "r"];
     let ran = stub.run(&args);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("\nno harm seen: 30/30 → 30/30 passed"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("  judged by what both sides were asked"), "{}", ran.stdout);
-    let again = stub.run(&["compare", "r"]);
-    assert!(again.stdout.contains("30/30 → 30/30 passed"), "{}", again.stdout);
+    ran.exits(0).prints("\nno harm seen: 30/30 → 30/30 passed").prints("  judged by what both sides were asked");
+    stub.run("compare r").prints("30/30 → 30/30 passed");
     assert_eq!(stub.json("r", "work/tidy/c0/codex/1/grade.json")["verdict"], "fail");
 }
 
@@ -591,7 +546,7 @@ fn a_check_that_passes_as_often_without_the_skill_does_not_tell_its_worth() {
     let stub = repository(3, &format!("{gone}\n{BY_SKILL}"));
     let ran = stub.run(&["compare", "--with", "codex", "--without"]);
     let note = "`must-include` passes as often without (";
-    assert!(ran.stdout.contains(note), "{}{}", ran.stdout, ran.stderr);
+    ran.prints(note);
     assert!(!ran.stdout.contains("`delivered` passes"), "{}", ran.stdout);
 }
 
@@ -602,19 +557,7 @@ fn what_a_skill_is_offered_beside_is_a_part_of_the_mode() {
     let more = stub.root().join("skills/other");
     fs::create_dir(&more).expect("a directory");
     fs::write(more.join("SKILL.md"), "---\nname: other\ndescription: Does other things.\n---\nDo.\n").expect("a skill");
-    let ran = stub.run(&[
-        "compare",
-        "--baseline",
-        "offer=alone",
-        "--candidate",
-        "offer=all",
-        "--skill",
-        "tidy",
-        "--max-trials",
-        "12",
-        "--run-id",
-        "r",
-    ]);
+    let ran = stub.run("compare --baseline offer=alone --candidate offer=all --skill tidy --max-trials 12 --run-id r");
     assert!(ran.code != 2, "{}", ran.stderr);
     let seen = |name: &str| fs::read_to_string(stub.root().join(name)).unwrap_or_default();
     assert_eq!((seen("offered-1").as_str(), seen("offered-2").as_str()), ("tidy\n", "other\ntidy\n"));
@@ -641,8 +584,7 @@ case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate o
     let more = ["--max-trials", "12", "--run-id", "r", "--jobs", "2"];
     let ran = stub.run(&[&args[..], &more].concat());
     let line = "  `tidy` activated in 6/6 → 4/6 of its trials; ";
-    assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("; in its place `other` 0 → 1, none 0 → 1\n"), "{}", ran.stdout);
+    ran.prints(line).prints("; in its place `other` 0 → 1, none 0 → 1\n");
     // The same from the stored run, with both matrices.
     let found = json_of(&stub.run(&["compare", "r", "--json"]).stdout)["triggering"].clone();
     let tidy = &found["skills"][0];
@@ -674,55 +616,10 @@ case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate o
 }
 
 #[test]
-fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
+fn any_number_of_trials_is_planned_in_no_time() {
     let stub = repository(2, BY_SKILL);
-    for (args, words) in [
-        (&["compare"][..], "name what to compare"),
-        (&["compare", "nowhere"], "neither a run nor a git reference"),
-        (&["compare", "--baseline", "model=x", "--candidate", "model=x"], "both sides are the same"),
-        (&["compare", "--baseline", "colour=red"], "names `colour`; known: mode=, model="),
-        (&["compare", "--mode", "codex", "--mode", "nothing"], "unknown mode `nothing`\nmodes:\n"),
-        (
-            &["compare", "HEAD", "--max-trials", "8"],
-            "this gate can never fail at these numbers: it takes 6 pairs of trials",
-        ),
-        (&["compare", "HEAD", "--baseline", "skills=HEAD"], "HEAD says which skills the side has"),
-        (&["compare", "--mode", "codex"], "name what to compare"),
-        (
-            &["compare", "--mode", "codex", "--mode", "mcp", "--baseline", "mode=native"],
-            "say the mode of each side once",
-        ),
-        (&["compare", "--mode", "codex", "--baseline", "mode=mcp", "--candidate", "mode=native"], "leave out --mode"),
-        (&["compare", "--baseline", "offer=nobody"], "offers `nobody`, which does not exist"),
-        (&["compare", "--baseline", "offer=tidy+"], "names a skill without a name"),
-        (&["compare", "--baseline", "model=x,model=y"], "says `model` twice"),
-        (&["compare", "HEAD", "docs"], "`docs` is neither a run nor a git reference"),
-        (&["compare", "HEAD", "old.jsonl"], "one of HEAD and old.jsonl is a git reference"),
-        (&["compare", "HEAD", "--with", "codex", "--without"], "cannot be used with"),
-        (
-            &["compare", "HEAD", "--fail-on", "no-worse", "--max-trials", "20"],
-            "this gate can never fail at these numbers: it takes ",
-        ),
-        (&["compare", "HEAD", "--plan", "slow"], "invalid value 'slow'"),
-        (&["compare", "HEAD", "--fail-on", "sideways"], "invalid value 'sideways'"),
-        (
-            &["compare", "HEAD", "--fail-on", "broke,worse,better,no-worse,no-harm-seen,undecided"],
-            "this gate can never pass: it names every result",
-        ),
-        (&["compare", "--resume", "--run-id", "none"], "unknown run `none`"),
-    ] {
-        let ran = stub.run(args);
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {} {}", ran.code, ran.stderr);
-    }
-    // Any number of trials is planned in no time.
-    let dry = stub.run(&["compare", "HEAD", "--dry-run", "--max-trials", "900000000"]);
-    assert!(
-        dry.code == 0 && dry.stdout.contains("; it finds one case from always to never in "),
-        "{}{}",
-        dry.stdout,
-        dry.stderr
-    );
-    assert_eq!(stub.starts(), Vec::<String>::new());
+    let words = "; it finds one case from always to never in ";
+    stub.run("compare HEAD --dry-run --max-trials 900000000").exits(0).prints(words);
 }
 
 #[test]
@@ -730,16 +627,14 @@ fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_
     // As many equal pairs as would show `no worse by 20 points` without other cases.
     let stub = repository(22, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "4", "--margin", "0.2", "--max-trials", "42"]);
-    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(4);
     let note = "  not counted, not tried on both sides: tidy/c21\n";
-    assert!(ran.stdout.contains("\nundecided: 21/21 → 21/21 passed") && ran.stdout.contains(note), "{}", ran.stdout);
+    ran.prints("\nundecided: 21/21 → 21/21 passed").prints(note);
     let stored = stub.json("r", "comparison.json");
     let again = stub.run(&["compare", "r", "--json"]);
     assert_eq!((again.code, &json_of(&again.stdout)), (4, &stored));
-    let further = stub.run(&["compare", "--resume", "--run-id", "r", "--max-trials", "44"]);
-    assert!(further.stdout.contains("decided after 44 of at most 44 trials"), "{}{}", further.stdout, further.stderr);
-    let again = stub.run(&["compare", "r"]);
-    assert!(again.stdout.contains("decided after 44 of at most 44 trials"), "{}{}", again.stdout, again.stderr);
+    stub.run("compare --resume --run-id r --max-trials 44").prints("decided after 44 of at most 44 trials");
+    stub.run("compare r").prints("decided after 44 of at most 44 trials");
 }
 
 #[test]
@@ -747,31 +642,24 @@ fn a_comparison_in_the_background_is_watched_stopped_and_gone_on_with_like_any_r
     let stub = repository(2, &format!("while [ ! -e \"$folder/artifacts/go\" ]; do sleep 0.02; done\n{BY_SKILL}"));
     break_skill(&stub);
     let begun = stub.run(&["compare", "main", "--background", "--run-id", "r", "--jobs", "2"]);
-    assert_eq!(begun.code, 0, "{}", begun.stderr);
+    begun.exits(0);
     assert!(begun.stdout.starts_with("r runs in the background as process "), "{}", begun.stdout);
     wait_until("both agents", || stub.starts().len() == 2);
     assert!(stub.run(&["status", "r"]).stdout.starts_with("r: running (process "));
     let stopped = stub.run(&["stop"]);
-    assert!(
-        stopped.stdout.contains("r stopped; to resume: skill-evals compare --resume --run-id r"),
-        "{}",
-        stopped.stdout
-    );
+    stopped.prints("r stopped; to resume: skill-evals compare --resume --run-id r");
     let status = stub.run(&["status", "r"]).stdout;
     assert!(status.starts_with("r: stopped\n") && status.contains("compare --resume --run-id r"), "{status}");
 
     fs::write(stub.root().join("artifacts/go"), "").expect("a file");
-    let resumed = stub.run(&["compare", "--resume", "--background", "--run-id", "r", "--jobs", "2"]);
-    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    stub.run("compare --resume --background --run-id r --jobs 2").exits(0);
     wait_until("its end", || stub.run(&["status", "r"]).stdout.starts_with("r: finished"));
     let told = stub.run(&["compare", "r"]);
     assert!(told.code == 1 && told.stdout.starts_with("broke"), "{}{}", told.stdout, told.stderr);
     let log = fs::read_to_string(stub.run_folder("r").join("runner.log")).expect("a log");
     assert!(log.contains(told.stdout.lines().next().expect("an answer")), "{log}");
-    let stored = stub.run(&["compare", "r", "--background"]);
-    assert!(stored.code == 2 && stored.stderr.contains("--background: these trials are stored"), "{}", stored.stderr);
-    let cannot = stub.run(&["compare", "main", "--background", "--run-id", "r"]);
-    assert!(cannot.code == 2 && cannot.stderr.contains("`r`"), "{}", cannot.stderr);
+    stub.run("compare r --background").exits(2).warns("--background: these trials are stored");
+    stub.run("compare main --background --run-id r").exits(2).warns("`r`");
 }
 
 #[test]
@@ -779,14 +667,9 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
     let stub = repository(3, &format!("sleep 0.05\n{BY_SKILL}"));
     let runner = stub.start(&["compare", "HEAD", "--run-id", "r", "--jobs", "2"]);
     wait_until("four trials", || stub.progress_lines("r") >= 4);
-    let going = stub.run(&["compare", "r"]);
-    assert!(going.stderr.contains("r is running: this is its result so far"), "{}", going.stderr);
+    stub.run("compare r").warns("r is running: this is its result so far");
     let stopped = stub.run(&["stop", "r"]);
-    assert!(
-        stopped.stdout.contains("r stopped; to resume: skill-evals compare --resume --run-id r"),
-        "{}",
-        stopped.stdout
-    );
+    stopped.prints("r stopped; to resume: skill-evals compare --resume --run-id r");
     runner.wait_with_output().expect("an end");
     let path = stub.run_folder("r").join("progress.jsonl");
     let text = fs::read_to_string(&path).expect("progress");
@@ -796,7 +679,7 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
         "r: 1 line of progress.jsonl cannot be read; 1 trial that progress.jsonl lacks is read from its grade",
         "r was stopped before its plan was done; to resume: skill-evals compare --resume --run-id r",
     ] {
-        assert!(torn.stderr.contains(words), "{}", torn.stderr);
+        torn.warns(words);
     }
 }
 
@@ -809,7 +692,7 @@ fn an_agent_that_dies_midway_ends_a_comparison_which_is_then_no_good_news_and_re
         assert_eq!((ran.code, ran.stdout.starts_with("undecided: 4/4 → 4/4 passed")), (3, true), "{}", ran.stdout);
         let why = "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; \
                    to resume: skill-evals compare --resume --run-id r";
-        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+        ran.warns(why);
         assert!(stub.starts().len() < 50, "{} trials", stub.starts().len());
     }
     stub.body(BY_SKILL);
@@ -860,7 +743,7 @@ fn a_case_that_one_of_two_stored_runs_lost_is_no_good_news() {
     }
     assert_eq!(wide(&["--fail-on", "no-worse"]).code, 1, "what fails, fails");
     stub.body(BY_SKILL);
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "b"]).code, 0);
+    stub.run("run --resume --run-id b").exits(0);
     assert_eq!((wide(&[]).code, wide(&[]).stderr), (0, String::new()));
 }
 
@@ -892,7 +775,7 @@ fn a_run_that_ended_early_is_no_good_news_when_it_is_read_again() {
     stub.run(&["run", "--run-id", "a", "--trials", "9"]);
     stub.run(&["run", "--run-id", "b", "--trials", "9"]);
     let wide = ["compare", "a", "b", "--margin", "0.5", "--quiet"];
-    assert_eq!(stub.run(&wide).code, 0);
+    stub.run(&wide).exits(0);
     let path = stub.run_folder("b").join("run.json");
     let text = fs::read_to_string(&path).expect("a record").replace("\"finished\"", "\"interrupted\"");
     fs::write(&path, text).expect("a record");
@@ -907,25 +790,23 @@ fn a_commit_has_the_skills_behind_a_link_in_the_repository_and_none_behind_one_t
     fs::rename(stub.root().join("skills"), stub.root().join("mine")).expect("moved");
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "in a directory of another name"]);
-    assert_eq!(stub.run(&["compare", "HEAD", "--dry-run"]).code, 0);
+    stub.run("compare HEAD --dry-run").exits(0);
     std::os::unix::fs::symlink("mine", stub.root().join("skills")).expect("a link");
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "a link within"]);
-    assert_eq!(stub.run(&["compare", "HEAD", "--dry-run"]).code, 0);
+    stub.run("compare HEAD --dry-run").exits(0);
     fs::remove_file(stub.root().join("skills")).expect("no link");
     std::os::unix::fs::symlink(stub.root().join("mine"), stub.root().join("skills")).expect("a link");
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "a link to an absolute path"]);
-    let same = stub.run(&["compare", "HEAD", "--dry-run"]);
-    assert_eq!(same.code, 0, "{}{}", same.stdout, same.stderr);
+    stub.run("compare HEAD --dry-run").exits(0);
     fs::remove_file(stub.root().join("skills")).expect("no link");
     std::os::unix::fs::symlink(stub.scratch(), stub.root().join("skills")).expect("a link");
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "a link out of the repository"]);
     fs::remove_file(stub.root().join("skills")).expect("no link");
     std::os::unix::fs::symlink("mine", stub.root().join("skills")).expect("a link");
-    let ran = stub.run(&["compare", "HEAD"]);
-    assert!(ran.code == 2 && ran.stderr.contains(": there are none"), "{}{}", ran.stdout, ran.stderr);
+    stub.run("compare HEAD").exits(2).warns(": there are none");
 }
 
 /// Has git start a program at every place where a repository can name one; each leaves a file in the directory returned.
@@ -1001,8 +882,7 @@ fn no_program_that_a_repository_names_is_started_to_read_a_reference() {
         assert_eq!((compared.code, started(&ran)), (0, vec![]), "{args:?}: {}{}", compared.stdout, compared.stderr);
     }
     let refused = |reference: &str, words: &str| {
-        let compared = stub.run(&["compare", reference, "--dry-run"]);
-        assert!(compared.code == 2 && compared.stderr.contains(words), "{}{}", compared.stdout, compared.stderr);
+        stub.run(&["compare", reference, "--dry-run"]).exits(2).warns(words);
         assert_eq!(started(&ran), Vec::<String>::new(), "{reference}");
     };
     refused("HEAD", "the filter `evil` writes `skills/tidy/data/table.csv`, and no program that a repository names");
@@ -1035,7 +915,7 @@ fn a_share_that_the_trials_alone_would_not_give_has_its_reason_beside_it() {
     write("a.jsonl", "pass");
     write("b.jsonl", "fail");
     let ran = stub.run(&["compare", "a.jsonl", "b.jsonl"]);
-    assert!(ran.stdout.contains("\n  mean of 2 cases: −50 points (95 %: "), "{}{}", ran.stdout, ran.stderr);
+    ran.prints("\n  mean of 2 cases: −50 points (95 %: ");
     let with_reason: Vec<&str> = ran.stdout.lines().filter(|line| line.contains(": mean of the cases ")).collect();
     assert!(
         matches!(with_reason[..], [line] if line.contains("50 % (") && line.ends_with("; 10 of 11 trials passed")),
@@ -1048,8 +928,7 @@ fn a_share_that_the_trials_alone_would_not_give_has_its_reason_beside_it() {
 fn trials_that_went_on_until_they_were_decided_are_compared_with_a_note() {
     let stub = Stub::new(2, "");
     for (id, trials) in [("a", "3"), ("b", "3"), ("c", "until decided")] {
-        let ran = stub.run(&["run", "--run-id", id, "--trials", trials, "--threshold", "0.5"]);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        stub.run(&["run", "--run-id", id, "--trials", trials, "--threshold", "0.5"]).exits(0);
     }
     let note = "  trials continued until something was decided; the test and the interval ignore that, so take \
          them as a guide: tidy/c0, tidy/c1\n";
@@ -1062,19 +941,18 @@ fn trials_that_went_on_until_they_were_decided_are_compared_with_a_note() {
     assert_eq!(found["until_decided"], json!(["tidy/c0", "tidy/c1"]));
     // So did those of a comparison.
     stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "d"]);
-    let compared = stub.run(&["compare", "a", "d"]).stdout;
-    assert!(compared.contains("continued until something was decided"), "{compared}");
+    stub.run("compare a d").prints("continued until something was decided");
 }
 
 #[test]
 fn a_dry_run_knows_what_an_arm_costs_by_the_mode_that_it_starts_from() {
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let dry = stub.run(&["compare", "--aa", "--dry-run"]).stdout;
     assert!(dry.contains("tokens: at most 60, by what the same cases took before\n"), "{dry}");
     assert!(dry.contains("if it takes that many: about 6000 tokens\n"), "{dry}");
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    stub.run("run --run-id r --case c0").exits(0);
     let dry = stub.run(&["compare", "--aa", "--dry-run"]).stdout;
     let words = "if it takes that many: about 6000 tokens, if the others take as much as those that are known\n";
     assert!(dry.contains(words), "{dry}");

@@ -55,7 +55,7 @@ fn an_agent_whose_container_does_not_start_is_an_error_and_does_not_start_elsewh
     let stub = stub("echo 'docker: no space left' >&2; exit 125");
     let ran = run(&stub, "mine", "");
     assert_eq!((ran.code, stub.starts().len()), (3, 0), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("no space left"), "{}{}", ran.stdout, ran.stderr);
+    ran.prints("no space left");
     let meta = stub.json("r", "work/tidy/c0/codex/1/meta.json");
     assert_eq!(meta["isolation"], "docker");
     let asked = asked(&stub);
@@ -77,7 +77,7 @@ fn an_image_without_the_program_is_an_error_that_says_what_it_needs() {
     let stub = stub("echo 'ERROR (catatonit:6): failed to exec pid1: No such file or directory' >&2; exit 1");
     let ran = run(&stub, "mine", "");
     let said = "failed to exec pid1: No such file or directory; the image must have the program, and what runs it";
-    assert!(ran.code == 3 && ran.stdout.contains(said), "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3).prints(said);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn without_the_image_nothing_runs_and_the_way_to_it_is_said() {
     let ran = run(&stub, "yours", "");
     assert_eq!((ran.code, stub.starts().len()), (3, 0), "{}{}", ran.stdout, ran.stderr);
     for words in ["no container of the image \"yours\"", "packages/Dockerfile", "`image` under [run]", "no image"] {
-        assert!(ran.stdout.contains(words) || ran.stderr.contains(words), "{words}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains(words) || ran.stderr.contains(words), "{words}: {ran}");
     }
 }
 
@@ -94,7 +94,7 @@ fn without_the_image_nothing_runs_and_the_way_to_it_is_said() {
 fn the_container_of_a_trial_that_takes_too_long_is_killed_by_its_name() {
     let stub = stub("exec sleep 600");
     let ran = run(&stub, "mine", "timeout_s = 1");
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3);
     let asked = asked(&stub);
     let name = container(&asked);
     assert!(asked.contains(&format!("kill {name}")) && asked.contains(&format!("rm --force {name}")), "{asked:?}");
@@ -104,7 +104,7 @@ fn the_container_of_a_trial_that_takes_too_long_is_killed_by_its_name() {
 fn the_container_of_a_client_that_was_killed_is_removed() {
     let stub = stub("kill -9 $$");
     let ran = run(&stub, "mine", "");
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3);
     let asked = asked(&stub);
     let name = container(&asked);
     assert!(asked.contains(&format!("rm --force {name}")), "{asked:?}");

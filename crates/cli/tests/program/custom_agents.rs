@@ -1,6 +1,7 @@
 //! Agents that evals.toml describes: what a wrong description says, and what faults of such an agent become. Scripts stand in
 //! for the agents.
 
+use skill_evals_testing::tables;
 use std::fs;
 
 use nix::sys::signal::Signal;
@@ -272,8 +273,7 @@ fn huge_numbers_of_tokens_are_numbers() {
     let stub = speaks(&Faults { turn: &turn, ..FINE }, SETTINGS);
     let said = run(&stub);
     assert_eq!(graded(&stub, "p").0, "pass", "{said}");
-    let shown = stub.run(&["show", "tidy/p/mine/1", "--run", "r"]);
-    assert_eq!(shown.code, 0, "{}{}", shown.stdout, shown.stderr);
+    stub.run("show tidy/p/mine/1 --run r").exits(0);
 }
 
 #[test]
@@ -351,8 +351,7 @@ fn nothing_is_left_of_an_agent_that_starts_others() {
     let stub = speaks(&Faults { begin: &begin, ..FINE }, SETTINGS);
     let said = run(&stub);
     assert_eq!(graded(&stub, "p").0, "pass", "{said}");
-    let shown = stub.run(&["show", "tidy/p", "--run", "r"]).stdout;
-    assert!(shown.contains("does not show what its model is offered; it has the skills: tidy"), "{shown}");
+    stub.run("show tidy/p --run r").prints("does not show what its model is offered; it has the skills: tidy");
     assert_eq!(processes_with(&word), Vec::<String>::new());
     let stub = speaks(&Faults { begin: &begin, turn: "sleep 60", ..FINE }, SETTINGS);
     let mut runner = stub.start(&["run", "--run-id", "r", "--mode", "mine"]);
@@ -496,10 +495,8 @@ fn a_recording_replays_by_its_own_description_and_is_stale_if_that_changes() {
     ] {
         let stub = repository(&script, settings);
         stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt,timeout_s\np,true,Tidy up.,8\n");
-        let ran = stub.run(&["run", "--mode", "mine", "--record"]);
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-        let replayed = stub.run(&["run", "--replay", "--mode", "mine"]);
-        assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
+        stub.run("run --mode mine --record").exits(0);
+        stub.run("run --replay --mode mine").exits(0);
         let recorded = stub.root().join("evals/recordings/tidy/p/mine/1/meta.json");
         let meta: Value = serde_json::from_slice(&fs::read(&recorded).expect("facts")).expect("JSON");
         assert_eq!(
@@ -543,55 +540,20 @@ fn further_messages_go_to_the_session_that_the_first_one_began() {
     assert!(arguments.contains(&"Second {prompt}."), "{arguments:?}");
 }
 
-#[test]
-fn mistakes_in_a_description_are_shown_with_their_place_and_what_to_do() {
-    let rule = |text: &str| format!("protocol = \"jsonl\"\ncommand = 'x'\n[[agents.mine.events]]\n{text}\n");
-    for (settings, words) in [
-        ("command = 'x'\n".to_owned(), "to describe an agent of your own, add `protocol`"),
-        ("protocol = \"acpp\"\ncommand = 'x'\n".to_owned(), "unknown protocol; did you mean `acp`?"),
-        ("protocol = \"acp\"\n".to_owned(), "the agent `mine` has no `command`"),
-        ("protocol = \"acp\"\ncommand = ' '\n".to_owned(), "this is empty; write a text"),
-        ("protocol = \"acp\"\ncommand = 'x'\nerrors = ['']\n".to_owned(), "every message begins with an empty text"),
-        ("protocol = \"acp\"\ncommand = 'x'\ncolor = 1\n".to_owned(), "unknown key `color`"),
-        ("protocol = \"acp\"\ncommand = 'x'\nargs = [\"{modell}\"]\n".to_owned(), "did you mean `model`?"),
-        ("protocol = \"acp\"\ncommand = 'x'\nargs = [\"{prompt}\"]\n".to_owned(), "`{prompt}` is not for the protocol"),
-        (
-            "protocol = \"acp\"\ncommand = 'x'\nskills = \"../x\"\n".to_owned(),
-            "the directory of skills \"../x\" leaves",
-        ),
-        ("protocol = \"jsonl\"\ncommand = 'x'\n".to_owned(), "the agent `mine` has no `events`"),
-        (rule("says = \"mesage\"\nwhen = { \"/a\" = 1 }"), "did you mean `message`?"),
-        (rule("says = \"message\"\nwhen = { \"/a\" = 1 }"), "needs `text`; add its path"),
-        (rule("says = \"done\"\nwhen = { \"/a\" = 1 }\ntext = \"/b\""), "has no `text`; remove it"),
-        (rule("says = \"done\""), "a rule needs `when`"),
-        (rule("says = \"done\"\nwhen = { \"a\" = 1 }"), "does not begin with `/`"),
-        (rule("says = \"done\"\nwhen = { \"/a~2\" = 1 }"), "has a `~` without 0 or 1"),
-        (rule("says = \"message\"\nwhen = { \"/a/*/b\" = 1 }\ntext = \"/c/*/d\""), "in another path of this rule"),
-        (rule("says = \"done\"\nwhen = { \"/a\" = 1 }"), "no rule in `events` says \"message\""),
-        (rule("says = \"done\"\nwhen = { \"/a\" = 1 }\nthen = 1"), "unknown key `then`"),
-    ] {
-        let stub = repository(PRINTS, &settings);
-        let ran = stub.run(&["lint"]);
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(ran.code != 0 && said.contains(words) && said.contains("evals/evals.toml:"), "{settings}\n{said}");
-    }
-    let stub = repository(
-        PRINTS,
-        "protocol = \"acp\"\ncommand = 'x'\n[agents.codex]\nskills = \"x\"\n[mode.a]\nagent = \"mien\"\ndelivery = \"native\"\n",
-    );
-    let ran = stub.run(&["lint"]);
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(
-        said.contains("`skills` is for agents that have a `protocol`") && said.contains("did you mean `mine`?"),
-        "{said}"
-    );
+/// What lint says of an agent with this description.
+fn linted(settings: &str) -> String {
+    let stub = repository(PRINTS, settings);
+    stub.run(&["lint"]).told(stub.root())
+}
+
+tables! {
+    linted => mistakes_in_a_description_are_shown_with_their_place_and_what_to_do;
 }
 
 #[test]
 fn its_modes_are_listed_and_doctor_examines_it() {
     let stub = speaks(&FINE, SETTINGS);
-    let ran = stub.run(&["run", "--mode", "mina"]);
-    assert!(ran.stderr.contains("mine-mcp") && ran.stderr.contains("mine-none"), "{}", ran.stderr);
+    stub.run("run --mode mina").warns("mine-mcp").warns("mine-none");
     let found = stub.run(&["doctor"]).stdout;
     let line = found.lines().find(|line| line.contains("mine") && !line.contains("login")).unwrap_or_default();
     assert!(line.contains("7.1") && line.contains("mine.sh"), "{found}");
@@ -603,6 +565,6 @@ fn what_an_agent_takes_that_was_never_measured_is_unknown() {
     let ran = stub.run(&["run", "--mode", "mine", "--dry-run"]);
     for label in ["cost", "tokens"] {
         let line = format!("\n{label}: unknown: no earlier run or recording of these cases shows it\n");
-        assert!(ran.stdout.contains(&line), "{}{}", ran.stdout, ran.stderr);
+        ran.prints(&line);
     }
 }

@@ -54,9 +54,7 @@ say Untidy
 fn a_wrong_table_of_cases_is_drawn_once_as_an_error() {
     let stub = Stub::new(1, "");
     stub.write("evals/skills/tidy/prompts.csv", "a,b\n");
-    let ran = stub.run(&["diagnose", "tidy"]);
-    assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("\nerror[csv-unknown-column]: unknown column `a`\n"), "{}", ran.stderr);
+    stub.run("diagnose tidy").exits(2).warns("\nerror[csv-unknown-column]: unknown column `a`\n");
 }
 
 fn cases(stub: &Stub, row: impl Fn(u8) -> String) {
@@ -83,7 +81,7 @@ const GOOD: Agent = Agent { without: 2, with: 9, alone: 10, routed: 10 };
 fn a_description_that_loses_to_a_neighbor_is_told_apart_from_a_bad_body() {
     let stub = Agent { alone: 10, routed: 3, ..GOOD }.repository();
     let ran = stub.run(&["diagnose", "tidy", "--run-id", "r"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(1);
     let sentence = ran.stdout.lines().find(|line| line.starts_with("the body")).expect("a sentence");
     assert!(sentence.starts_with("the body is worth +70 points (95 %: +"), "{sentence}");
     assert!(sentence.contains("; the description activates it in 30 % (95 %: "), "{sentence}");
@@ -92,7 +90,7 @@ fn a_description_that_loses_to_a_neighbor_is_told_apart_from_a_bad_body() {
     // Routed trials serve all comparisons: each variant ran as often.
     assert_eq!(stub.progress("r").len(), 120);
     assert!(ran.stdout.lines().skip(1).all(|line| line.chars().count() <= 80 || line == sentence), "{}", ran.stdout);
-    assert!(ran.stdout.contains("activated instead of it in routed trials: `other` 21\n"), "{}", ran.stdout);
+    ran.prints("activated instead of it in routed trials: `other` 21\n");
     let again = stub.run(&["diagnose", "r"]);
     assert!(again.code == 1 && again.stdout.starts_with(sentence), "{}{}", again.stdout, again.stderr);
 }
@@ -119,7 +117,7 @@ fn each_loss_is_put_down_to_what_causes_it() {
 fn what_is_not_shown_is_never_advice() {
     let stub = Agent { without: 5, with: 6, alone: 10, routed: 9 }.repository();
     let ran = stub.run(&["diagnose", "tidy", "--max-trials", "40", "--quiet"]);
-    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(4);
     let sentence = ran.stdout.trim_end();
     assert!(sentence.starts_with("the body is not shown to help or harm (+10 points; 95 %: −"), "{sentence}");
     assert!(sentence.contains("; the description is not shown to lose anything: "), "{sentence}");
@@ -153,9 +151,8 @@ fn an_agent_that_ignores_calls_of_the_skill_leaves_the_worth_of_its_body_unknown
 fn forced_trials_that_did_not_load_the_skill_stay_in_the_forced_trials() {
     let stub = Agent { without: 0, with: 10, ..GOOD }.repository();
     fs::write(stub.root().join("refuses"), "1").expect("a file");
-    let ran = stub.run(&["diagnose", "tidy", "--run-id", "r"]);
-    assert!(ran.stdout.contains("\nthe body is worth +90 points (95 %: +"), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("; 27/30 forced trials loaded the skill)"), "{}", ran.stdout);
+    let ran = stub.run("diagnose tidy --run-id r");
+    ran.prints("\nthe body is worth +90 points (95 %: +").prints("; 27/30 forced trials loaded the skill)");
 }
 
 #[test]
@@ -163,13 +160,8 @@ fn without_a_check_of_the_outcome_the_body_is_not_measured_and_the_checks_to_add
     let stub = Agent { alone: 10, routed: 3, ..GOOD }.repository();
     cases(&stub, |digit| format!("c{digit},true,Prompt {digit},"));
     let ran = stub.run(&["diagnose", "tidy", "--run-id", "r"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains("the body could not be measured, because no case judges the outcome; the description"),
-        "{}",
-        ran.stdout
-    );
-    assert!(ran.stdout.contains("must_include, expected_output_pattern, require_files"), "{}", ran.stdout);
+    ran.exits(1).prints("the body could not be measured, because no case judges the outcome; the description");
+    ran.prints("must_include, expected_output_pattern, require_files");
     let modes: std::collections::BTreeSet<String> =
         stub.progress("r").iter().map(|trial| trial["mode"].as_str().expect("a mode").to_owned()).collect();
     assert_eq!(modes.into_iter().collect::<Vec<_>>(), ["codex", "codex.offer-alone"]);
@@ -185,7 +177,7 @@ fn a_dry_run_names_variants_and_trials_and_starts_nothing() {
         "{}",
         dry.stdout
     );
-    assert!(dry.stdout.contains("\n120 trials would run\n"), "{}", dry.stdout);
+    dry.prints("\n120 trials would run\n");
 }
 
 #[test]
@@ -200,11 +192,9 @@ fn a_diagnosis_that_a_limit_ended_resumes() {
         *of_mode.entry(trial["mode"].as_str().expect("a mode").to_owned()).or_default() += 1;
     }
     assert!(of_mode.values().max().expect("trials") - of_mode.values().min().expect("trials") <= 1, "{of_mode:?}");
-    assert!(ran.stderr.contains("to resume: skill-evals diagnose --resume --run-id r"), "{}{}", ran.stdout, ran.stderr);
-    let status = stub.run(&["status", "r"]);
-    assert!(status.stdout.contains("skill-evals diagnose --resume --run-id r"), "{}", status.stdout);
-    let wrong = stub.run(&["run", "--resume", "--run-id", "r"]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("skill-evals diagnose --resume"), "{}", wrong.stderr);
+    ran.warns("to resume: skill-evals diagnose --resume --run-id r");
+    stub.run("status r").prints("skill-evals diagnose --resume --run-id r");
+    stub.run("run --resume --run-id r").exits(2).warns("skill-evals diagnose --resume");
     let resumed = stub.run(&["diagnose", "--resume", "--run-id", "r"]);
     assert_eq!((resumed.code, stub.progress("r").len()), (1, 120), "{}{}", resumed.stdout, resumed.stderr);
 }
@@ -220,12 +210,10 @@ fn what_cannot_be_diagnosed_is_refused_with_the_reason() {
         (&["tidy", "--case", "no"], "has no positive case"),
         (&["other", "--case", "tidy/c1"], "--case tidy/c1: not a case of `other`; name one of its positive cases"),
     ] {
-        let ran = stub.run(&[&["diagnose"], args].concat());
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{args:?} {}{}", ran.stdout, ran.stderr);
+        stub.run(&[&["diagnose"], args].concat()).exits(2).warns(why);
     }
     cases(&stub, |digit| format!("c{digit},true,Use $tidy for {digit},^Tidy$"));
-    let ran = stub.run(&["diagnose", "tidy"]);
-    assert!(ran.code == 2 && ran.stderr.contains("leaves the choice of the skill to the model"), "{}", ran.stderr);
+    stub.run("diagnose tidy").exits(2).warns("leaves the choice of the skill to the model");
     assert_eq!(stub.starts().len(), 0);
 }
 
@@ -255,16 +243,8 @@ fn the_cheapest_model_that_is_no_worse_than_the_best_is_found() {
     let stub = Stub::new(1, "");
     models(&stub, false);
     let ran = stub.run(&["compare", "--models", "large,small,middle", "--margin", "0.1", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains("\nmiddle: the cheapest model, by tokens, that is within 10 points of the best\n"),
-        "{}",
-        ran.stdout
-    );
-    assert!(
-        ran.stdout
-            .contains("the price of a model is unknown, so tokens decide what is cheaper; set them under [prices]")
-    );
+    ran.exits(0).prints("\nmiddle: the cheapest model, by tokens, that is within 10 points of the best\n");
+    ran.prints("the price of a model is unknown, so tokens decide what is cheaper; set them under [prices]");
     assert!(ran.stdout.lines().filter(|line| line.starts_with("  ")).all(|line| line.chars().count() <= 80));
     let found: Value = serde_json::from_str(&stub.run(&["compare", "r", "--json"]).stdout).expect("JSON");
     let results: Vec<(&str, &str)> = found["models"]
@@ -303,16 +283,10 @@ fn prices_decide_which_model_is_cheapest_and_few_trials_decide_nothing() {
     // Nor does a model answer that was not measured in every case.
     stub.body(&format!("case \"$* $prompt\" in *large*7) exit 1;; esac\n{ANSWER}"));
     let without = stub.run(&["compare", "--models", "large,middle", "--margin", "0.5", "--quiet", "--run-id", "l"]);
-    assert!(
-        without.code == 3 && without.stdout.contains(": the cheapest model"),
-        "{}{}",
-        without.stdout,
-        without.stderr
-    );
+    without.exits(3).prints(": the cheapest model");
     assert!(without.stderr.ends_with(&format!("{remedy}l\n")), "{}", without.stderr);
     for (models, why) in [("large", "two or more"), ("large,large", "two or more different")] {
-        let ran = stub.run(&["compare", "--models", models]);
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
+        stub.run(&["compare", "--models", models]).exits(2).warns(why);
     }
 }
 

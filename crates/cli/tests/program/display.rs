@@ -52,7 +52,7 @@ fn a_session_log_has_the_parts_that_it_was_given_and_no_others() {
     assert!(!log.contains("\n| a | b |\n") || log.contains("```"), "{log}");
     let shown = stub.run(&["show", "tidy/c0/codex"]);
     assert_harmless(&shown.stdout, "show");
-    assert!(shown.stdout.contains("called ") && shown.stdout.contains("u{202e}"), "{}{}", shown.stdout, shown.stderr);
+    shown.prints("called ").prints("u{202e}");
     let summary = fs::read_to_string(stub.run_folder("r").join("summary.md")).expect("a summary");
     assert_harmless(&summary, "summary.md");
     assert_harmless(&format!("{}{}", ran.stdout, ran.stderr), "the terminal");

@@ -83,7 +83,7 @@ fn standard_error_of_setup_commands_is_no_link_that_a_command_before_planted() {
         let attack = format!("for d in {places}; do {plant}; done; true\necho overwritten >&2; exit 3");
         let stub = with_setup(&attack, ("", ""), "");
         let ran = run(&stub, &["run", "--run-id", "r"]);
-        assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(3);
         assert!(!stored(&stub, &ran).contains(SECRET), "{plant}");
         victim.assert_untouched(&plant);
     }
@@ -161,7 +161,7 @@ fn no_agent_puts_other_skills_in_the_place_of_those_that_it_was_given() {
     let task = r#"{"prompt": "Do it.", "evalConfig": {"expectedSkillName": "tidy", "shouldTrigger": false, "checks": [{"file": "same"}]}}"#;
     let stub = with_task(task, swap);
     let ran = run(&stub, &["run", "--run-id", "r", "--mode", "codex"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_solution_is_not_copied_through_links_that_the_setup_left() {
     stub.write("evals/tasks/solved/id_rsa", "of the repository");
     let ran = run(&stub, &["verify"]);
     // It gets as far as the copy.
-    assert!(ran.stdout.contains("solution"), "{}{}", ran.stdout, ran.stderr);
+    ran.prints("solution");
     victim.assert_untouched(&format!("{}{}", ran.stdout, ran.stderr));
 }
 
@@ -221,8 +221,7 @@ fn attributes_and_default_acls_of_a_room_do_not_reach_the_next_trial() {
     let attack = "for d in . .. \"$HOME\" \"$TMPDIR\"; do setfacl -d -m u::-,g::-,o::- $d; setfattr -n user.left -v x $d; done; true";
     let seen = "for d in . .. \"$HOME\" \"$TMPDIR\"; do getfacl -cd $d; getfattr -d --absolute-names $d | grep user; done >> \"$folder/seen\"";
     let stub = Stub::new(3, &format!("{seen} 2> /dev/null; {attack} 2> /dev/null"));
-    let ran = stub.run(&["run", "--jobs", "1"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --jobs 1").exits(0);
     assert_eq!(fs::read_to_string(stub.root().join("seen")).expect("a file").trim(), "");
 }
 
@@ -259,7 +258,7 @@ fn runs_that_deep_directories_were_left_in_are_removed_and_stop_no_later_run() {
         fs::write(left.join(".work-lock"), "").expect("a file");
     }
     let ran = in_memory(&stub, scratch.path());
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 0);
 }
 
@@ -268,7 +267,7 @@ fn an_agent_that_leaves_20000_directories_in_each_other_ends_no_run() {
     let deep = "perl -e 'for (1..20000) { mkdir \"d\"; mkdir \"e\"; open F, \">f\"; close F; chdir \"d\" or exit 1 }'";
     let (stub, scratch) = (Stub::new(2, &format!("{deep} && touch \"$folder/deep\"")), memory());
     let ran = in_memory(&stub, scratch.path());
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     assert!(stub.root().join("deep").exists());
     assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 0);
 }
@@ -355,8 +354,7 @@ fn what_an_agent_puts_in_the_place_of_its_workspace_hides_no_file_of_it() {
             let ran =
                 ran(stub.command(&["run", "--run-id", "r", "--mode", "codex"]).env("SKILL_EVALS_ISOLATION", isolation));
             // The check fails. It is no error of the trial: the file was seen.
-            assert_eq!(ran.code, 1, "{swap} {isolation}: {}{}", ran.stdout, ran.stderr);
-            assert!(ran.stdout.contains("bad.txt"), "{swap} {isolation}: {}{}", ran.stdout, ran.stderr);
+            ran.exits(1).prints("bad.txt");
         }
     }
 }

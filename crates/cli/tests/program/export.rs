@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 fn export(fixture: &Fixture, args: &[&str]) -> Ran {
     let ran = fixture.run(&[&["export"], args].concat());
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     ran
 }
 
@@ -157,8 +157,7 @@ fn the_figures_are_those_of_summary_and_a_run_is_the_latest_one_unless_named() {
 fn a_directory_is_written_whole_or_not_at_all_and_none_is_overwritten() {
     let fixture = three_endings();
     let refused = |args: &[&str], why: &str| {
-        let ran = fixture.run(&[&["export", "r", "--to"], args].concat());
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);
+        fixture.run(&[&["export", "r", "--to"], args].concat()).exits(2).warns(why);
     };
     refused(&["atif"], "writes a directory: name it with --output");
     fs::create_dir(fixture.root().join("full")).expect("a directory");
@@ -173,6 +172,6 @@ fn a_directory_is_written_whole_or_not_at_all_and_none_is_overwritten() {
     let trial = stored::trial_folder(fixture.root(), "r", ["greeting", "implicit", "codex", "2"]);
     fs::write(trial.join("grade.json"), "{").expect("a file");
     let ran = fixture.run(&["export", "r", "--to", "atif", "-o", "part"]);
-    assert!(ran.code == 3 && ran.stderr.contains("warning: not exported: "), "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3).warns("warning: not exported: ");
     assert_eq!((ran.stdout.as_str(), left(&fixture.root().join("part"))), ("part (2 trials)\n", 2));
 }

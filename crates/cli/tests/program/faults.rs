@@ -18,13 +18,13 @@ fn refuses(times: usize) -> String {
 fn a_provider_that_refuses_at_first_ends_with_every_trial_measured() {
     let stub = Stub::new(12, &refuses(2));
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "6"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     assert_eq!(stub.starts().len(), 36, "two refusals and a measurement of each");
     assert!(stub.progress("r").iter().all(|line| line["attempts"] == 3 && line["verdict"] == "pass"));
     assert_eq!(stub.json("r", "summary.json")["total"]["retries"], 24);
     let told = "refused by the provider (attempt 2 of 4): turn.failed: exceeded retry limit, last status: 429 Too Many \
                 Requests; trying again in ";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    ran.warns(told);
 }
 
 #[test]
@@ -55,8 +55,7 @@ fn a_setup_that_takes_the_skills_under_test_from_the_agent_is_an_error_that_name
 fn a_provider_that_keeps_refusing_is_an_error_and_never_a_failure() {
     let stub = Stub::new(2, REFUSED);
     stub.settings("retries = 3");
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    stub.run("run --run-id r").exits(3);
     // One start and three retries of the first; the other one waits no more after that.
     assert!((5..=8).contains(&stub.starts().len()), "{:?}", stub.starts());
     let attempts = stub.progress("r").iter().filter_map(|line| line["attempts"].as_u64()).max();
@@ -72,7 +71,7 @@ fn a_trial_that_is_given_up_says_how_often_it_was_refused_and_how_long_it_waited
     stub.settings("retries = 2");
     let ran = stub.run(&["run", "--run-id", "r"]);
     assert_eq!((ran.code, stub.starts().len()), (3, 3), "{}", ran.stdout);
-    assert!(ran.stderr.contains("(attempt 1 of 3)") && ran.stderr.contains(", waiting at most "), "{}", ran.stderr);
+    ran.warns("(attempt 1 of 3)").warns(", waiting at most ");
     let told = "429 Too Many Requests; refused by the provider 2 times before, 0.";
     let shown = stub.run(&["show", "tidy/c0"]).stdout;
     let status = stub.run(&["status", "r"]).stdout;
@@ -81,7 +80,7 @@ fn a_trial_that_is_given_up_says_how_often_it_was_refused_and_how_long_it_waited
     }
     // One that gets through says it too.
     let stub = Stub::new(1, &refuses(1));
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let log = fs::read_to_string(stub.run_folder("r").join("work/tidy/c0/codex/1/session.md")).expect("a log");
     assert!(log.contains("- refused by the provider once before, 0.0 s waited"), "{log}");
 }
@@ -131,9 +130,9 @@ fn a_limit_that_lasts_for_hours_ends_the_trials_of_its_login_and_says_when_and_h
         assert_eq!(stub.progress("r")[1]["trouble"]["kind"], "usage-limit");
         let resume = ", to resume: skill-evals run --resume --run-id r";
         let status = stub.run(&["status", "r"]).stdout;
-        assert!(ran.stderr.contains(told) && ran.stderr.contains(resume), "{until}: {}", ran.stderr);
+        ran.warns(told).warns(resume);
         assert!(status.contains(told) && status.contains("the 4 left"), "{until}: {status}");
-        assert!(ran.stdout.contains("the usage limit of its login is reached"), "{}", ran.stdout);
+        ran.prints("the usage limit of its login is reached");
         stub.body("");
         let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
         assert_eq!((resumed.code, stub.starts().len()), (0, 7), "{}{}", resumed.stdout, resumed.stderr);
@@ -153,9 +152,9 @@ fn a_provider_that_nobody_can_reach_ends_the_trials_of_its_login_after_two_attem
     for told in
         [&format!("the provider cannot be reached (attempt 1 of 2): turn.failed: {met}"), "; nothing more was started"]
     {
-        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        ran.warns(told);
     }
-    assert!(ran.stdout.contains("not run: its provider cannot be reached"), "{}", ran.stdout);
+    ran.prints("not run: its provider cannot be reached");
     stub.body("");
     let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
     assert_eq!((resumed.code, stub.starts().len()), (0, 6), "{}{}", resumed.stdout, resumed.stderr);
@@ -167,7 +166,7 @@ fn a_comparison_that_meets_a_limit_of_hours_ends_with_what_it_measured() {
     let rows = ["c0", "c1", "c2", "c3"].map(|case| format!("{case},false,Prompt {case},Done\n")).concat();
     stub.write("evals/skills/tidy/prompts.csv", &format!("id,should_trigger,prompt,must_include\n{rows}"));
     let ran = stub.run(&["compare", "--run-id", "r", "--with", "codex", "--without", "--jobs", "2"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3);
     assert!(stub.starts().len() <= 2, "{:?}", stub.starts());
     let told = [
         "not every trial was measured: the provider refuses the login of codex until ",
@@ -201,7 +200,7 @@ fn stop_lets_agents_that_have_answered_come_to_their_end() {
         "{ANSWER}touch \"$folder/said-${{prompt##* }}\"; case \"$prompt\" in *1) sleep 0.8;; esac; sleep 60 & exit 0"
     );
     let stub = Stub::new(3, &format!("case \"$prompt\" in *2) sleep 60;; esac\n{leaves}"));
-    assert_eq!(stub.run(&["run", "--background", "--run-id", "r", "--jobs", "3"]).code, 0);
+    stub.run("run --background --run-id r --jobs 3").exits(0);
     let said = || (0..2).all(|case| stub.root().join(format!("said-{case}")).exists());
     wait_until("two answers", || said() && stub.starts().len() == 3);
     let stopped = stub.run(&["stop", "r"]);
@@ -256,8 +255,7 @@ fn a_run_starts_nothing_more_once_a_result_cannot_be_stored() {
     let stub = Stub::new(6, body);
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
     assert_eq!((ran.code, stub.starts().len()), (3, 2), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("the run stopped: tidy/c2/codex: "), "{}", ran.stderr);
-    assert!(ran.stderr.contains("resume: skill-evals run --resume --run-id r"), "{}", ran.stderr);
+    ran.warns("the run stopped: tidy/c2/codex: ").warns("resume: skill-evals run --resume --run-id r");
     let status = stub.run(&["status", "r"]).stdout;
     assert!(status.starts_with("r: cut short\n  why      tidy/c2/codex: "), "{status}");
     fs::remove_file(stub.run_folder("r").join("work/tidy/c2")).expect("a file");
@@ -303,7 +301,7 @@ fn fewer_trials_run_at_once_while_a_provider_refuses() {
     );
     let stub = Stub::new(8, &body);
     stub.settings("retries = 2");
-    assert_eq!(stub.run(&["run", "--jobs", "8"]).code, 3);
+    stub.run("run --jobs 8").exits(3);
     let most: Vec<usize> = fs::read_to_string(stub.root().join("most"))
         .expect("a file")
         .lines()
@@ -345,7 +343,7 @@ fn assert_gone(stub: &Stub, sleep: &str) {
 fn an_agent_that_ends_leaves_no_stray() {
     let stub = Stub::new(1, "");
     let sleep = strays(&stub, "");
-    assert_eq!(stub.run(&["run"]).code, 0);
+    stub.run("run").exits(0);
     assert_gone(&stub, &sleep);
 }
 
@@ -375,10 +373,10 @@ fn signals_to_the_runner_leave_no_stray() {
 fn stop_ends_a_run_and_its_agents_and_what_was_measured_stays() {
     let stub = Stub::new(2, "");
     let sleep = strays(&stub, &format!("case \"$prompt\" in *1) sleep {};; esac", sleep_of(&stub)));
-    assert_eq!(ran(&mut stub.command(&["run", "--background", "--run-id", "r", "--jobs", "1"])).code, 0);
+    ran(&mut stub.command(&["run", "--background", "--run-id", "r", "--jobs", "1"])).exits(0);
     wait_until("the first trial", || stub.graded("r") == 1 && stub.starts().len() == 2);
     let stopped = stub.run(&["stop", "r"]);
-    assert_eq!(stopped.code, 0, "{}", stopped.stderr);
+    stopped.exits(0);
     assert!(
         stopped.stdout.starts_with("r stopped; to resume: skill-evals run --resume --run-id r"),
         "{}",
@@ -386,7 +384,7 @@ fn stop_ends_a_run_and_its_agents_and_what_was_measured_stays() {
     );
     assert_gone(&stub, &sleep);
     stub.body("");
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 0);
+    stub.run("run --resume --run-id r").exits(0);
     assert_eq!(stub.starts().len(), 3);
 }
 
@@ -461,8 +459,7 @@ fn trials_that_may_not_open_enough_files_are_not_started() {
     let stub = Stub::new(24, "");
     let refused = within("ulimit -n 256", &stub, "run --run-id r --jobs 24");
     assert_eq!((refused.code, stub.starts().len()), (2, 0), "{}{}", refused.stdout, refused.stderr);
-    assert!(refused.stderr.contains("24 trials at once need 580 open files"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--jobs 7"), "{}", refused.stderr);
+    refused.warns("24 trials at once need 580 open files").warns("--jobs 7");
     let ran = within("ulimit -n 256", &stub, "run --run-id fewer --jobs 7");
     assert_eq!((ran.code, stub.starts().len()), (0, 24), "{}{}", ran.stdout, ran.stderr);
     // What the shell allows for now may be less than what it may allow.
@@ -475,8 +472,7 @@ fn a_progress_file_that_cannot_be_written_loses_no_trial() {
     let stub = Stub::new(1, "");
     // Files can be of a few KiB only, and the line that does not fit is cut short.
     let ran = within("ulimit -f 16", &stub, "run --run-id r --trials 50 --quiet");
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("progress.jsonl: File too large"), "{}", ran.stderr);
+    ran.exits(3).warns("progress.jsonl: File too large");
     assert_eq!(stub.graded("r"), 50);
     let resumed = stub.run(&["run", "--run-id", "r", "--resume", "--quiet"]);
     assert_eq!((resumed.code, stub.starts().len()), (0, 50), "{}", resumed.stderr);
@@ -487,10 +483,9 @@ fn a_progress_file_that_cannot_be_written_loses_no_trial() {
 fn a_limit_of_file_sizes_is_named_and_leaves_no_file_in_half() {
     let stub = Stub::new(1, "exec head -c 100000 /dev/zero > large");
     let ran = within("ulimit -f 100", &stub, "run --run-id r");
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("signal 25: it wrote a larger file than `ulimit -f` allows"), "{}", ran.stdout);
+    ran.exits(3).prints("signal 25: it wrote a larger file than `ulimit -f` allows");
     let report = within("ulimit -f 8", &stub, "report r");
-    assert!(report.code == 2 && report.stderr.contains("report.html: File too large"), "{}", report.stderr);
+    report.exits(2).warns("report.html: File too large");
     let files = fs::read_dir(stub.run_folder("r")).expect("a run").flatten().map(|entry| entry.file_name());
     let begun: Vec<_> = files.filter(|name| name == "report.html" || name.to_string_lossy().starts_with('.')).collect();
     assert!(begun.is_empty(), "{begun:?}");
@@ -501,14 +496,13 @@ fn a_limit_of_file_sizes_is_named_and_leaves_no_file_in_half() {
 fn a_full_disk_is_infrastructure_and_what_was_measured_before_stays() {
     let disk = SmallDisk::default();
     let stub = Stub::new(6, "");
-    assert_eq!(stub.run(&["run", "--run-id", "first", "--case", "c0"]).code, 0);
+    stub.run("run --run-id first --case c0").exits(0);
     // Artifacts of 300 KiB at most. Each trial from now on needs 60 of them, and 64 more while it runs.
     fs::rename(stub.root().join("artifacts"), stub.root().join("kept")).expect("a directory");
     disk.mount(&stub.root().join("artifacts"));
     stub.body("head -c 60000 /dev/zero | tr '\\0' 'x' >&2");
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("No space left on device"), "{}", ran.stdout);
+    ran.exits(3).prints("No space left on device");
     assert!(ran.stdout.contains(" 0 failed,"), "a full disk is never a failure: {}", ran.stdout);
     let measured = stub.graded("r");
     assert!((1..6).contains(&measured), "some fit: {measured}");
@@ -517,9 +511,9 @@ fn a_full_disk_is_infrastructure_and_what_was_measured_before_stays() {
     stub.body("");
     disk.grow();
     let ran = stub.run(&["run", "-v", "--run-id", "r", "--resume"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     assert_eq!(stub.starts().len() - begun, 6 - ran.stdout.matches("(kept)").count());
-    assert!(ran.stdout.contains("(kept)"));
+    ran.prints("(kept)");
 }
 
 /// A file system in memory that fills up.
@@ -569,7 +563,7 @@ fn secrets_are_masked_in_every_file_that_is_kept() {
         .env("PIN", "1234-5678-9012")
         .env("OPENAI_API_KEY", "plain-words-as-a-key");
     let ran = ran(&mut command);
-    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    ran.exits(3);
     let mut kept = ran.stdout + &ran.stderr;
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(stub.run_folder("r")).into_iter().flatten() {
@@ -634,7 +628,7 @@ fn secrets_are_masked_however_setup_commands_and_agents_print_them() {
             .env("CFG", "{\"apiKey\":\"json-of-a-variable\"}")
             .env("HDR", "Authorization: Bearer header-of-a-variable");
         let ran = ran(&mut command);
-        assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(3);
         let mut kept = stored_texts(&stub);
         kept.push(("the terminal".to_owned(), ran.stdout + &ran.stderr));
         for arguments in [&["show", "tidy/c0/codex/1", "--run", "r"][..], &["status", "r"], &["summary", "r"]] {
@@ -657,7 +651,7 @@ fn agents_see_only_what_is_allowed_and_what_the_settings_add() {
     stub.settings(settings);
     let mut command = stub.command(&["run", "--run-id", "r"]);
     command.env("LET_THROUGH", "yes").env("KEPT_OUT", "no").env("SKILL_EVALS_SCRIPTED", "stub");
-    assert_eq!(ran(&mut command).code, 0);
+    ran(&mut command).exits(0);
     let seen =
         fs::read_to_string(stub.run_folder("r").join("work/tidy/c0/codex/1/workspace/seen.txt")).expect("a file");
     assert!(seen.contains("\nLET_THROUGH=yes\n") || seen.starts_with("LET_THROUGH=yes\n"), "{seen}");
@@ -674,8 +668,7 @@ fn no_trial_sees_or_gets_anything_of_the_trial_before() {
         mkdir -p out/deep "$HOME/.cache" .agents/more; echo x > out/deep/file; echo x > "$HOME/.cache/file"; echo x > "$TMPDIR/file"
         echo x > ../beside; ln -s /etc "$HOME/link"; case "$prompt" in *2) chmod 755 .;; *3) rm .agents/skills;; *4) rm -rf ../tmp; ln -s /etc ../tmp;; esac"#;
     let stub = Stub::new(6, body);
-    let ran = stub.run(&["run", "--jobs", "1"]);
-    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    stub.run("run --jobs 1").exits(0);
     let text = |name: &str| fs::read_to_string(stub.root().join(name)).expect("a file");
     let rooms: Vec<String> = text("rooms").lines().map(str::to_owned).collect();
     assert!(rooms.iter().all(|room| *room == rooms[0]), "each has the same path: {rooms:?}");

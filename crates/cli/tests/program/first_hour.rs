@@ -15,7 +15,7 @@ fn a_plain_clone_is_linted_listed_examined_and_run() {
     assert_eq!((lint.code, lint.stdout.as_str()), (0, "2 skills: no problems\n"), "{}", lint.stderr);
     assert!(lint.stderr.starts_with("next: skill-evals list"), "{}", lint.stderr);
     let listed = machine.run(&["list"]);
-    assert!(listed.code == 0 && listed.stdout.contains("pdf/smoke-explicit/codex"), "{}", listed.stdout);
+    listed.exits(0).prints("pdf/smoke-explicit/codex");
     assert!(listed.stderr.starts_with("next: skill-evals generate --skill docx"), "{}", listed.stderr);
     let doctor = machine.run(&["doctor"]);
     assert!(
@@ -25,11 +25,10 @@ fn a_plain_clone_is_linted_listed_examined_and_run() {
         doctor.stderr
     );
     let run = machine.run(&["run", "--skill", "pdf"]);
-    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("3 passed, 0 failed, 0 errors") && run.stdout.contains("artifacts/skill-evals/"));
-    assert!(run.stderr.contains("next: skill-evals generate --skill pdf"), "{}", run.stderr);
+    run.exits(0).prints("3 passed, 0 failed, 0 errors").prints("artifacts/skill-evals/");
+    run.warns("next: skill-evals generate --skill pdf");
     assert_eq!(machine.git("clone", &["status", "--porcelain"]), "");
-    assert_eq!(machine.run(&["generate", "--skill", "pdf"]).code, 0);
+    machine.run(&["generate", "--skill", "pdf"]).exits(0);
     let own = machine.run(&["run", "--skill", "pdf", "--dry-run"]);
     assert!(own.code == 0 && !own.stderr.contains("next:"), "{}{}", own.stdout, own.stderr);
 }
@@ -40,9 +39,9 @@ fn where_the_default_agent_cannot_run_one_that_can_stands_in_and_is_named() {
     machine.program("claude", "#!/bin/sh\necho 9.9.9\n");
     let machine = machine.variable("ANTHROPIC_API_KEY", "a-key-of-claude");
     let run = machine.run(&["run", "--skill", "pdf", "--dry-run"]);
-    assert!(run.code == 0 && run.stdout.contains("pdf/smoke-explicit/cli-native"), "{}{}", run.stdout, run.stderr);
+    run.exits(0).prints("pdf/smoke-explicit/cli-native");
     let told = "`codex` is not on the PATH";
-    assert!(run.stderr.contains(told) && run.stderr.contains("claude-cli can run here"), "{}", run.stderr);
+    run.warns(told).warns("claude-cli can run here");
     // What somebody chose is what runs, or an error.
     let chosen = machine.run(&["run", "--skill", "pdf", "--mode", "codex", "--dry-run"]);
     assert!(chosen.code == 2 && !chosen.stderr.contains("stands in"), "{}{}", chosen.stdout, chosen.stderr);
@@ -150,7 +149,7 @@ fn no_run_is_seen_by_git_wherever_it_was_started() {
         ("elsewhere/docs", "elsewhere"),
     ] {
         let run = machine.run_in(folder, &["run", "--skill", "pdf", "--mode", "codex", "--run-id", "first"]);
-        assert_eq!(run.code, 0, "{folder}: {}{}", run.stdout, run.stderr);
+        run.exits(0);
         assert!(machine.path(root).join("artifacts/skill-evals/first/run.json").exists(), "{folder}: {}", run.stdout);
         assert_eq!(machine.git(folder, &["status", "--porcelain"]), "", "{folder}");
         fs::remove_dir_all(machine.path(root).join("artifacts/skill-evals")).expect("the run");
@@ -165,9 +164,7 @@ fn skills_of_the_user_are_not_those_of_a_clone_below() {
     machine.git(".", &["clone", "--quiet", "origin", "home/clone"]);
     machine.git(".", &["init", "--quiet", "home/bare"]);
     assert_eq!(machine.run_in("home/clone", &["lint"]).stdout, "2 skills: no problems\n");
-    let bare = machine.run_in("home/bare", &["lint"]);
-    assert_eq!(bare.code, 2, "{}", bare.stdout);
-    assert!(bare.stderr.contains("no skills in") && bare.stderr.contains("skill-evals init"), "{}", bare.stderr);
+    machine.run_in("home/bare", &["lint"]).exits(2).warns("no skills in").warns("skill-evals init");
 }
 
 /// A home or an environment, the mode, and the message if credentials are missing; `None` if they may be there.
@@ -261,15 +258,13 @@ fn a_missing_or_empty_login_is_told_before_an_agent_starts_and_no_other_is_refus
             continue;
         };
         for ran in [run, dry] {
-            assert_eq!(ran.code, 2, "{what}: {}{}", ran.stdout, ran.stderr);
-            assert!(ran.stderr.contains(why), "{what}: {}", ran.stderr);
+            ran.exits(2).warns(why);
         }
         assert_eq!(machine.started(), [""; 0], "{what}");
         assert!(!machine.path("clone/artifacts").exists(), "{what}");
         // Doctor knows it in the same words.
-        let doctor = machine.run(&["doctor"]);
         let advice = why.rsplit(": ").next().unwrap_or(why);
-        assert!(doctor.stdout.contains(advice), "{what}: {}", doctor.stdout);
+        machine.run(&["doctor"]).prints(advice);
     }
 }
 
@@ -291,11 +286,10 @@ fn logins_by_the_settings_are_not_refused_and_the_judge_needs_one_too() {
         "clone/evals/evals.toml",
         &format!("[agents.codex]\ncommand = '{}'\n", machine.path("bin/codex").display()),
     );
-    assert_eq!(machine.run(&["run", "--skill", "pdf"]).code, 0);
+    machine.run(&["run", "--skill", "pdf"]).exits(0);
     let machine = Machine::with_agents().variable("CODEX_API_KEY", "k");
     machine.write("clone/evals/evals.toml", "[judge]\nagent = 'claude-cli'\n");
-    let run = machine.run(&["run", "--skill", "pdf", "--judge"]);
-    assert!(run.code == 2 && run.stderr.contains("claude-cli has no credentials"), "{}{}", run.stdout, run.stderr);
+    machine.run(&["run", "--skill", "pdf", "--judge"]).exits(2).warns("claude-cli has no credentials");
 }
 
 #[test]
@@ -304,14 +298,14 @@ fn a_comparison_takes_the_agent_that_is_here_and_tests_name_it() {
     machine.write("clone/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Other.\n---\n");
     for args in [&["compare", "HEAD", "--skill", "pdf"][..], &["run", "--lift", "--skill", "pdf"]] {
         let ran = machine.run(&[args, &["--dry-run"]].concat());
-        assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.stdout, ran.stderr);
+        ran.exits(0);
         let told = "codex has no credentials";
         assert_eq!(ran.stderr.matches(told).count(), 1, "{args:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("`cli-native` stands in for `codex`"), "{args:?}: {}", ran.stderr);
+        ran.warns("`cli-native` stands in for `codex`");
     }
     let machine = machine.variable("SKILL_EVALS_LIVE", "1");
     let tests = machine.run(&["harness", "pdf"]);
-    assert!(tests.code == 101 && tests.stdout.contains("codex has no credentials"), "{}", tests.stdout);
+    tests.exits(101).prints("codex has no credentials");
     let how = "claude-cli can run here: choose it with SKILL_EVALS_MODE=cli-native";
     assert!(tests.stdout.contains(how) && !tests.stdout.contains("--mode"), "{}", tests.stdout);
     assert_eq!(machine.started(), [""; 0]);
@@ -322,7 +316,7 @@ fn an_installed_agent_without_a_login_is_named_where_no_agent_can_run() {
     let machine = Machine::new();
     machine.program("claude", "#!/bin/sh\necho 9.9.9\n");
     let run = machine.run(&["run", "--skill", "pdf"]);
-    assert_eq!(run.code, 2, "{}", run.stdout);
+    run.exits(2);
     let told = "\nor: claude-cli has no credentials: log in with `claude`";
     assert!(run.stderr.contains(told) && run.stderr.matches("\nor: ").count() == 1, "{}", run.stderr);
 }
@@ -332,12 +326,10 @@ fn a_judge_that_needs_the_model_of_an_endpoint_is_told_before_a_run_begins() {
     let machine = Machine::with_agents();
     let endpoint = ["run", "--skill", "pdf", "--mode", "codex", "--endpoint", "http://127.0.0.1:9", "--model", "m"];
     let judged = machine.run(&[&endpoint[..], &["--judge"]].concat());
-    assert_eq!(judged.code, 2, "{}{}", judged.stdout, judged.stderr);
-    assert!(judged.stderr.contains("needs a model of the endpoint: add `judge = { model"), "{}", judged.stderr);
+    judged.exits(2).warns("needs a model of the endpoint: add `judge = { model");
     assert_eq!(machine.started(), [""; 0]);
     machine.write("clone/evals/evals.toml", "judge = { agent = \"codex\", model = \"m\" }\n");
-    let dry = machine.run(&[&endpoint[..], &["--judge", "--dry-run"]].concat());
-    assert_eq!(dry.code, 0, "{}{}", dry.stdout, dry.stderr);
+    machine.run(&[&endpoint[..], &["--judge", "--dry-run"]].concat()).exits(0);
 }
 
 #[test]
@@ -345,8 +337,7 @@ fn a_missing_agent_is_told_before_a_run_begins() {
     let machine = Machine::new();
     for args in [&["run", "--skill", "pdf"][..], &["run", "--skill", "pdf", "--dry-run"]] {
         let run = machine.run(args);
-        assert_eq!(run.code, 2, "{}", run.stdout);
-        assert!(run.stderr.contains("`codex` is not on the PATH; get it with `npm install"), "{}", run.stderr);
+        run.exits(2).warns("`codex` is not on the PATH; get it with `npm install");
         // What would run is reported all the same.
         let is_dry = args.contains(&"--dry-run");
         assert_eq!(run.stdout.contains("3 trials would run"), is_dry, "{}", run.stdout);
@@ -359,15 +350,9 @@ fn a_replay_says_how_to_run_the_agent_in_the_words_of_its_own_door() {
     let machine = Machine::new();
     let replay = machine.run(&["run", "--case", "pdf/smoke-explicit", "--replay"]);
     let record = "pdf/smoke-explicit/codex: no recording\n  record it  ";
-    assert!(replay.stdout.contains(record), "{}", replay.stdout);
-    assert!(
-        replay.stdout.contains("skill-evals run --case pdf/smoke-explicit --mode codex --record"),
-        "{}",
-        replay.stdout
-    );
+    replay.prints(record).prints("skill-evals run --case pdf/smoke-explicit --mode codex --record");
     assert!(!replay.stdout.contains("SKILL_EVALS_LIVE"), "{}", replay.stdout);
-    let harness = machine.run(&["harness", "--include-ignored", "pdf::smoke"]);
-    assert!(harness.stdout.contains("no recording; SKILL_EVALS_LIVE=1"), "{}", harness.stdout);
+    machine.run(&["harness", "--include-ignored", "pdf::smoke"]).prints("no recording; SKILL_EVALS_LIVE=1");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn settings_are_no_cases() {
                     when = { '/type' = 'message' }\ntext = '/text'\n[[agents.mine.events]]\nsays = 'done'\n\
                     when = { '/type' = 'done' }\n";
     let ran = tidy("evals/evals.toml", settings).run(&["lint"]);
-    assert!(ran.code == 0 && ran.stdout.contains("no problems"), "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0).prints("no problems");
 }
 
 const UNSUPPORTED: &str = r#"{ "skill_name": "tidy", "evals": [
@@ -66,25 +66,14 @@ const UNSUPPORTED: &str = r#"{ "skill_name": "tidy", "evals": [
 fn a_case_that_asks_for_what_is_unsupported_is_ignored_with_the_reason() {
     let fixture = tidy("skills/tidy/evals/evals.json", UNSUPPORTED);
     let reason = "unsupported: the key `wall_clock` (skills/tidy/evals/evals.json:2:58)";
-    let ran = fixture.run(&["list"]);
-    assert!(
-        ran.code == 0
-            && ran.stdout.contains("tidy/evals-1/codex\tunsupported\tskills/tidy/evals/evals.json:2:58: [unsupported]"),
-        "{}",
-        ran.stdout
-    );
-    let ran = fixture.run(&["lint", "--check-evals"]);
-    assert!(
-        ran.code == 0 && ran.stdout.contains("warning[unsupported]: unsupported: the key `wall_clock`"),
-        "{}",
-        ran.stdout
-    );
+    let ran = fixture.run("list");
+    ran.exits(0).prints("tidy/evals-1/codex\tunsupported\tskills/tidy/evals/evals.json:2:58: [unsupported]");
+    fixture.run("lint --check-evals").exits(0).prints("warning[unsupported]: unsupported: the key `wall_clock`");
     let ran = harness(&fixture, &["tidy::evals_1"]).run();
-    assert!(ran.code == 0 && ran.stdout.contains("... ignored (") && ran.stdout.contains(reason), "{}", ran.stdout);
+    ran.exits(0).prints("... ignored (").prints(reason);
     let ran = harness(&fixture, &["--list", "--ignored"]).run();
-    assert!(ran.stdout.contains("tidy::evals_1::codex: test"), "{}", ran.stdout);
-    let ran = fixture.run(&["run", "--case", "evals-1", "--dry-run"]);
-    assert!(ran.stdout.contains("unsupported: the key `wall_clock`"), "{} {}", ran.stdout, ran.stderr);
+    ran.prints("tidy::evals_1::codex: test");
+    fixture.run("run --case evals-1 --dry-run").prints("unsupported: the key `wall_clock`");
 }
 
 #[test]
@@ -93,9 +82,7 @@ fn a_run_counts_unsupported_cases_and_partial_runs_the_rest_and_says_so() {
     let file = stub.root().join("skills/tidy/evals/evals.json");
     std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
     std::fs::write(&file, UNSUPPORTED).expect("a file");
-    let ran = stub.run(&["run", "--run-id", "one"]);
-    assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("tidy/evals-1/codex: not run: unsupported: the key `wall_clock`"), "{}", ran.stdout);
+    stub.run("run --run-id one").exits(3).prints("tidy/evals-1/codex: not run: unsupported: the key `wall_clock`");
     assert_eq!(stub.json("one", "summary.json")["not_run"]["the case asks for something unsupported"], 1);
     let before = ["list", "lint"].map(|command| stub.run(&[command]).stdout);
     assert!(before[0].contains("\tunsupported\tskills"), "{}", before[0]);
@@ -105,14 +92,13 @@ fn a_run_counts_unsupported_cases_and_partial_runs_the_rest_and_says_so() {
     assert!(now.iter().all(|text| text.contains("unsupported: the key `wall_clock`")), "{now:?}");
     assert!(!now[0].contains("\tunsupported\tskills") && now[1].contains("the rest of the case runs"), "{now:?}");
     let ran = stub.run(&["run", "--run-id", "two"]);
-    assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("1 trial ran only in part"), "{}", ran.stdout);
+    ran.exits(0).prints("1 trial ran only in part");
     assert_eq!(stub.json("two", "summary.json")["partial"], 1);
     let grade = stub.json("two", "work/tidy/evals-1/codex/1/grade.json");
     assert_eq!(grade["unsupported"][0], "the key `wall_clock`");
     let said = |arguments: &[&str]| {
         let ran = stub.run(arguments);
-        assert_eq!(ran.code, 0, "{arguments:?}: {} {}", ran.stdout, ran.stderr);
+        ran.exits(0);
         ran.stdout
     };
     said(&["report", "two", "--output", "report.html"]);
@@ -136,9 +122,8 @@ fn a_case_of_which_no_expectation_is_left_never_runs() {
     let ran = stub.run(&["run", "--case", "evals-1", "--run-id", "r"]);
     assert_eq!((ran.code, stub.starts().len()), (3, 0), "{} {}", ran.stdout, ran.stderr);
     let said = "nothing is left of what this case expects, so it does not run";
-    assert!(ran.stdout.contains(said) && ran.stdout.contains("must_say"), "{}", ran.stdout);
-    let listed = stub.run(&["list", "--case", "evals-1"]).stdout;
-    assert!(listed.contains("unsupported"), "{listed}");
+    ran.prints(said).prints("must_say");
+    stub.run("list --case evals-1").prints("unsupported");
 }
 
 #[test]
@@ -160,8 +145,7 @@ fn agents_do_not_get_the_cases_in_the_directory_of_a_skill() {
         std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
         std::fs::write(&file, text).expect("a file");
     }
-    let ran = stub.run(&["run", "--case", "c0"]);
-    assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
+    stub.run("run --case c0").exits(0);
     let seen = std::fs::read_to_string(stub.root().join("seen")).expect("what the agent saw");
     let mut seen: Vec<&str> = seen.lines().collect();
     seen.sort_unstable();
@@ -220,7 +204,7 @@ fn a_trial_passes_from_the_least_score_on_and_every_report_shows_the_score() {
         assert!(!again.stdout.contains("changed"), "{least}: {}{}", again.stdout, again.stderr);
     }
     let (fake, ran) = scored("0.76", POLITE);
-    assert!(ran.stdout.contains("failed      text 3 of 3 (outcome, weight 1)"), "{}", ran.stdout);
+    ran.prints("failed      text 3 of 3 (outcome, weight 1)");
     let said = |arguments: &[&str]| fake.program(arguments).stdout;
     let shown = said(&["show", "greeting/eval-one", "--run", "r"]);
     assert!(shown.contains("score       0.75 (at least 0.76 passes)"), "{shown}");

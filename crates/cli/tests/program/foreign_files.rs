@@ -60,8 +60,7 @@ fn agents_do_not_get_the_new_files_of_cases_in_the_directory_of_a_skill() {
     );
     // It looks like cases and is not read, as `lint` says.
     stub.write("skills/tidy/trigger.csv", "id,prompt,should_trigger\na,Brew tea,true\n");
-    let ran = stub.run(&["run", "--case", "c0"]);
-    assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
+    stub.run("run --case c0").exits(0);
     let seen = std::fs::read_to_string(stub.root().join("seen")).expect("what the agent saw");
     let mut seen: Vec<&str> = seen.lines().collect();
     seen.sort_unstable();
@@ -86,8 +85,7 @@ fn agents_do_not_get_a_suite_in_the_directory_of_a_skill_nor_the_tests_that_it_n
         std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
         std::fs::write(&file, text).expect("a file");
     }
-    let ran = stub.run(&["run", "--case", "c0"]);
-    assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
+    stub.run("run --case c0").exits(0);
     let seen = std::fs::read_to_string(stub.root().join("seen")).expect("what the agent saw");
     let mut seen: Vec<&str> = seen.lines().collect();
     seen.sort_unstable();

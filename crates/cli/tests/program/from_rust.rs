@@ -17,18 +17,14 @@ fn a_gate_and_a_comparison_from_rust_answer_as_the_program_does() {
     };
     edit(&stub, "Be brief.");
     let harmless = ask("gate");
-    assert_eq!(harmless.code, 0, "{}{}", harmless.stdout, harmless.stderr);
-    assert!(harmless.stdout.contains("no harm seen: "), "{}", harmless.stdout);
-    assert!(harmless.stdout.contains("\ngate: passed"), "{}", harmless.stdout);
+    harmless.exits(0).prints("no harm seen: ").prints("\ngate: passed");
     break_skill(&stub);
     let gate = ask("gate");
-    assert_eq!(gate.code, 101, "{}{}", gate.stdout, gate.stderr);
-    assert!(gate.stdout.contains("\ngate: failed"), "{}", gate.stdout);
+    gate.exits(101).prints("\ngate: failed");
     let compared = ask("compare");
     assert_eq!(compared.code, 0, "it was measured: {}{}", compared.stdout, compared.stderr);
-    assert!(compared.stdout.contains("broke"), "{}", compared.stdout);
-    let program = stub.run(&["compare", "main"]);
-    assert!(program.stdout.contains("broke"), "{}", program.stdout);
+    compared.prints("broke");
+    stub.run("compare main").prints("broke");
     std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), "id,should_trigger\n").expect("cases");
     let wrong = ask("compare");
     assert_ne!(wrong.code, 0);
@@ -46,7 +42,7 @@ fn a_run_and_a_replay_from_rust_answer_as_the_program_does() {
     let closing = |text: &str| text.lines().find(|line| line.contains(" passed")).map(str::to_owned).expect("a result");
     for (how, program) in [("replay", &["run", "--replay"][..]), ("live", &["run"])] {
         let asked = ask(how);
-        assert_eq!(asked.code, 0, "{}{}", asked.stdout, asked.stderr);
+        asked.exits(0);
         let ran = stub.run(program);
         assert!(closing(&ran.stdout).starts_with(&closing(&asked.stdout)), "{}\n{}", ran.stdout, asked.stdout);
     }
@@ -54,6 +50,5 @@ fn a_run_and_a_replay_from_rust_answer_as_the_program_does() {
     let replayed = ask("replay");
     assert_eq!(replayed.code, 101, "stale: {}{}", replayed.stdout, replayed.stderr);
     let live = ask("live");
-    assert_eq!(live.code, 101, "{}{}", live.stdout, live.stderr);
-    assert!(live.stdout.contains(" failed"), "{}", live.stdout);
+    live.exits(101).prints(" failed");
 }

@@ -26,7 +26,7 @@ pub fn recorded(cases: usize) -> Stub {
     let stub = repository(cases, &format!("{VERSION}{BY_SKILL}"));
     git(&stub, &["checkout", "--quiet", "."]);
     stub.settings(ALLOWED);
-    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    stub.run("run --record").exits(0);
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "recorded"]);
     stub
@@ -55,10 +55,8 @@ fn a_change_without_skills_starts_no_agent_and_passes() {
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "a text"]);
     let starts = stub.starts().len();
-    let ran = stub.run(&["gate"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("no skill of 1 differs from main ("), "{}", ran.stdout);
-    assert!(ran.stdout.contains("recordings: 3 passed, 0 failed\ngate: passed\n"), "{}", ran.stdout);
+    let ran = stub.run("gate");
+    ran.exits(0).prints("no skill of 1 differs from main (").prints("recordings: 3 passed, 0 failed\ngate: passed\n");
     assert_eq!(stub.starts().len(), starts);
     let page = page(&stub);
     assert!(page.starts_with("<!-- skill-evals -->\n## skill-evals: passed\n"), "{page}");
@@ -73,7 +71,7 @@ fn a_recording_that_cannot_be_graded_is_named_with_the_reason() {
     let ran = stub.run(&["gate", "--free"]);
     assert_eq!(ran.code, 1, "lint has an error: {}{}", ran.stdout, ran.stderr);
     let said = "a recording is damaged or of a trial that ended in an error: tidy/c1/codex";
-    assert!(ran.stdout.contains(said) && ran.stdout.contains("meta.json"), "{}", ran.stdout);
+    ran.prints(said).prints("meta.json");
 }
 
 #[test]
@@ -83,12 +81,10 @@ fn a_harmless_edit_takes_a_pair_of_each_case_of_its_skill_and_passes() {
     let starts = stub.starts().len();
     let dry = stub.run(&["gate", "--dry-run"]);
     assert_eq!((dry.code, stub.starts().len()), (0, starts), "{}{}", dry.stdout, dry.stderr);
-    assert!(dry.stdout.contains("to compare: tidy/c0, tidy/c1, tidy/c2\n"), "{}", dry.stdout);
-    assert!(dry.stdout.contains("; it finds one case from always to never in "), "{}", dry.stdout);
+    dry.prints("to compare: tidy/c0, tidy/c1, tidy/c2\n").prints("; it finds one case from always to never in ");
     let ran = stub.run(&["gate"]);
     assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("1 skill differs from main ("), "{}", ran.stdout);
-    assert!(ran.stdout.contains("recordings: 0 passed, 0 failed, 3 stale\nno harm seen: "), "{}", ran.stdout);
+    ran.prints("1 skill differs from main (").prints("recordings: 0 passed, 0 failed, 3 stale\nno harm seen: ");
     assert!(page(&stub).contains("- no harm seen: "), "{}", page(&stub));
 }
 
@@ -99,11 +95,9 @@ fn a_tag_limits_what_is_replayed_and_what_is_compared() {
         &stub,
         "id,should_trigger,prompt,tags\nc0,false,Prompt 0,quick\nc1,false,Prompt 1,\nc2,false,Prompt 2,slow\n",
     );
-    let ran = stub.run(&["gate", "--tag", "!slow"]);
-    assert!(ran.stdout.contains("recordings: 2 passed, 0 failed\n"), "{}{}", ran.stdout, ran.stderr);
+    stub.run("gate --tag !slow").prints("recordings: 2 passed, 0 failed\n");
     edit(&stub, "Be brief.");
-    let dry = stub.run(&["gate", "--dry-run", "--tag", "quick"]);
-    assert!(dry.stdout.contains("to compare: tidy/c0\n"), "{}{}", dry.stdout, dry.stderr);
+    stub.run("gate --dry-run --tag quick").prints("to compare: tidy/c0\n");
 }
 
 #[test]
@@ -116,7 +110,7 @@ fn a_change_of_which_no_case_was_measured_is_nothing_compared_unless_the_setting
     git(&stub, &["commit", "--quiet", "--message", "tags"]);
     edit(&stub, "Be brief.");
     let ran = stub.run(&["gate", "--free", "--tag", "rare"]);
-    assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(5);
     let why = "no case was chosen of tidy, which changed: leave out --tag\n";
     assert!(ran.stdout.ends_with(&format!("{why}gate: nothing compared\n")), "{}", ran.stdout);
     assert!(page(&stub).starts_with("<!-- skill-evals -->\n## skill-evals: nothing compared\n"), "{}", page(&stub));
@@ -126,8 +120,7 @@ fn a_change_of_which_no_case_was_measured_is_nothing_compared_unless_the_setting
     let ran = stub.run(&["gate", "--free", "--tag", "rare"]);
     assert!(ran.code == 0 && ran.stdout.ends_with("gate: passed\n"), "{}{}", ran.stdout, ran.stderr);
     stub.settings(&format!("{ALLOWED}[gate]\nnothing_compared = \"ignore\"\n"));
-    let ran = stub.run(&["gate", "--free"]);
-    assert!(ran.code == 2 && ran.stderr.contains("`ignore`; known: fail, pass"), "{}", ran.stderr);
+    stub.run("gate --free").exits(2).warns("`ignore`; known: fail, pass");
 }
 
 #[test]
@@ -136,8 +129,7 @@ fn a_repository_in_which_no_case_can_run_does_not_pass() {
     cases(&stub, "id,should_trigger,prompt\nc0,maybe,Prompt 0\n");
     git(&stub, &["commit", "--quiet", "--all", "--message", "a broken case"]);
     let ran = stub.run(&["gate", "--free", "HEAD"]);
-    assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("nothing compared: HEAD ("), "{}", ran.stdout);
+    ran.exits(5).prints("nothing compared: HEAD (");
     let end = "no case can run: `skill-evals lint` says why\ngate: nothing compared\n";
     assert!(ran.stdout.ends_with(end), "{}", ran.stdout);
 }
@@ -152,10 +144,9 @@ fn settings_of_the_base_that_are_invalid_are_named_and_a_file_without_effect_is_
     fs::write(&path, &settings).expect("settings");
     stub.write("plugin.json", "{\"name\": \"all\"}\n");
     let ran = stub.run(&["gate", "--free"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     let words = "is invalid, so its skills and cases are where today's settings say: evals/evals.toml:1:";
-    assert!(ran.stdout.contains(words), "{}", ran.stdout);
-    assert!(ran.stdout.contains("files changed: plugin.json; no case differs\n"), "{}", ran.stdout);
+    ran.prints(words).prints("files changed: plugin.json; no case differs\n");
 }
 
 #[test]
@@ -164,13 +155,11 @@ fn a_gate_that_promises_for_a_year_asks_for_more_before_it_fails_and_says_what_i
     break_skill(&stub);
     let starts = || stub.starts().len();
     let before = starts();
-    assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 1);
+    stub.run("gate --max-age-days 0").exits(1);
     let of_one = starts() - before;
     stub.settings(&format!("{ALLOWED}[gate]\npromise = \"year\"\ngates_a_year = 1000\n"));
-    let dry = stub.run(&["gate", "--dry-run"]).stdout;
-    assert!(dry.contains("in 1000 gates like this one"), "{dry}");
-    let few = stub.run(&["gate", "--max-trials", "12"]);
-    assert!(few.code == 2 && few.stderr.contains("promise less by `promise`"), "{}{}", few.stdout, few.stderr);
+    stub.run("gate --dry-run").prints("in 1000 gates like this one");
+    stub.run("gate --max-trials 12").exits(2).warns("promise less by `promise`");
     let before = starts();
     let ran = stub.run(&["gate", "--max-age-days", "0"]);
     assert!(
@@ -188,8 +177,7 @@ fn a_gate_that_promises_for_a_year_asks_for_more_before_it_fails_and_says_what_i
         ("promise = \"year\"\ngates_a_year = 0", "`gates_a_year` is 0; expected 1 to 100000"),
     ] {
         stub.settings(&format!("{ALLOWED}[gate]\n{table}\n"));
-        let ran = stub.run(&["gate"]);
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{why}: {}", ran.stderr);
+        stub.run("gate").exits(2).warns(why);
     }
 }
 
@@ -198,7 +186,7 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     let stub = recorded(3);
     break_skill(&stub);
     let ran = stub.run(&["gate"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(1);
     assert!(ran.stdout.ends_with("gate: failed\n") && ran.stdout.contains("\nbroke"), "{}", ran.stdout);
     let page = page(&stub);
     assert!(page.contains("## skill-evals: failed\n") && page.contains("| case | base | this | evidence |"), "{page}");
@@ -247,12 +235,12 @@ fn without_an_agent_a_gate_fails_for_nothing_that_only_an_agent_can_measure() {
         "an agent has to measure: 3 stale and not compared: `skill-evals run --stale --record` measures them\n",
         "\ngate: needs an agent\n",
     ] {
-        assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
+        ran.prints(line);
     }
     assert!(page(&stub).starts_with("<!-- skill-evals -->\n## skill-evals: needs an agent\n"), "{}", page(&stub));
     // What fails without one fails.
     stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt\nc0,maybe,Prompt 0\n");
-    assert_eq!(stub.run(&["gate", "--free"]).code, 1);
+    stub.run("gate --free").exits(1);
     // And without a change there is nothing to leave.
     git(&stub, &["checkout", "--quiet", "--", "skills", "evals"]);
     let ran = stub.run(&["gate", "--free", "main"]);
@@ -272,15 +260,14 @@ fn an_error_that_the_base_has_too_is_named_and_fails_nothing() {
     git(&stub, &["commit", "--quiet", "--message", "an error of another skill"]);
     edit(&stub, "Be brief.");
     let ran = stub.run(&["gate"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     let old = "lint: 1 error the base has too, which this gate does not fail on; the first: evals/skills/other/prompts.csv:2:5: \
                [bad-boolean]";
-    assert!(ran.stdout.contains(old) && ran.stdout.contains("no harm seen: "), "{}", ran.stdout);
+    ran.prints(old).prints("no harm seen: ");
     // A second one is the change's, wherever it stands.
     stub.write("evals/skills/other/prompts.csv", "id,should_trigger,prompt\nnew,maybe,Prompt\nbad,maybe,Prompt\n");
     cases(&stub, table);
-    let ran = stub.run(&["gate"]);
-    assert!(ran.code == 1 && ran.stdout.contains("\nlint: evals/skills/other/prompts.csv:3:5: "), "{}", ran.stdout);
+    stub.run("gate").exits(1).prints("\nlint: evals/skills/other/prompts.csv:3:5: ");
 }
 
 #[test]
@@ -288,8 +275,7 @@ fn a_gate_has_a_limit_that_nobody_set() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");
     stub.body(&format!("{VERSION}{}", BY_SKILL.replace("\"input_tokens\":10", "\"input_tokens\":3000000")));
-    let ran = stub.run(&["gate"]);
-    assert!(ran.code == 3 && ran.stdout.contains("5000000 tokens"), "{}{}", ran.stdout, ran.stderr);
+    stub.run("gate").exits(3).prints("5000000 tokens");
 }
 
 #[test]
@@ -300,8 +286,8 @@ fn what_fails_for_free_is_not_paid_for() {
     let starts = stub.starts().len();
     let ran = stub.run(&["gate"]);
     assert_eq!((ran.code, stub.starts().len()), (1, starts), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("lint: evals/skills/tidy/prompts.csv:2:4: [bad-boolean]"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("not compared with the base\ngate: failed\n"), "{}", ran.stdout);
+    ran.prints("lint: evals/skills/tidy/prompts.csv:2:4: [bad-boolean]");
+    ran.prints("not compared with the base\ngate: failed\n");
 }
 
 #[test]
@@ -329,7 +315,7 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
     let compares = |neighbors: &str, words: &[&str]| {
         let dry = stub.run(&["gate", "--dry-run", "--neighbors", neighbors]);
         for words in words {
-            assert!(dry.stdout.contains(words), "{words}: {}{}", dry.stdout, dry.stderr);
+            dry.prints(words);
         }
     };
     compares("1", &["tidy (description changed)\n", "\nto compare: near/yes, tidy/c0\n"]);
@@ -356,10 +342,8 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
 #[test]
 fn a_base_that_git_does_not_know_is_an_error_that_names_it() {
     let stub = recorded(1);
-    let ran = stub.run(&["gate", "mian"]);
-    assert!(ran.code == 2 && ran.stderr.contains("unknown git commit \"mian\""), "{}", ran.stderr);
-    let ran = stub.run(&["gate", "--background"]);
-    assert!(ran.code == 2 && ran.stderr.contains("--background"), "{}", ran.stderr);
+    stub.run("gate mian").exits(2).warns("unknown git commit \"mian\"");
+    stub.run("gate --background").exits(2).warns("--background");
 }
 
 #[test]
@@ -369,10 +353,10 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
     let crash = r#"if grep -q "Be brief" .agents/skills/tidy/SKILL.md; then case "$prompt" in *0*) exit 3;; esac; fi"#;
     stub.body(&format!("{crash}\n{BY_SKILL}"));
     let ran = stub.run(&["gate"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3);
     let lost = "not measured on one side or both: tidy/c0; ";
     let again = "run the gate again: it uses the trials that were measured\ngate: not measured\n";
-    assert!(ran.stdout.contains(&format!("{lost}{again}")), "{}", ran.stdout);
+    ran.prints(format!("{lost}{again}"));
     // The same in shards: that of the case says how it is measured again.
     let lost_in = [1, 2, 3].map(|part| shard(&stub, &format!("{part}/3"), &[])).into_iter().find(|ran| ran.code == 3);
     let lost_in = lost_in.expect("a shard that lost its case");
@@ -384,12 +368,7 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
         merged.code == 3 && remedy.starts_with(&format!("run shard {} again, then merge again\n", &rest[..3])),
         "{remedy}"
     );
-    let whole = stub.run(&["compare", "--resume", "--run-id", "pr"]);
-    assert!(
-        whole.code == 2 && whole.stderr.contains("pr is merged: run the shards that are behind again"),
-        "{}",
-        whole.stderr
-    );
+    stub.run("compare --resume --run-id pr").exits(2).warns("pr is merged: run the shards that are behind again");
     // With an agent that is mended it is another comparison. The shards that measured all of theirs stay.
     stub.body(BY_SKILL);
     let exists = shard(&stub, &rest[..3], &[]);
@@ -397,7 +376,7 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
     let (_, folder) = exists.stderr.split_once(words).unwrap_or_else(|| panic!("{}", exists.stderr));
     fs::remove_dir_all(folder.trim_end()).expect("the shard's directory");
     assert_eq!(shard(&stub, &rest[..3], &[]).code, 0);
-    assert_eq!(stub.run(&["gate", "main", "--merge", "pr"]).code, 0);
+    stub.run("gate main --merge pr").exits(0);
 }
 
 /// Runs a shard of the gate `pr` as GitLab's job of this number.
@@ -421,18 +400,13 @@ fn a_gate_in_shards_runs_each_case_once_on_each_side_and_the_merged_answer_is_on
             "3/3" => as_gitlab_job(&stub, 3, 3),
             _ => shard(&stub, part, &[]),
         };
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stdout.contains(&format!("shard {part} has run: `skill-evals gate --merge pr`")), "{}", ran.stdout);
+        ran.exits(0).prints(format!("shard {part} has run: `skill-evals gate --merge pr`"));
     }
     assert_eq!(stub.starts().len(), starts + 18);
     assert!(!stub.root().join("artifacts/skill-evals/gate/gate.md").exists(), "only the merged answer is one");
     let ran = stub.run(&["gate", "main", "--merge", "pr"]);
     assert_eq!((ran.code, stub.starts().len()), (0, starts + 18), "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains(", 18 trials in ") && ran.stdout.contains("\nno harm seen: 9/9 → 9/9 passed"),
-        "{}",
-        ran.stdout
-    );
+    ran.prints(", 18 trials in ").prints("\nno harm seen: 9/9 → 9/9 passed");
     assert!(page(&stub).contains("to see its trials: `skill-evals report pr`"), "{}", page(&stub));
     assert!(stub.root().join("artifacts/skill-evals/gate/report.html").is_file());
     // The merged run is a stored comparison.
@@ -450,28 +424,19 @@ fn harm_in_one_shard_fails_the_merged_gate_and_a_missing_shard_never_passes() {
     let stub = recorded(9);
     edit(&stub, "Be brief.");
     shard(&stub, "1/2", &[]);
-    let missing = stub.run(&["gate", "main", "--merge", "pr"]);
-    assert_eq!(missing.code, 3, "{}{}", missing.stdout, missing.stderr);
-    assert!(missing.stdout.contains("\nshard 2/2 is not here: run it, then merge again\n"), "{}", missing.stdout);
-    let again = stub.run(&["compare", "pr"]);
-    assert!(
-        again.code == 3 && again.stderr.contains("pr lacks shards; run shard 2/2, then merge again"),
-        "{}",
-        again.stderr
-    );
-    let none = stub.run(&["gate", "main", "--merge", "other"]);
+    stub.run("gate main --merge pr").exits(3).prints("\nshard 2/2 is not here: run it, then merge again\n");
+    stub.run("compare pr").exits(3).warns("pr lacks shards; run shard 2/2, then merge again");
     let said = "no shard of other is here: run the shards, or correct the name\n";
-    assert!(none.code == 3 && none.stdout.contains(said), "{}{}", none.stdout, none.stderr);
+    stub.run("gate main --merge other").exits(3).prints(said);
     break_skill(&stub);
-    let other = stub.run(&["gate", "main", "--merge", "pr"]);
-    assert!(other.code == 2 && other.stderr.contains("measured something else than what is here"), "{}", other.stderr);
+    stub.run("gate main --merge pr").exits(2).warns("measured something else than what is here");
     fs::remove_dir_all(stub.root().join("artifacts")).expect("artifacts");
     for part in ["1/2", "2/2"] {
         let ran = shard(&stub, part, &[]);
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(0);
     }
     let ran = stub.run(&["gate", "main", "--merge", "pr"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(1);
     assert!(ran.stdout.contains("\nbroke") && page(&stub).contains("must-include: expected "), "{}", ran.stdout);
 }
 
@@ -481,17 +446,16 @@ fn cases_that_did_not_run_because_the_result_was_reached_are_no_errors() {
     break_skill(&stub);
     let mut command = stub.command(&["gate", "--jobs", "1"]);
     let ran = crate::support::stub::ran(command.env("GITHUB_ACTIONS", "true"));
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("\nnot run on both sides, since the result was reached: tidy/c"), "{}", ran.stdout);
+    ran.exits(1).prints("\nnot run on both sides, since the result was reached: tidy/c");
     assert!(!ran.stdout.contains("not measured"), "{}", ran.stdout);
 }
 
 #[test]
 fn a_gate_that_does_not_finish_leaves_no_page_of_an_earlier_one() {
     let stub = recorded(1);
-    assert_eq!(stub.run(&["gate", "main"]).code, 0);
+    stub.run("gate main").exits(0);
     assert!(page(&stub).contains("passed"));
-    assert_eq!(stub.run(&["gate", "mian"]).code, 2);
+    stub.run("gate mian").exits(2);
     assert!(page(&stub).contains("## skill-evals: not measured\n\nThe gate did not finish."), "{}", page(&stub));
 }
 
@@ -511,16 +475,9 @@ fn a_gate_that_is_interrupted_before_its_first_trial_ends_says_so_and_exits_with
 fn a_stale_recording_that_no_comparison_measures_is_not_measured_where_recordings_are_required() {
     let stub = recorded(1);
     cases(&stub, "id,should_trigger,prompt,must_include\nc0,false,Another prompt,Fine\n");
-    let ran = stub.run(&["gate"]);
-    assert!(ran.code == 0 && ran.stdout.contains("recordings: 0 passed, 0 failed, 1 stale"), "{}", ran.stdout);
+    stub.run("gate").exits(0).prints("recordings: 0 passed, 0 failed, 1 stale");
     stub.settings(&format!("require_recordings = true\n{ALLOWED}"));
-    let ran = stub.run(&["gate"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains("1 stale and not compared: `skill-evals run --stale --record` measures them"),
-        "{}",
-        ran.stdout
-    );
+    stub.run("gate").exits(3).prints("1 stale and not compared: `skill-evals run --stale --record` measures them");
 }
 
 #[test]
@@ -538,10 +495,9 @@ fn an_agent_of_another_version_than_that_of_the_recordings_is_named() {
     assert!(!stub.run(&["gate"]).stdout.contains("agent version changed"));
     stub.body(&format!("{VERSION}{BY_SKILL}").replace("0.169.0", "0.171.0"));
     let starts = stub.starts().len();
-    let ran = stub.run(&["gate"]);
     let line =
         "agent version changed: recordings are of codex 0.169.0, trials of codex 0.171.0; recordings stay as they are";
-    assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
+    stub.run("gate").prints(line);
     assert_eq!(stub.starts().len(), starts + 2, "no kept trial of another version is used");
 }
 
@@ -554,8 +510,7 @@ fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
         stub.settings(&table);
     };
     gate("base = \"mian\"");
-    let ran = stub.run(&["gate"]);
-    assert!(ran.code == 2 && ran.stderr.contains("unknown git commit \"mian\""), "{}", ran.stderr);
+    stub.run("gate").exits(2).warns("unknown git commit \"mian\"");
     gate("base = \"mian\"\nfail_on = [\"no-harm-seen\"]\nmax_age_days = 0");
     let ran = stub.run(&["gate", "main"]);
     assert!(ran.code == 1 && ran.stdout.ends_with("gate: failed\n"), "{}{}", ran.stdout, ran.stderr);
@@ -566,11 +521,9 @@ fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
     assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
     gate("require_recordings = true");
     fs::remove_dir_all(stub.root().join("evals/recordings/tidy/c0")).expect("a recording");
-    let ran = stub.run(&["gate"]);
-    assert!(ran.code == 3 && ran.stdout.contains("1 without a recording: "), "{}", ran.stdout);
+    stub.run("gate").exits(3).prints("1 without a recording: ");
     gate("max_cost_usd = 0.5");
-    let ran = stub.run(&["gate"]);
-    assert!(ran.code == 2 && ran.stderr.contains("a limit in dollars cannot be enforced"), "{}", ran.stderr);
+    stub.run("gate").exits(2).warns("a limit in dollars cannot be enforced");
     gate("fail_on = [\"brok\"]\nplan = \"slow\"\nmax_trials = 1\nmax_cost_usd = 0.0\nneighbors = -1");
     let ran = stub.run(&["gate"]);
     for words in [
@@ -580,7 +533,7 @@ fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
         "`max_cost_usd` is 0; expected above 0",
         "`neighbors` is -1; expected 0 to 1000",
     ] {
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{words}: {}", ran.stderr);
+        ran.exits(2).warns(words);
     }
 }
 
@@ -588,9 +541,8 @@ fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
 fn after_a_limit_the_gate_says_how_to_go_on_and_its_help_has_only_what_it_takes() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");
-    let ran = stub.run(&["gate", "--max-tokens", "30", "--jobs", "1"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("; run the gate again: it uses the trials that were measured\n"), "{}", ran.stdout);
+    let ran = stub.run("gate --max-tokens 30 --jobs 1");
+    ran.exits(3).prints("; run the gate again: it uses the trials that were measured\n");
     let help = stub.run(&["gate", "--help"]).stdout;
     for option in ["--resume", "--force", "--background"] {
         assert!(!help.contains(option), "{option}: {help}");
@@ -604,8 +556,7 @@ fn a_gate_that_can_never_fail_is_refused_before_it_costs_anything() {
     let starts = stub.starts().len();
     let ran = stub.run(&["gate", "--max-trials", "2"]);
     assert_eq!((ran.code, stub.starts().len()), (2, starts), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("this gate can never fail at these numbers: it takes "), "{}", ran.stderr);
-    assert!(ran.stderr.contains("or fail on other results with --fail-on"), "{}", ran.stderr);
+    ran.warns("this gate can never fail at these numbers: it takes ").warns("or fail on other results with --fail-on");
 }
 
 #[test]
@@ -614,8 +565,7 @@ fn what_the_gate_does_not_fail_on_is_said_and_what_it_cannot_fail_on_is_refused(
     break_skill(&stub);
     let starts = stub.starts().len();
     let refused = |args: &[&str], words: &str| {
-        let ran = stub.run(args);
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
+        stub.run(args).exits(2).warns(words);
     };
     refused(&["gate", "--fail-on", "undecided"], "`undecided` never fails a gate with the plan `quick`");
     let until = ["gate", "--plan", "until-decided", "--fail-on", "broke,no-harm-seen"];
@@ -626,8 +576,7 @@ fn what_the_gate_does_not_fail_on_is_said_and_what_it_cannot_fail_on_is_refused(
     assert_eq!(stub.starts().len(), starts);
     let table = format!("{ALLOWED}[gate]\nfail_on = [\"worse\"]");
     stub.settings(&table);
-    let ran = stub.run(&["gate"]);
-    assert!(ran.stdout.contains("\nbroke, which this gate does not fail on\n"), "{}{}", ran.stdout, ran.stderr);
+    stub.run("gate").prints("\nbroke, which this gate does not fail on\n");
     assert!(page(&stub).contains("\n- broke, which this gate does not fail on\n"), "{}", page(&stub));
 }
 
@@ -640,7 +589,7 @@ fn what_else_changed_is_named_with_its_consequence() {
     );
     stub.settings(&format!("timeout_s = 60\n{ALLOWED}"));
     let ran = stub.run(&["gate"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     for line in [
         "cases added: tidy/new; earlier trials of them do not exist\n",
         "cases removed: tidy/c2; they are not measured\n",
@@ -648,7 +597,7 @@ fn what_else_changed_is_named_with_its_consequence() {
         "checks changed: tidy/c1; recordings are graded by them, kept trials are not used\n",
         "settings changed: timeout_s; one that reaches an agent makes recordings stale\n",
     ] {
-        assert!(ran.stdout.contains(line), "{line}{}", ran.stdout);
+        ran.prints(line);
     }
     assert!(page(&stub).contains("\nchecks changed: tidy/c1; "), "{}", page(&stub));
 }
@@ -664,8 +613,7 @@ fn a_schema_outside_of_the_cases_is_a_change_only_if_its_text_differs() {
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(dry.code == 0 && !dry.stdout.contains("prompts changed"), "{}{}", dry.stdout, dry.stderr);
     stub.write("shapes/answer.json", "{\"type\": \"array\"}");
-    let dry = stub.run(&["gate", "--dry-run"]);
-    assert!(dry.stdout.contains("prompts changed: tidy/c0; "), "{}{}", dry.stdout, dry.stderr);
+    stub.run("gate --dry-run").prints("prompts changed: tidy/c0; ");
 }
 
 #[test]
@@ -689,9 +637,7 @@ fn a_case_of_another_program_is_new_only_if_the_base_lacks_it() {
     assert!(dry.code == 0 && is_quiet, "{}{}", dry.stdout, dry.stderr);
     let more = r#"{ "id": 2, "prompt": "Do more" }"#.to_owned();
     write("evals/evals.json", &evals(&[query("Do it well"), more]));
-    let dry = stub.run(&["gate", "--dry-run"]);
-    assert!(dry.stdout.contains("cases added: tidy/evals-2; "), "{}{}", dry.stdout, dry.stderr);
-    assert!(dry.stdout.contains("prompts changed: tidy/evals-1; "), "{}{}", dry.stdout, dry.stderr);
+    stub.run("gate --dry-run").prints("cases added: tidy/evals-2; ").prints("prompts changed: tidy/evals-1; ");
 }
 
 #[test]
@@ -706,8 +652,7 @@ fn a_script_is_a_changed_check_only_if_what_it_can_read_differs() {
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(dry.code == 0 && !dry.stdout.contains("checks changed"), "{}{}", dry.stdout, dry.stderr);
     stub.write("tools/checks/helper.sh", "exit 1\n");
-    let dry = stub.run(&["gate", "--dry-run"]);
-    assert!(dry.stdout.contains("checks changed: tidy/c0; "), "{}{}", dry.stdout, dry.stderr);
+    stub.run("gate --dry-run").prints("checks changed: tidy/c0; ");
 }
 
 #[test]
@@ -715,8 +660,7 @@ fn the_command_of_the_comment_is_safe_for_any_name_of_a_tag() {
     let stub = recorded(1);
     let name = "v1`;touch${IFS}x;#";
     git(&stub, &["tag", name]);
-    let ran = stub.run(&["gate", name]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run(&["gate", name]).exits(0);
     assert!(page(&stub).contains("to run it again: ``skill-evals gate 'v1`;touch${IFS}x;#'``\n"), "{}", page(&stub));
 }
 
@@ -734,11 +678,9 @@ fn the_commit_that_is_checked_out_is_no_base_to_trust() {
     git(&stub, &["checkout", "--quiet", "-b", "feature"]);
     git(&stub, &["branch", "--quiet", "--force", "main", "feature"]);
     let ran = stub.run(&["gate"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("nothing compared: main ("), "{}", ran.stdout);
+    ran.exits(3).prints("nothing compared: main (");
     assert!(ran.stdout.ends_with("branch has to fetch it first\ngate: not measured\n"), "{}", ran.stdout);
-    let named = stub.run(&["gate", "main"]);
-    assert!(named.code == 0 && named.stdout.contains("nothing compared: main ("), "{}", named.stdout);
+    stub.run("gate main").exits(0).prints("nothing compared: main (");
 }
 
 #[test]
@@ -748,8 +690,7 @@ fn a_base_without_skills_has_all_of_them_added() {
     git(&stub, &["rm", "-r", "--quiet", "--cached", "."]);
     git(&stub, &["commit", "--quiet", "--allow-empty", "--message", "empty"]);
     git(&stub, &["checkout", "--quiet", "--force", "main"]);
-    let ran = stub.run(&["gate", "empty"]);
-    assert!(ran.code == 0 && ran.stdout.contains("tidy (added)\n"), "{}{}", ran.stdout, ran.stderr);
+    stub.run("gate empty").exits(0).prints("tidy (added)\n");
 }
 
 #[test]
@@ -758,9 +699,7 @@ fn the_settings_of_the_base_say_where_its_skills_are() {
     git(&stub, &["mv", "skills", "moved"]);
     stub.settings(&format!("skill_roots = [\"moved\"]\n{ALLOWED}"));
     git(&stub, &["add", "--all"]);
-    let ran = stub.run(&["gate"]);
-    assert!(ran.code == 0 && ran.stdout.contains("no skill of 1 differs from main ("), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("settings changed: skill_roots; "), "{}", ran.stdout);
+    stub.run("gate").exits(0).prints("no skill of 1 differs from main (").prints("settings changed: skill_roots; ");
 }
 
 #[test]
@@ -777,8 +716,7 @@ fn a_file_that_git_ignores_is_no_change_and_an_executable_bit_is_one() {
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(dry.stdout.starts_with("nothing compared: "), "{}{}", dry.stdout, dry.stderr);
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("permissions");
-    let dry = stub.run(&["gate", "--dry-run"]);
-    assert!(dry.stdout.contains("tidy (files changed)\nto compare: tidy/c0\n"), "{}{}", dry.stdout, dry.stderr);
+    stub.run("gate --dry-run").prints("tidy (files changed)\nto compare: tidy/c0\n");
 }
 
 #[test]
@@ -802,8 +740,7 @@ fn a_skill_in_a_submodule_is_compared_with_the_commit_that_the_base_has() {
     let same = stub.run(&["gate", "--dry-run"]);
     assert!(same.stdout.starts_with("nothing compared: "), "{}{}", same.stdout, same.stderr);
     fs::write(stub.root().join("skills/other/SKILL.md"), skill("Sing loudly.")).expect("a skill");
-    let edited = stub.run(&["gate", "--dry-run"]);
-    assert!(edited.stdout.contains("other (body changed)"), "{}{}", edited.stdout, edited.stderr);
+    stub.run("gate --dry-run").prints("other (body changed)");
 }
 
 #[test]
@@ -815,9 +752,8 @@ fn cases_that_never_passed_cannot_break_and_the_answer_says_so() {
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "broken"]);
     edit(&stub, "Be brief.");
-    let ran = stub.run(&["gate"]);
     let words = "no trial of the baseline passed, so nothing that passed could break";
-    assert!(ran.code == 0 && ran.stdout.contains(words), "{}{}", ran.stdout, ran.stderr);
+    stub.run("gate").exits(0).prints(words);
 }
 
 #[test]
@@ -848,8 +784,7 @@ fn each_changed_skill_has_an_answer_of_its_own() {
     fs::write(stub.root().join("skills/other/SKILL.md"), format!("{other}Loudly.\n")).expect("a skill");
     let by_skill = BY_SKILL.replace("if grep", "if [ \"$prompt\" != Sing ] && grep");
     stub.body(&format!("{ACTIVATES}{by_skill}"));
-    let ran = stub.run(&["gate"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    stub.run("gate").exits(1);
     let page = page(&stub);
     assert!(page.contains("| skill | base | this | answer |\n"), "{page}");
     assert!(page.contains("| no case broke |") && page.contains("| broke |"), "{page}");
@@ -859,7 +794,7 @@ fn each_changed_skill_has_an_answer_of_its_own() {
 fn runs_and_kept_trials_that_git_tracks_are_refused_by_name() {
     let stub = recorded(2);
     edit(&stub, "Be brief.");
-    assert_eq!(stub.run(&["gate", "--run-id", "r"]).code, 0);
+    stub.run("gate --run-id r").exits(0);
     let commit = |path: &str| {
         git(&stub, &["add", "--force", path]);
         git(&stub, &["commit", "--quiet", "--message", "artifacts"]);
@@ -869,7 +804,7 @@ fn runs_and_kept_trials_that_git_tracks_are_refused_by_name() {
     for args in [&["gate"][..], &["compare", "main"], &["run"], &["report"], &["summary"], &["clean", "--keep", "0"]] {
         let ran = stub.run(args);
         assert_eq!((ran.code, stub.starts().len()), (2, starts), "{args:?}: {}{}", ran.stdout, ran.stderr);
-        assert!(ran.stderr.contains("git tracks artifacts/skill-evals/kept/"), "{args:?}: {}", ran.stderr);
+        ran.warns("git tracks artifacts/skill-evals/kept/");
     }
     // A link may stand for all of it.
     git(&stub, &["rm", "--quiet", "-r", "--cached", "artifacts"]);
@@ -879,6 +814,5 @@ fn runs_and_kept_trials_that_git_tracks_are_refused_by_name() {
     let ran = stub.run(&["gate"]);
     assert_eq!(ran.code, 0, "the user's own link: {}{}", ran.stdout, ran.stderr);
     commit("artifacts");
-    let ran = stub.run(&["gate"]);
-    assert!(ran.code == 2 && ran.stderr.contains("git tracks artifacts: "), "{}{}", ran.stdout, ran.stderr);
+    stub.run("gate").exits(2).warns("git tracks artifacts: ");
 }

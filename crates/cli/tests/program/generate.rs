@@ -30,15 +30,14 @@ fn ids(fixture: &Fixture, skill: &str) -> Vec<String> {
 fn a_skill_without_cases_gets_those_that_can_be_written_without_an_agent() {
     let fixture = Fixture::new().skill("tidy").skill("sort").skill_text("pdf", PDF);
     let ran = fixture.run(&["generate"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.exits(0);
     let expected = "wrote evals/skills/pdf/prompts.csv\nwrote evals/skills/sort/prompts.csv\n\
                     wrote evals/skills/tidy/prompts.csv\n";
     assert_eq!(ran.stdout, expected);
     let header = kept(&fixture, "evals/skills/tidy/prompts.csv");
     assert_eq!(header.lines().next(), Some("id,should_trigger,prompt,sandbox,must_include"));
     // What the author has to add is a warning, and nothing keeps the rest from running.
-    let lint = fixture.run(&["lint", "--check-evals", "--strict"]);
-    assert!(lint.code == 0 && lint.stdout.contains("no-implicit"), "{}", lint.stdout);
+    fixture.run("lint --check-evals --strict").exits(0).prints("no-implicit");
     assert_eq!(ids(&fixture, "tidy"), ["explicit", "not-sort", "not-pdf"]);
     assert_eq!(ids(&fixture, "pdf"), ["explicit", "excluded", "not-sort", "not-tidy"]);
     assert!(prompt(&fixture, "tidy", "explicit").expect("a prompt").starts_with("Use the $tidy skill."));
@@ -52,7 +51,7 @@ fn what_a_neighbor_is_asked_in_its_own_cases_is_a_near_miss() {
     let own = "id,should_trigger,prompt,fixture\na,true,Use the $sort skill.,\nb,true,Order this pile.,pile\n\
                c,true,Bring my notes into an order.,\nd,false,Why?,\n";
     let fixture = Fixture::new().skill("tidy").skill("sort").prompts("sort", own).file("evals/skills/sort/pile/a", "");
-    assert_eq!(fixture.run(&["generate", "--skill", "tidy"]).code, 0);
+    fixture.run("generate --skill tidy").exits(0);
     assert_eq!(prompt(&fixture, "tidy", "not-sort").as_deref(), Some("Bring my notes into an order."));
 }
 
@@ -60,10 +59,9 @@ fn what_a_neighbor_is_asked_in_its_own_cases_is_a_near_miss() {
 fn a_skill_without_neighbors_gets_a_negative_that_lint_calls_weak() {
     let text = "---\nname: tidy\ndescription: Moves the old files of a directory to an archive.\n---\n\nDo it.\n";
     let fixture = Fixture::new().skill_text("tidy", text);
-    assert_eq!(fixture.run(&["generate"]).code, 0);
+    fixture.run("generate").exits(0);
     assert_eq!(ids(&fixture, "tidy"), ["explicit", "negative"]);
-    let lint = fixture.run(&["lint", "--check-evals", "--strict"]);
-    assert!(lint.code == 0 && lint.stdout.contains("far-negatives"), "{}", lint.stdout);
+    fixture.run("lint --check-evals --strict").exits(0).prints("far-negatives");
 }
 
 /// The header of every table of cases in a page.
@@ -80,7 +78,7 @@ fn init_generate_and_the_docs_agree_on_the_shape_of_prompts_csv() {
     let path = "evals/skills/tidy/prompts.csv";
     let written = kept(&by_generate, path);
     assert_eq!(kept(&by_init, path), written);
-    assert_eq!(by_init.run(&["lint", "--check-evals"]).code, 0, "{}", by_init.lines());
+    by_init.run(&["lint", "--check-evals"]).exits(0);
     let all: Vec<&str> = written.lines().next().expect("a header").split(',').collect();
     let shown: Vec<Vec<String>> = ["README.md", "docs/cases.md"].iter().flat_map(|page| headers(page)).collect();
     assert!(shown.len() >= 2);
@@ -98,8 +96,7 @@ fn init_keeps_the_line_ends_of_the_files_that_it_adds_to() {
     let windows = fixture().file("Cargo.toml", manifest).file(".gitignore", "/target\r\n");
     let unix = fixture().file("Cargo.toml", manifest.replace('\r', "")).file(".gitignore", "/target\n");
     for repository in [&windows, &unix] {
-        let ran = repository.run(&["init", "--rust", "--yes"]);
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        repository.run(&["init", "--rust", "--yes"]).exits(0);
     }
     for file in ["Cargo.toml", ".gitignore"] {
         let written = kept(&unix, file);
@@ -108,7 +105,7 @@ fn init_keeps_the_line_ends_of_the_files_that_it_adds_to() {
     }
     // A second time adds nothing.
     let before = kept(&windows, "Cargo.toml");
-    assert!(windows.run(&["init", "--rust", "--yes"]).stdout.contains("Cargo.toml: is there already"));
+    windows.run(&["init", "--rust", "--yes"]).prints("Cargo.toml: is there already");
     assert_eq!(kept(&windows, "Cargo.toml"), before);
 }
 
@@ -132,14 +129,11 @@ fn what_cannot_be_generated_is_told() {
     let outside = tempfile::tempdir().expect("a directory");
     let fixture = fixture.link("evals/skills/linked", outside.path().to_str().expect("a path"));
     let ran = fixture.run(&["generate"]);
-    assert_eq!(ran.code, 1);
-    assert!(ran.stdout.contains("skipped skills/bad: its front matter has an error"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("skipped skills/linked: its cases are reached through a symbolic link"));
-    assert!(ran.stdout.contains("wrote evals/skills/tidy/prompts.csv"));
+    ran.exits(1).prints("skipped skills/bad: its front matter has an error");
+    ran.prints("skipped skills/linked: its cases are reached through a symbolic link");
+    ran.prints("wrote evals/skills/tidy/prompts.csv");
     assert_eq!(fs::read_dir(outside.path()).expect("a directory").count(), 0);
-    let unknown = fixture.run(&["generate", "--skill", "tydi"]);
-    assert_eq!(unknown.code, 2);
-    assert!(unknown.stderr.contains("did you mean `tidy`?"), "{}", unknown.stderr);
+    fixture.run("generate --skill tydi").exits(2).warns("did you mean `tidy`?");
 }
 
 #[test]
@@ -147,7 +141,7 @@ fn a_negative_prompt_never_names_the_skill() {
     for name in ["stack", "queue", "sentence", "sort", "help", "begin"] {
         let text = format!("---\nname: other\ndescription: Uses {name} and more.\n---\n\nDo it.\n");
         let fixture = Fixture::new().skill(name).skill_text("other", text);
-        assert_eq!(fixture.run(&["generate"]).code, 0);
+        fixture.run("generate").exits(0);
         assert!(!fixture.lines().contains("negative-names-skill"), "{name}: {}", fixture.lines());
     }
 }

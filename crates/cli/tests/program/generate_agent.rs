@@ -57,7 +57,7 @@ fn with_yes_what_lint_accepts_is_written_with_its_author() {
         "tidy: dropped near-miss-capital: this prompt is near no skill",
         "tidy: 2 of 4 cases accepted",
     ] {
-        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+        ran.warns(said);
     }
     // It was offered no skill, saw the skill as data, and left its evidence where git ignores it.
     assert!(stub.starts().join("\n").contains("Moves the old files"));
@@ -65,19 +65,16 @@ fn with_yes_what_lint_accepts_is_written_with_its_author() {
     assert!(stub.root().join("artifacts/skill-evals/.gitignore").exists());
     assert_eq!(stub.run(&["runs"]).stdout.matches("generate").count(), 0, "it is no run");
     // The rows run as they are.
-    assert_eq!(stub.run(&["list", "--skill", "tidy"]).code, 0);
+    stub.run("list --skill tidy").exits(0);
 }
 
 #[test]
 fn nothing_is_asked_where_nobody_could_answer_or_the_agent_is_missing() {
     let stub = answering(ANSWER);
-    let piped = stub.run(&["generate", "--agent", "codex"]);
-    assert!(piped.code == 2 && piped.stderr.contains("add --yes"), "{}", piped.stderr);
-    let unknown = stub.run(&["generate", "--agent", "codx", "--yes"]);
-    assert!(unknown.code == 2 && unknown.stderr.contains("did you mean `codex`?"), "{}", unknown.stderr);
+    stub.run("generate --agent codex").exits(2).warns("add --yes");
+    stub.run("generate --agent codx --yes").exits(2).warns("did you mean `codex`?");
     fs::remove_file(stub.root().join("agent.sh")).expect("the agent");
-    let missing = stub.run(&["generate", "--agent", "codex", "--yes"]);
-    assert!(missing.code == 2 && missing.stderr.contains("codex cannot run"), "{}", missing.stderr);
+    stub.run("generate --agent codex --yes").exits(2).warns("codex cannot run");
     assert!(stub.starts().is_empty() && table(&stub).is_empty());
 }
 
@@ -90,14 +87,13 @@ fn an_answer_that_cannot_be_used_writes_nothing_and_says_why() {
     ] {
         let stub = answering(answer);
         let ran = stub.run(&["generate", "--agent", "codex", "--yes"]);
-        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        ran.exits(3);
         let said = format!("not written evals/skills/tidy/prompts.csv: codex: {why}");
-        assert!(ran.stdout.contains(&said) && ran.stdout.contains("generate/tidy"), "{}", ran.stdout);
+        ran.prints(&said).prints("generate/tidy");
         assert_eq!(table(&stub), "");
     }
     let refused = Stub::new(1, REFUSED);
-    let ran = refused.run(&["generate", "--agent", "codex", "--yes", "--overwrite"]);
-    assert!(ran.code == 3 && ran.stdout.contains("429"), "{}", ran.stdout);
+    refused.run(&["generate", "--agent", "codex", "--yes", "--overwrite"]).exits(3).prints("429");
     assert!(table(&refused).starts_with("id,should_trigger,prompt\nc0"), "what was there stays");
 }
 

@@ -115,9 +115,8 @@ fn an_imported_case_asks_for_the_same_as_the_one_in_the_file_of_another_program(
     let before = asked(&fixture.catalog(), true);
     assert_eq!(before.len(), 10, "{before:#?}");
     let ran = import(&fixture, &[]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("skills/tidy/evals/evals.json: 5 of 5 cases written to evals/tasks"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("note: cases now run twice: remove the old files, "), "{}", ran.stderr);
+    ran.exits(0).prints("skills/tidy/evals/evals.json: 5 of 5 cases written to evals/tasks");
+    ran.warns("note: cases now run twice: remove the old files, ");
     let after = asked(&fixture.catalog(), false);
     assert_eq!(after, before);
     let checks = after.values().flatten().filter(|part| part.starts_with("(\"")).count();
@@ -148,10 +147,10 @@ fn an_imported_case_runs_in_the_same_mode_with_the_same_verdict_of_each_check() 
             "--case",
             "trigger-evals-2",
         ]);
-        assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(1);
     };
     run("foreign");
-    assert_eq!(stub.run(&["import", "--to", "tasks"]).code, 0);
+    stub.run("import --to tasks").exits(0);
     let ran = stub.run(&[
         "run",
         "--run-id",
@@ -163,7 +162,7 @@ fn an_imported_case_runs_in_the_same_mode_with_the_same_verdict_of_each_check() 
         "--task",
         "tidy-trigger-evals-2",
     ]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(1);
     for (case, trials) in [("eval-all", 3), ("trigger-evals-1", 1), ("trigger-evals-2", 1)] {
         for trial in 1..=trials {
             let grade = |id: &str, name: &str| -> Value {
@@ -194,9 +193,8 @@ fn a_case_that_cannot_be_written_is_named_with_its_place_and_its_reason() {
     let fixture =
         Fixture::new().skill("tidy").file("skills/tidy/evals/evals.json", text).file("evals/tidy/eval.yaml", spec);
     let ran = import(&fixture, &[]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("skills/tidy/evals/evals.json: 1 of 4 cases written"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("evals/tidy/eval.yaml: 0 of 1 case written"), "{}", ran.stdout);
+    ran.exits(3).prints("skills/tidy/evals/evals.json: 1 of 4 cases written");
+    ran.prints("evals/tidy/eval.yaml: 0 of 1 case written");
     for line in [
         "not written: tidy/evals-2: skills/tidy/evals/evals.json:3:29: [unsupported] unsupported: the key `turns`",
         "not written: tidy/evals-3: skills/tidy/evals/evals.json:4:3: [missing-key] the key `prompt` is missing",
@@ -217,8 +215,7 @@ fn an_existing_task_is_replaced_only_if_asked_and_a_dry_run_writes_nothing() {
     let fixture = fixture();
     let tasks = fixture.root().join("evals/tasks");
     let dry = import(&fixture, &["--dry-run"]);
-    assert_eq!(dry.code, 0, "{}", dry.stderr);
-    assert!(dry.stdout.contains("5 of 5 cases would be written to evals/tasks"), "{}", dry.stdout);
+    dry.exits(0).prints("5 of 5 cases would be written to evals/tasks");
     assert!(!dry.stderr.contains("note:") && !tasks.exists(), "{}", dry.stderr);
     let one = ["skills/tidy/trigger-evals.json"].map(|path| fixture.root().join(path).display().to_string());
     let chosen = import(&fixture, &[&one[0]]);
@@ -227,8 +224,7 @@ fn an_existing_task_is_replaced_only_if_asked_and_a_dry_run_writes_nothing() {
     let task = tasks.join("tidy-evals-2.json");
     fs::write(&task, "{}").expect("a task");
     let kept = import(&fixture, &[]);
-    assert_eq!(kept.code, 3, "{}", kept.stderr);
-    assert!(kept.stderr.contains("evals/tasks/tidy-evals-2.json exists; --overwrite replaces it"), "{}", kept.stderr);
+    kept.exits(3).warns("evals/tasks/tidy-evals-2.json exists; --overwrite replaces it");
     assert_eq!(fs::read_to_string(&task).expect("a task"), "{}");
     assert_eq!(import(&fixture, &["--overwrite"]).code, 0);
     assert!(fs::read_to_string(&task).expect("a task").contains("Say no"));
@@ -238,17 +234,15 @@ fn an_existing_task_is_replaced_only_if_asked_and_a_dry_run_writes_nothing() {
 fn a_file_without_cases_of_other_programs_is_an_error() {
     let fixture = Fixture::new().skill("tidy");
     let none = import(&fixture, &[]);
-    assert_eq!(none.code, 2);
-    assert!(none.stderr.contains("no cases of other programs found"), "{}", none.stderr);
+    none.exits(2).warns("no cases of other programs found");
     let missing = import(&fixture, &["evals/evals.json"]);
-    assert!(missing.stderr.contains("evals/evals.json: the file does not exist"), "{}", missing.stderr);
+    missing.warns("evals/evals.json: the file does not exist");
     let outside = tempfile::NamedTempFile::new().expect("a file");
     let other = import(&fixture, &[outside.path().to_str().expect("a path")]);
-    assert!(other.stderr.contains(": it is outside the repository "), "{}", other.stderr);
+    other.warns(": it is outside the repository ");
     let skill = import(&fixture, &["skills/tidy/SKILL.md"]);
-    assert!(skill.stderr.contains("SKILL.md: no cases of other programs found in it"), "{}", skill.stderr);
-    let both = fixture.run(&["import", "--to", "tasks", "--session", "x.jsonl"]);
-    assert_eq!(both.code, 2, "{}", both.stderr);
+    skill.warns("SKILL.md: no cases of other programs found in it");
+    fixture.run("import --to tasks --session x.jsonl").exits(2);
 }
 
 #[test]
@@ -301,7 +295,7 @@ fn a_task_with_skill_expects_nothing_of_it_and_has_the_defaults_of_other_formats
     );
     let both = task(&text.replace("\"skill\": \"Tidy\"", "\"skill\": \"tidy\", \"expectedSkillName\": \"tidy\""))
         .run(&["list"]);
-    assert!(both.stdout.contains("both name the skill"), "{}", both.stdout);
+    both.prints("both name the skill");
 }
 
 #[test]
@@ -314,10 +308,9 @@ fn a_file_of_a_task_may_be_named_from_the_root_of_the_repository() {
     let files: Vec<String> = case.files.iter().map(|file| format!("{} {:?}", file.path, file.content)).collect();
     let source = |path: &str, from: &str| format!("{path} Source(RelativePath({:?}))", Path::new(from));
     assert_eq!(files, [source("a.csv", "data/a.csv"), source("b", "data"), source("near.txt", "evals/tasks/near.txt")]);
-    let ran = fixture.run(&["list"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    fixture.run("list").exits(0);
     let left = task(&text.replace("/data\"", "/../data\"")).run(&["list"]);
-    assert!(left.stdout.contains("leaves its directory"), "{}", left.stdout);
+    left.prints("leaves its directory");
 }
 
 #[test]
@@ -341,6 +334,6 @@ fn a_case_whose_weights_decide_is_not_written_and_other_weights_are_left_out_wit
         let fixture = Fixture::new().skill("tidy").file("evals/tidy/eval.yaml", spec);
         let ran = import(&fixture, &[]);
         assert_eq!(ran.code, code, "{scoring}: {}", ran.stderr);
-        assert!(ran.stderr.contains(said), "{scoring}: {}", ran.stderr);
+        ran.warns(said);
     }
 }

@@ -137,7 +137,7 @@ fn gates(held: &mut Held) {
 fn judged(held: &mut Held) {
     let answers = [Says::Text(GOOD), Says::Text(BAD), Says::Text(GOOD)];
     let fake = Fake::new("should_trigger,prompt,judge", "true,Greet Ada.,true", "Ahoy, Ada!", &answers);
-    assert_eq!(fake.run(&["--judge-votes", "3"]).code, 0);
+    fake.run(&["--judge-votes", "3"]).exits(0);
     fs::write(fake.fixture.root().join("labels.csv"), "trial,pass\ngreeting/it/codex,true\n").expect("labels");
     held.all(
         |args| fake.program(args),
@@ -190,7 +190,7 @@ fn failed_checks_are_named(stub: &Stub) {
     let expected = json!({ "must-include 1 of 2": 2, "must-include 2 of 2": 2 });
     assert_eq!(failed.expect("a case")["failed_checks"], expected, "{summary:#}");
     for form in [&["summary", "r"][..], &["summary", "--markdown", "r"]] {
-        assert!(stub.run(form).stdout.contains("must-include"), "{form:?}");
+        stub.run(form).prints("must-include");
     }
 }
 
@@ -357,8 +357,7 @@ fn documents_of_nothing_of_what_is_the_same_and_of_what_was_interrupted_follow_t
         signal(&runner, Signal::SIGINT);
         let output = runner.wait_with_output().expect("an end");
         assert_eq!(output.status.code(), Some(130));
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        held.expect(schema, &args, &Ran { code: 130, stdout: text(&output.stdout), stderr: text(&output.stderr) });
+        held.expect(schema, &args, &Ran::of(&stub.command(&args), &output));
     }
     held.all(
         |args| stub.run(args),
@@ -378,8 +377,7 @@ fn documents_of_nothing_of_what_is_the_same_and_of_what_was_interrupted_follow_t
 fn files_of_a_run_follow_the_same_schemas() {
     let stub = Stub::new(1, "");
     stub.run(&["run", "--run-id", "r"]);
-    let ran = stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "c"]);
-    assert!(ran.stdout.contains("no harm seen"), "{}{}", ran.stdout, ran.stderr);
+    stub.run("compare --aa --max-trials 12 --run-id c").prints("no harm seen");
     for (schema, run, file) in
         [("summary", "r", "summary.json"), ("summary", "c", "summary.json"), ("compare", "c", "comparison.json")]
     {

@@ -55,7 +55,7 @@ fn gate(stub: &Stub, args: &[&str]) -> (Ran, usize) {
 /// The same for a gate that passes.
 fn passes(stub: &Stub, args: &[&str]) -> (String, usize) {
     let (ran, starts) = gate(stub, args);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     (ran.stdout, starts)
 }
 
@@ -66,16 +66,14 @@ fn trials_of_the_base_are_kept_and_the_next_gate_starts_only_those_of_the_change
     let (first, starts) = passes(&stub, &[]);
     assert_eq!((starts, kept_counts(&stub), kept_line(&first)), (6, [3, 6], None), "{first}");
     edit(&stub, "Be exact.");
-    let dry = stub.run(&["gate", "--dry-run"]);
-    assert!(dry.stdout.contains("up to 3 kept trials of the base need not run"), "{}{}", dry.stdout, dry.stderr);
+    stub.run("gate --dry-run").prints("up to 3 kept trials of the base need not run");
     let (second, starts) = passes(&stub, &[]);
     assert_eq!((starts, kept_counts(&stub)), (3, [3, 12]), "{second}");
     let line = kept_line(&second).unwrap_or_else(|| panic!("{second}"));
     assert!(line.contains("3 trials of the baseline were measured earlier, on 20"), "{line}");
     assert!(page(&stub).contains("3 trials of the baseline were measured earlier, on 20"), "{}", page(&stub));
     // The cost of a kept trial belongs to the gate that measured it.
-    let run = stub.run(&["runs", "--json"]);
-    assert!(run.code == 0 && run.stdout.contains("\"tokens\": 45"), "{}", run.stdout);
+    stub.run("runs --json").exits(0).prints("\"tokens\": 45");
 }
 
 #[test]
@@ -89,11 +87,10 @@ fn trials_of_a_candidate_that_passed_and_was_merged_are_no_base_of_the_next_chan
     assert_eq!((starts, kept_line(&third)), (6, None), "it passed, so it was merged: that would choose by results");
     // How much equal trials differ between two days is seen once a base was measured on both.
     let aa = stub.run(&["compare", "--aa", "--kept"]);
-    assert!(aa.code == 2 && aa.stderr.contains("no case has kept trials of two gates"), "{}", aa.stderr);
+    aa.exits(2).warns("no case has kept trials of two gates");
     assert_eq!(passes(&stub, &["HEAD", "--fresh"]).1, 6);
-    let aa = stub.run(&["compare", "--aa", "--kept"]);
-    assert!(aa.code == 4 && aa.stdout.contains("undecided: 3/3 → 3/3 passed"), "{}{}", aa.stdout, aa.stderr);
-    assert!(aa.stdout.contains("  baseline   kept trials of 20"), "{}", aa.stdout);
+    let aa = stub.run("compare --aa --kept");
+    aa.exits(4).prints("undecided: 3/3 → 3/3 passed").prints("  baseline   kept trials of 20");
 }
 
 /// An agent that passes the cases in which it finds a word of the prompt in its own skill, and reads the neighbor in the others.
@@ -150,9 +147,8 @@ fn a_gate_that_has_ended_prints_the_stored_answer_and_runs_nothing() {
     assert!(first.code == 1 && starts >= 6, "{}{}", first.stdout, first.stderr);
     let broke = |text: &str| text.lines().find(|line| line.starts_with("broke: ")).map(str::to_owned);
     assert!(broke(&first.stdout).is_some(), "{}", first.stdout);
-    let dry = stub.run(&["gate", "--dry-run"]);
     let words = format!("{starts} trials of the same contents have been measured and need not run again");
-    assert!(dry.stdout.contains(&words), "{}", dry.stdout);
+    stub.run("gate --dry-run").prints(&words);
     // Also on another machine that has the cache, and after a commit that changes nothing of it.
     for elsewhere in [false, true] {
         if elsewhere {
@@ -165,7 +161,7 @@ fn a_gate_that_has_ended_prints_the_stored_answer_and_runs_nothing() {
         assert_eq!((again.code, started), (1, 0), "{}{}", again.stdout, again.stderr);
         assert_eq!(broke(&again.stdout), broke(&first.stdout), "{}", again.stdout);
         let words = " trials of both sides were measured earlier, on 20";
-        assert!(again.stdout.contains(words) && again.stdout.contains("no agent was started"), "{}", again.stdout);
+        again.prints(words).prints("no agent was started");
         let page = page(&stub);
         assert!(page.contains(words) && page.contains("must-include: expected "), "{page}");
         assert!(stub.root().join("artifacts/skill-evals/gate/report.html").is_file());
@@ -272,9 +268,8 @@ fn a_comparison_that_was_killed_is_resumed_by_the_same_command() {
     };
     let stored = kill(4);
     let before = stub.starts().len();
-    let ran = stub.run(&args);
     let words = " had the same contents and did not end: resuming it";
-    assert!(ran.code == 0 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
+    stub.run(&args).exits(0).warns(words);
     assert_eq!((stub.starts().len() - before, store::runs(stub.root()).expect("runs").len()), (12 - stored, 1));
     // What has ended is not measured by the same command again, and another state is another comparison.
     let again = stub.run(&args);
@@ -325,8 +320,7 @@ fn a_nightly_run_keeps_trials_for_the_base_of_gates_and_says_so_before_it_runs()
         (&["--record"], "cannot be used with"),
         (&["--lift"], "cannot be used with"),
     ] {
-        let ran = stub.run(&[&["run", "--keep"], args].concat());
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+        stub.run(&[&["run", "--keep"], args].concat()).exits(2).warns(words);
     }
 }
 
@@ -336,17 +330,14 @@ fn a_shard_of_a_gate_goes_on_and_its_trials_are_kept() {
     edit(&stub, "Be brief.");
     let shard = |number: u32| {
         let before = stub.starts().len();
-        let ran = stub.run(&["gate", "--run-id", "pr", "--shard", &format!("{number}/2")]);
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        stub.run(&["gate", "--run-id", "pr", "--shard", &format!("{number}/2")]).exits(0);
         stub.starts().len() - before
     };
     assert_eq!((shard(1) + shard(2), shard(1), shard(2)), (12, 0, 0), "the same command again");
-    let merged = stub.run(&["gate", "--merge", "pr"]);
-    assert!(merged.code == 0 && merged.stdout.contains("no harm seen: 6/6 → 6/6 passed"), "{}", merged.stdout);
+    stub.run("gate --merge pr").exits(0).prints("no harm seen: 6/6 → 6/6 passed");
     keep_the_cache_only(&stub);
     assert_eq!((shard(1), shard(2)), (0, 0), "on new machines that have the cache");
-    let merged = stub.run(&["gate", "--merge", "pr"]);
-    assert!(merged.code == 0 && merged.stdout.contains("no harm seen: 6/6 → 6/6 passed"), "{}", merged.stdout);
+    stub.run("gate --merge pr").exits(0).prints("no harm seen: 6/6 → 6/6 passed");
     // A round of the base is one of the base in shards too.
     edit(&stub, "Be exact.");
     let (said, starts) = passes(&stub, &[]);
@@ -445,7 +436,7 @@ fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
     assert_eq!((ran.code, starts), (0, 4), "{}{}", ran.stdout, ran.stderr);
     for name in ["final.txt", "foreign/digests.json"] {
         let words = format!("{name} is missing or damaged: the kept trial is not used; remove ");
-        assert!(ran.stderr.contains(&words), "{}", ran.stderr);
+        ran.warns(&words);
     }
     for folder in damaged.iter().filter(|folder| folder.exists()) {
         fs::remove_dir_all(folder).expect("a directory");
@@ -470,7 +461,7 @@ fn a_kept_trial_that_was_moved_to_another_place_is_not_used() {
     edit(&stub, "Be exact.");
     let (ran, starts) = gate(&stub, &[]);
     assert_eq!((ran.code, starts), (0, 4), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("was kept for another place: it is not used"), "{}", ran.stderr);
+    ran.warns("was kept for another place: it is not used");
 }
 
 #[test]
@@ -483,7 +474,7 @@ fn kept_trials_of_another_setup_of_the_agent_are_not_used() {
         let mut command = stub.command(&["gate"]);
         command.envs(variable);
         let ran = ran(&mut command);
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(0);
         kept_line(&ran.stdout).is_some()
     };
     assert!(!uses_kept(None) && uses_kept(None));
@@ -529,7 +520,7 @@ fn kept_trials_that_are_not_sealed_with_the_key_of_the_user_are_measured_again()
     let gate = |key: &str| {
         let starts = stub.starts().len();
         let ran = ran(stub.command(&["gate"]).env("SKILL_EVALS_KEPT_KEY", key));
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(0);
         (stub.starts().len() - starts, ran.stderr)
     };
     let words = "some of its trials are not sealed with the key of this user: they are measured again; remove it";
@@ -559,15 +550,14 @@ fn kept_trials_that_are_not_sealed_with_the_key_of_the_user_are_measured_again()
 fn a_gate_says_that_what_it_kept_lacks_its_pairs() {
     let stub = recorded(2);
     break_skill(&stub);
-    let first = stub.run(&["gate"]);
-    assert_eq!(first.code, 1, "{}{}", first.stdout, first.stderr);
+    stub.run("gate").exits(1);
     let comparisons = stub.root().join("artifacts/skill-evals/kept/comparisons");
     let files = walkdir::WalkDir::new(comparisons).into_iter().flatten();
     let pairs = files.filter(|entry| entry.file_name() == "pairs.jsonl").map(walkdir::DirEntry::into_path);
     pairs.for_each(|pairs| fs::write(pairs, "").expect("a file"));
     let starts = stub.starts().len();
     let again = stub.run(&["gate"]);
-    assert_eq!(again.code, 1, "{}{}", again.stdout, again.stderr);
+    again.exits(1);
     assert!(stub.starts().len() > starts, "nothing of them can be used");
-    assert!(again.stderr.contains("lacks the pairs of kept trials beside it"), "{}", again.stderr);
+    again.warns("lacks the pairs of kept trials beside it");
 }

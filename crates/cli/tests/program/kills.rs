@@ -86,8 +86,7 @@ impl Killed {
                 None => self.check(),
             }
         }
-        let ran = ran(&mut self.command());
-        assert_eq!(ran.code, 0, "{:?}: {}{}", self.what, ran.stdout, ran.stderr);
+        ran(&mut self.command()).exits(0);
         self.check_whole();
     }
 

@@ -45,7 +45,7 @@ fn nobody_waits_with_no_lead_in_other_modes_or_after_a_leader_without_an_answer(
     // They answer only if all of them run at once.
     let stub = Stub::new(3, &format!("{WAITS}until_started 3"));
     let ran = led(&stub, &["run", "--jobs", "3", "--no-lead"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     let stub = Stub::new(1, &format!("{WAITS}until_started 2"));
     led(&stub, &["run", "--run-id", "r", "--jobs", "2", "--mode", "codex", "--mode", "codex-none"]);
     assert_eq!(stub.starts().len(), 2);
@@ -57,7 +57,7 @@ fn nobody_waits_with_no_lead_in_other_modes_or_after_a_leader_without_an_answer(
     let fails = r#"mkdir "$folder/first" 2> /dev/null && { sleep 0.2; exit 7; }"#;
     let stub = Stub::new(4, &format!("{WAITS}{fails}\nuntil_started 4"));
     let ran = led(&stub, &["run", "--run-id", "r", "--jobs", "4"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3);
     let passed = stub.progress("r").iter().filter(|line| line["verdict"] == "pass").count();
     assert_eq!(passed, 3, "{}", ran.stdout);
 }
@@ -74,10 +74,10 @@ fn the_summary_says_what_was_read_from_a_cache_and_the_cost_without() {
     let ran = stub.run(&["run", "--run-id", "r"]);
     // Twice: 100,000 fresh for $0.20, 800,000 read for $0.16, 100,000 written for $0.25; without a cache $2.
     let line = "1600000 tokens read from a cache; without caches $4.00 instead of $1.22\n";
-    assert!(ran.stdout.contains(line), "{}", ran.stdout);
+    ran.prints(line);
     assert_eq!(stub.json("r", "summary.json")["total"]["cached_tokens"], 1_600_000);
     stub.write("evals/evals.toml", &text);
-    assert!(stub.run(&["run"]).stdout.contains("1600000 tokens read from a cache\n"));
+    stub.run("run").prints("1600000 tokens read from a cache\n");
     stub.body("");
     assert!(!stub.run(&["run"]).stdout.contains("from a cache"));
 }

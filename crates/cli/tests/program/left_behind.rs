@@ -172,7 +172,7 @@ fn what_keeps_an_agent_keeps_the_next_one_too_and_nothing_of_the_one_before() {
     stub.body(&format!(
         "echo $PPID >> \"$folder/keepers\"; pgrep -cfx '{sleep}' >> \"$folder/left\"; (cd / && env -i setsid {sleep} >/dev/null 2>&1 &)"
     ));
-    assert_eq!(stub.run(&["run", "--jobs", "1"]).code, 0);
+    stub.run("run --jobs 1").exits(0);
     let read = |name: &str| fs::read_to_string(stub.root().join(name)).expect("what the agents noted");
     let (keepers, left) = (read("keepers"), read("left"));
     assert_eq!(keepers.lines().collect::<std::collections::BTreeSet<_>>().len(), 1, "{keepers}");

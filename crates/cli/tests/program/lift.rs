@@ -40,15 +40,14 @@ fn a_case_that_the_provider_refuses_takes_no_pair_of_another() {
     let stub = tasks(&agent(&refused), &[("refused", TEXT), ("healthy", TEXT), ("sound", TEXT)]);
     stub.settings("retries = 1");
     let ran = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r", "--jobs", "1"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3);
     let mut trials: BTreeMap<String, usize> = BTreeMap::new();
     for trial in stub.progress("r") {
         *trials.entry(trial["case"].as_str().expect("a case").to_owned()).or_default() += 1;
     }
     let each = ["healthy", "refused", "sound"].map(|case| (case.to_owned(), 4));
     assert_eq!(trials, BTreeMap::from(each), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("0/4 → 4/4 passed"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("not measured on one side or both: tidy/refused"), "{}", ran.stderr);
+    ran.prints("0/4 → 4/4 passed").warns("not measured on one side or both: tidy/refused");
 }
 
 #[test]
@@ -69,11 +68,10 @@ fn checks_that_cannot_hold_without_the_skill_are_left_out_on_both_sides_and_case
     let lift = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r", "--jobs", "2"]);
     let compared = stub.run(&["compare", "--with", "codex", "--without", "--max-trials", "12", "--run-id", "c"]);
     for (ran, passed) in [(&lift, "0/2 → 2/2 passed"), (&compared, "0/6 → 6/6 passed")] {
-        assert!(ran.stdout.contains(passed), "{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stdout.contains("checks that need the skill are left out"), "{}", ran.stdout);
+        ran.prints(passed).prints("checks that need the skill are left out");
         for (name, _) in only_skill {
             let words = format!("tidy/{name} is left out: all its checks need the skill");
-            assert!(ran.stdout.contains(&words), "{name}: {}", ran.stdout);
+            ran.prints(&words);
         }
     }
     // Stored trials are compared in the same way.
@@ -81,18 +79,10 @@ fn checks_that_cannot_hold_without_the_skill_are_left_out_on_both_sides_and_case
         stub.run(&["run", "--mode", mode, "--trials", "2", "--run-id", run]);
     }
     let stored = stub.run(&["compare", "without", "with"]);
-    assert!(stored.stdout.contains("0/2 → 2/2 passed"), "{}{}", stored.stdout, stored.stderr);
+    stored.prints("0/2 → 2/2 passed");
     for (name, _) in only_skill {
-        assert!(
-            stored.stdout.contains(&format!("tidy/{name} is left out: all its checks")),
-            "{name}: {}",
-            stored.stdout
-        );
+        stored.prints(format!("tidy/{name} is left out: all its checks"));
     }
-    let none = stub.run(&["run", "--lift", "--mode", "codex", "--case", "tool"]);
-    assert!(
-        none.code == 2 && none.stderr.contains("no case can be compared; tidy/tool: all its checks"),
-        "{}",
-        none.stderr
-    );
+    let none = stub.run("run --lift --mode codex --case tool");
+    none.exits(2).warns("no case can be compared; tidy/tool: all its checks");
 }

@@ -23,8 +23,7 @@ fn the_price_of_the_requested_model_counts_if_the_agent_reports_another_name() {
     stub.settings(&format!("prices = {{ m0 = {PRICE}, m2 = {PRICE} }}"));
     let ran = stub.run(&[&["run", "--model", "m0"], LIMIT].concat());
     assert_eq!((ran.code, stub.starts().len()), (3, 2), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("the run has cost its limit of $1"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("30 tokens; $1.50"), "{}", ran.stdout);
+    ran.prints("the run has cost its limit of $1").prints("30 tokens; $1.50");
     let ran = stub.run(&[&["compare", "--models", "m0,m2"], LIMIT].concat());
     assert_eq!(stub.starts().len(), 4, "{}{}", ran.stdout, ran.stderr);
 }
@@ -37,7 +36,7 @@ fn a_run_with_a_limit_stops_if_its_agent_reports_no_usage() {
         assert_eq!((ran.code, stub.starts().len()), (3, 3), "{}{}", ran.stdout, ran.stderr);
         let why =
             "the limit cannot be enforced: none of 3 attempts reported its usage; to run without a limit, leave out";
-        assert!(ran.stdout.contains(why), "{}", ran.stdout);
+        ran.prints(why);
         let ran = stub.run(&["run", "--resume", "--run-id", "r"]);
         assert_eq!(stub.starts().len(), if body == "exit 7" { 11 } else { 8 }, "{}", ran.stdout);
     }
@@ -64,11 +63,11 @@ exit 1; fi; done"#;
 #[test]
 fn a_price_that_is_set_later_counts_for_earlier_attempts_of_the_run() {
     let stub = Stub::new(4, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "15"]).code, 3);
+    stub.run("run --run-id r --jobs 1 --max-tokens 15").exits(3);
     stub.settings(&format!("prices = {{ codex = {PRICE} }}"));
     let ran = stub.run(&[&["run", "--run-id", "r", "--resume"], LIMIT].concat());
     assert_eq!((ran.code, stub.starts().len()), (3, 2), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("30 tokens; $1.50"), "{}", ran.stdout);
+    ran.prints("30 tokens; $1.50");
 }
 
 #[test]
@@ -77,9 +76,8 @@ fn tokens_without_a_price_stop_a_run_with_a_limit_in_dollars() {
     stub.settings(&format!("prices = {{ m0 = {PRICE}, j0 = {PRICE} }}\njudge = {{ model = \"j0\" }}"));
     let table = "id,should_trigger,prompt,judge\na,false,Hi,true\nb,false,Ho,true\n";
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table).expect("cases");
-    let ran = stub.run(&["run", "--model", "m0", "--jobs", "1", "--max-cost-usd", "100"]);
     let why = "the limit in dollars cannot be enforced: 1 attempt used a model without a price";
-    assert!(ran.code == 3 && ran.stdout.contains(why), "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --model m0 --jobs 1 --max-cost-usd 100").exits(3).prints(why);
 }
 
 #[test]
@@ -87,8 +85,7 @@ fn a_shard_names_its_share_of_a_limit_and_refuses_a_share_of_nothing() {
     let stub = Stub::new(8, "");
     let ran = stub.run(&["run", "--run-id", "r", "--shard", "1/4", "--max-tokens", "1"]);
     assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("shard 1/4 would have a limit of 0; raise --max-tokens"), "{}", ran.stderr);
-    let ran = stub.run(&["run", "--run-id", "r", "--shard", "1/4", "--max-tokens", "800"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("00 tokens; each shard may exceed its share by one trial"), "{}", ran.stderr);
+    ran.warns("shard 1/4 would have a limit of 0; raise --max-tokens");
+    let ran = stub.run("run --run-id r --shard 1/4 --max-tokens 800");
+    ran.exits(0).warns("00 tokens; each shard may exceed its share by one trial");
 }

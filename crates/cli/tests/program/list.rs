@@ -13,7 +13,7 @@ fn fixture() -> Fixture {
 #[test]
 fn every_trial_has_a_line_and_broken_ones_say_why() {
     let ran = fixture().run(&["list"]);
-    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    ran.exits(2);
     insta::assert_snapshot!(ran.stdout);
 }
 
@@ -83,14 +83,11 @@ fn tags_select_cases_and_are_in_every_list_of_results() {
     assert_eq!(listed(&["--tag", "slow"]), "ab");
     assert_eq!(listed(&["--tag", "!slow"]), "c");
     assert_eq!(listed(&["--tag", "slow", "--tag", "!team/x"]), "b");
-    let unknown = stub.run(&["run", "--tag", "slo"]);
-    assert_eq!(unknown.code, 2);
-    assert!(unknown.stderr.contains("no case has the tag `slo`; did you mean `slow`"), "{}", unknown.stderr);
+    stub.run("run --tag slo").exits(2).warns("no case has the tag `slo`; did you mean `slow`");
     let json = stub.run(&["list", "--json", "--tag", "team/x"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["cases"][0]["tags"], serde_json::json!(["slow", "team/x"]));
-    let ran = stub.run(&["run", "--run-id", "r", "--tag", "team/x", "--junit", "j.xml"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r --tag team/x --junit j.xml").exits(0);
     assert_eq!(stub.starts(), ["A"]);
     assert_eq!(stub.json("r", "summary.json")["cases"][0]["tags"], serde_json::json!(["slow", "team/x"]));
     let junit = std::fs::read_to_string(stub.root().join("j.xml")).expect("a file");
@@ -103,5 +100,5 @@ fn tags_select_cases_and_are_in_every_list_of_results() {
 fn a_tag_that_no_option_could_name_is_an_error() {
     let ran =
         Fixture::new().skill("tidy").prompts("tidy", "id,should_trigger,prompt,tags\na,false,A,!x\n").run(&["list"]);
-    assert!(ran.stdout.contains("[bad-choice] `tags` is \"!x\"; expected a tag"), "{}", ran.stdout);
+    ran.prints("[bad-choice] `tags` is \"!x\"; expected a tag");
 }

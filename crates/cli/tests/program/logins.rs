@@ -45,8 +45,7 @@ fn told(files: &[(&str, &str)], variable: (&str, &str), modes: &[(&str, &str)], 
     for (mode, _) in modes {
         program.args(["--mode", mode]);
     }
-    let ran = ran(&mut program);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    ran(&mut program).exits(3);
     let trace = |mode| stub.run_folder("r").join("work/tidy/c0").join(mode).join("1/trace.jsonl");
     // The ripgrep of this machine is in the home of an agent that needs it.
     modes

@@ -63,7 +63,6 @@ mod recordings;
 mod repeats;
 mod report;
 mod resume;
-mod routing;
 mod run_folders;
 mod runner;
 mod scenarios;

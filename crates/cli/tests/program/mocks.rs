@@ -63,7 +63,7 @@ const CALLS: &str =
 fn a_command_answers_by_its_arguments_and_its_calls_are_recorded() {
     let stub = stub(GH, CALLS);
     let ran = run(&stub, "tidy/c0");
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     assert_eq!(
         report(&stub, "c0"),
         "{\"title\": \"Tidy\"}\nstatus 0\nYou are not logged in.\nstatus 4\n\
@@ -72,8 +72,7 @@ fn a_command_answers_by_its_arguments_and_its_calls_are_recorded() {
     let call = |input: &str, answered| ("gh".to_owned(), input.to_owned(), answered);
     let expected = [call("pr view 12", true), call("auth status", true), call("pr merge 'it is' 12", false)];
     assert_eq!(calls(&meta(&stub, "c0")), expected);
-    let shown = stub.run(&["show", "tidy/c0", "--run", "r"]).stdout;
-    assert!(shown.contains("no answer ") && shown.contains("gh pr merge 'it is' 12"), "{shown}");
+    stub.run("show tidy/c0 --run r").prints("no answer ").prints("gh pr merge 'it is' 12");
 }
 
 #[test]
@@ -84,7 +83,7 @@ fn a_case_has_answers_of_its_own_which_come_first_and_checks_ask_what_was_called
                    {"mock": "gh", "contains": "merge", "not": true}, {"mock": "tool"}, {"mock": "other", "not": true}]"#;
     task(&stub, own);
     let ran = run(&stub, "tidy/m");
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(1);
     assert!(report(&stub, "m").starts_with("its ownstatus 3\nYou are not logged in."), "{}", report(&stub, "m"));
     let statuses: Vec<String> = checked(&stub, "m").into_iter().map(|(status, _)| status).collect();
     assert_eq!(statuses, ["pass", "fail", "pass", "fail", "pass", "pass"]);
@@ -105,7 +104,7 @@ fn what_is_in_no_call_cannot_spoil_one() {
     let stub = stub("[mocks.command.gh]\nstdout_file = 'evals/mocks/big.txt'\n", body);
     stub.write("evals/mocks/big.txt", &big);
     let ran = run(&stub, "tidy/c0");
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     assert_eq!(report(&stub, "c0").replace(' ', ""), format!("{}\nx\n", big.len()));
     let inputs: Vec<String> = calls(&meta(&stub, "c0")).into_iter().map(|(_, input, _)| input).collect();
     assert_eq!(inputs[0], "'a\u{fffd}b' 'line\nbreak' ''");
@@ -151,12 +150,10 @@ fn a_mock_that_an_agent_needs_itself_or_does_not_get_starts_no_agent() {
         let dry = stub.run(&["run", "--dry-run", "--mode", mode]);
         let said = dry.stdout + &dry.stderr;
         assert!(dry.code == 2 && said.contains(why) && said.contains("prompts.csv:2"), "{mode}: {} {said}", dry.code);
-        let ran = stub.run(&["run", "--run-id", "r", "--mode", mode]);
-        assert!(ran.code == 3 && ran.stdout.contains(why), "{mode}: {}{}", ran.stdout, ran.stderr);
+        stub.run(&["run", "--run-id", "r", "--mode", mode]).exits(3).prints(why);
         assert_eq!(stub.starts().len(), 0, "{mode}");
     }
-    let ran = own.run(&["run", "--mode", "codex"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    own.run(&["run", "--mode", "codex"]).exits(0);
 }
 
 #[test]
@@ -185,8 +182,7 @@ fn an_agent_outside_a_sandbox_cannot_change_the_users_program_by_a_mock() {
     fs::copy(env!("CARGO_BIN_EXE_skill-evals"), &program).expect("a copy");
     let before = fs::metadata(&program).expect("a file");
     let mut command = stub.with_variables(Command::new(&program));
-    let ran = ran(command.args(["run", "--run-id", "r"]));
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran(command.args(["run", "--run-id", "r"])).exits(0);
     let after = fs::metadata(&program).expect("a file");
     assert_eq!((after.permissions(), after.len()), (before.permissions(), before.len()));
 }
@@ -212,8 +208,7 @@ fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
     ] {
         task(&stub, &format!(r#", "mocks": [{answer}]"#));
         std::os::unix::fs::symlink("/etc/passwd", stub.root().join("evals/outputs/link")).ok();
-        let said = stub.run(&["lint", "--check-evals"]).stdout;
-        assert!(said.contains("evals/tasks/m.json:1:") && said.contains(expected), "{answer}: {said}");
+        stub.run("lint --check-evals").prints("evals/tasks/m.json:1:").prints(expected);
     }
     for (answer, expected) in [
         ("args = '('", "evals/evals.toml:3:8"),
@@ -229,9 +224,8 @@ fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
     }
     stub.settings("[mocks.command.gh]\nstdout_file = 'evals/outputs/link'\n");
     let ran = run(&stub, "tidy/c0");
-    assert!(ran.code == 2 && ran.stderr.contains("symbolic link"), "{}{}", ran.stdout, ran.stderr);
-    let said = stub.run(&["lint"]);
-    assert!(said.code == 1 && said.stdout.contains("evals/evals.toml:2:"), "{}", said.stdout);
+    ran.exits(2).warns("symbolic link");
+    stub.run("lint").exits(1).prints("evals/evals.toml:2:");
 }
 
 #[test]
@@ -240,7 +234,7 @@ fn what_a_setup_writes_for_login_shells_stays_and_keeps_no_mock_from_them() {
         let stub = stub(GH, "bash -lc 'gh auth status; echo \"$? $FROM_SETUP\"'");
         task(&stub, &format!(r#", "setup": ["printf 'export FROM_SETUP=yes' > ~/{file}"]"#));
         let ran = run(&stub, "tidy/m");
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(0);
         assert_eq!(report(&stub, "m"), "You are not logged in.\n4 yes\n", "{file}");
     }
 }
@@ -248,7 +242,7 @@ fn what_a_setup_writes_for_login_shells_stays_and_keeps_no_mock_from_them() {
 #[test]
 fn another_answer_makes_a_recording_stale() {
     let stub = stub(GH, CALLS);
-    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    stub.run("run --record").exits(0);
     let replayed = || stub.run(&["run", "--replay"]);
     assert_eq!(replayed().code, 0, "{}", replayed().stdout);
     stub.write("evals/mocks/pr.json", "{}");
@@ -275,7 +269,7 @@ fn in_a_sandbox_no_call_leaves_the_record() {
         eprintln!("ignored: bubblewrap does not work here");
         return;
     }
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     let report = report(&stub, "c0");
     let inputs: Vec<String> = calls(&meta(&stub, "c0")).into_iter().map(|(_, input, _)| input).collect();
     assert_eq!(inputs, ["auth status", "pr view 1", "pr view 2"], "{report}");

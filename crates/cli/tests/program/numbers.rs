@@ -1,5 +1,6 @@
 //! Numbers that people read say how sure they are: shares with intervals, what repeats show, which skills trigger.
 
+use skill_evals_testing::tables;
 use std::fs;
 
 use crate::compare::git;
@@ -24,12 +25,8 @@ fn a_share_has_its_interval_and_repeats_what_they_show() {
     let body = format!("[ $(($(wc -l < \"$folder/starts\") % 5)) = 0 ] && {{ {say_no} exit 0; }}");
     let stub = stub(&["a,false,Prompt a,Done"], &body);
     let ran = stub.run(&["run", "--trials", "5", "--jobs", "1", "--run-id", "r"]);
-    assert!(ran.stdout.contains("4/5  80 % (38–96)"), "{}", ran.stdout);
-    assert!(
-        ran.stdout.contains("\n80 % (38–96) passed, cases weighted equally; pass@5 100 %, pass^5 0 %\n"),
-        "{}",
-        ran.stdout
-    );
+    ran.prints("4/5  80 % (38–96)");
+    ran.prints("\n80 % (38–96) passed, cases weighted equally; pass@5 100 %, pass^5 0 %\n");
     let status = stub.run(&["status"]).stdout;
     assert!(
         status.contains("  done     5 of 5: 4 passed, 1 failed, 0 errors, 0 unscored\n  passed   4/5, 80 % (38–96)\n"),
@@ -53,8 +50,7 @@ fn a_share_has_its_interval_and_repeats_what_they_show() {
 fn a_threshold_that_so_few_trials_cannot_tell_from_chance_is_named() {
     let stub = stub(&["a,false,Prompt a,"], "");
     stub.settings("threshold = 0.8");
-    let ran = stub.run(&["run", "--trials", "5"]);
-    assert!(ran.stdout.contains("5 passes of a case prove 55 %; to prove 80 %, run 14 trials\n"), "{}", ran.stdout);
+    stub.run("run --trials 5").prints("5 passes of a case prove 55 %; to prove 80 %, run 14 trials\n");
     let enough = stub.run(&["run", "--trials", "14"]);
     assert!(!enough.stdout.contains("of a case prove"), "{}", enough.stdout);
 }
@@ -83,7 +79,7 @@ fn how_well_a_skill_triggers_and_what_became_active_in_its_place() {
         "  1× several skills activated, expected `tidy`",
         "  1× `tidy` activated, expected `tidy` not to activate",
     ] {
-        assert!(ran.stdout.contains(line), "{line}\n{}", ran.stdout);
+        ran.prints(line);
     }
     let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
     let matrix = summary["triggering"]["codex"]["matrix"].as_array().expect("a matrix").clone();
@@ -95,14 +91,14 @@ fn how_well_a_skill_triggers_and_what_became_active_in_its_place() {
 #[test]
 fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     let stub = stub(&["a,false,Prompt a,", "b,false,Prompt b,"], "");
-    assert!(stub.run(&["history"]).stdout.contains("no run has measured any such trial yet"));
+    stub.run("history").prints("no run has measured any such trial yet");
     for id in ["one", "two"] {
-        assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+        stub.run(&["run", "--run-id", id]).exits(0);
     }
     let path = stub.root().join("skills/tidy/SKILL.md");
     let text = fs::read_to_string(&path).expect("a skill");
     fs::write(&path, format!("{text}\nMore.\n")).expect("a skill");
-    assert_eq!(stub.run(&["run", "--run-id", "three"]).code, 0);
+    stub.run("run --run-id three").exits(0);
     let points: Value = serde_json::from_str(&stub.run(&["history", "--json"]).stdout).expect("JSON");
     let inputs: Vec<&Value> = points["runs"].as_array().expect("points").iter().map(|point| &point["inputs"]).collect();
     assert!(inputs[0] == inputs[1] && inputs[1] != inputs[2], "{points}");
@@ -114,7 +110,7 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     let table = stub.root().join("evals/skills/tidy/prompts.csv");
     let rows = fs::read_to_string(&table).expect("cases");
     fs::write(&table, rows.replace("Prompt b", "Prompt c")).expect("cases");
-    assert_eq!(stub.run(&["run", "--run-id", "four"]).code, 0);
+    stub.run("run --run-id four").exits(0);
     stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "five"]);
     let chart = stub.run(&["history", "--skill", "tidy"]).stdout;
     let lines: Vec<&str> = chart.lines().collect();
@@ -127,7 +123,7 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     let history =
         "<td></td><td>100 % <small>1 run; 3 runs before: other skills, cases, checks or settings, not a trend</small>";
     assert!(page("four").contains(history) && !page("four").contains("<svg class=\"sparkline\""), "{chart}");
-    assert_eq!(stub.run(&["run", "--run-id", "six"]).code, 0);
+    stub.run("run --run-id six").exits(0);
     assert!(page("six").contains("100 → 100 % <small>2 runs; 3 runs before: "), "{chart}");
     fs::remove_dir_all(stub.run_folder("six")).expect("a run");
     // Runs of other questions are compared, and it is said.
@@ -146,7 +142,7 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     let torn = stub.run(&["history"]);
     let said = "warning: two: 1 line of progress.jsonl cannot be read; 1 trial that progress.jsonl lacks is read from its grade\n";
     assert_eq!((torn.stderr.as_str(), torn.stdout), (said, stub.run(&["history", "--skill", "tidy"]).stdout));
-    assert_eq!(stub.run(&["history", "--last", "0"]).code, 2);
+    stub.run("history --last 0").exits(2);
 }
 
 /// An agent that fails at every start but the first.
@@ -162,12 +158,7 @@ fn every_share_weighs_cases_alike_however_often_each_was_tried() {
     let stub = Stub::new(0, &once());
     let rows = "id,should_trigger,prompt,must_include,trials\na,false,One,Done,1\nb,false,Two,Done,9\n";
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
-    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
-    assert!(
-        ran.stdout.contains("\n56 % (") && ran.stdout.contains(" passed, cases weighted equally"),
-        "{}",
-        ran.stdout
-    );
+    stub.run("run --run-id r --jobs 1").prints("\n56 % (").prints(" passed, cases weighted equally");
     let summary = stub.json("r", "summary.json");
     for group in [&summary["modes"]["codex"], &summary["skills"]["tidy"]] {
         assert_eq!((&group["share"], &group["interval"]), (&summary["share"], &summary["interval"]), "{summary}");
@@ -191,7 +182,7 @@ fn history_shows_the_interval_that_summary_shows() {
     };
     for (id, trials) in [("one", "3"), ("two", "until decided")] {
         rows(trials);
-        assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+        stub.run(&["run", "--run-id", id]).exits(0);
     }
     let points: Value = serde_json::from_str(&stub.run(&["history", "--json"]).stdout).expect("JSON");
     for (point, id) in points["runs"].as_array().expect("points").iter().zip(["one", "two"]) {
@@ -210,41 +201,44 @@ fn the_sides_of_a_comparison_are_counted_apart_and_run_in_pairs_only() {
     let counts =
         |start: &str| ran.stdout.lines().any(|line| line.starts_with(start) && line.contains(" of 2 cases passed"));
     assert!(counts("codex: ") && counts("codex.again: "), "{}", ran.stdout);
-    assert!(
-        ran.stdout.contains("have no pass rate together; how they differ: skill-evals compare r\n"),
-        "{}",
-        ran.stdout
-    );
+    ran.prints("have no pass rate together; how they differ: skill-evals compare r\n");
     let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
     assert_eq!(
         (&summary["share"], &summary["repeats"], &summary["comparisons"]),
         (&Value::Null, &Value::Null, &json!(["r"]))
     );
     assert_eq!(stub.json("r", "summary.json")["comparisons"], json!(["r"]));
-    let failed = stub.run(&["run", "--failed", "r"]);
-    assert!(failed.code == 2 && failed.stderr.contains("r is a comparison: "), "{}", failed.stderr);
+    stub.run("run --failed r").exits(2).warns("r is a comparison: ");
+}
+
+/// What is said of labels of people for a judged trial.
+fn labeled() -> impl Fn(&str) -> String {
+    let fake = Fake::new("should_trigger,prompt,judge", "true,Greet Ada.,true", "Ahoy, Ada!", &[Says::Text(GOOD)]);
+    fake.run(&[]).exits(0);
+    move |text| {
+        fs::write(fake.fixture.root().join("labels.csv"), text).expect("labels");
+        fake.program(&["judge", "calibrate", "labels.csv", "t", "--json"]).told(fake.fixture.root())
+    }
+}
+
+tables! {
+    labeled() => labels_that_cannot_be_read_are_told_with_their_place;
 }
 
 #[test]
 fn judges_are_held_against_each_other_and_against_people() {
     let answers = [Says::Text(GOOD), Says::Text(BAD), Says::Text(GOOD)];
     let fake = Fake::new("should_trigger,prompt,judge", "true,Greet Ada.,true", "Ahoy, Ada!", &answers);
-    assert_eq!(fake.run(&["--judge-votes", "3"]).code, 0);
+    fake.run(&["--judge-votes", "3"]).exits(0);
     let ran = fake.program(&["judge", "agreement", "t"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(
-        ran.stdout.contains("judged: 1/1, 100 % (21–100) passed\nvotes on the same trial: 33 % alike, AC1 "),
-        "{}",
-        ran.stdout
-    );
+    ran.exits(0).prints("judged: 1/1, 100 % (21–100) passed\nvotes on the same trial: 33 % alike, AC1 ");
 
     let labels = fake.fixture.root().join("labels.csv");
     let calibrate = |text: &str| {
         fs::write(&labels, text).expect("labels");
         fake.program(&["judge", "calibrate", "labels.csv", "t", "--json"])
     };
-    let twice = fake.program(&["judge", "agreement", "t", "t"]);
-    assert!(twice.code == 2 && twice.stderr.contains("t is named twice"), "{}", twice.stderr);
+    fake.program(&["judge", "agreement", "t", "t"]).exits(2).warns("t is named twice");
     fs::write(&labels, "trial,pass\ngreeting/it/codex/1,true\n").expect("labels");
     let ran = fake.program(&["judge", "calibrate", "labels.csv", "t"]);
     let words = "it passed 1/1, 100 % (21–100)\nof what people failed, it failed 0/0\n\
@@ -255,20 +249,6 @@ fn judges_are_held_against_each_other_and_against_people() {
     let calibration = &found["calibration"];
     assert_eq!((&calibration["sensitivity"]["passed"], &calibration["specificity"]["trials"]), (&json!(1), &json!(0)));
     assert_eq!((&calibration["unmatched"], &calibration["corrected"]), (&json!(["greeting/gone/codex"]), &Value::Null));
-    for (text, words) in [
-        ("trial,good\na,true\n", "labels.csv:1: missing column `pass`; expected `trial` and `pass`"),
-        ("trial,pass\na,perhaps\n", "labels.csv:2:3: `pass` is \"perhaps\"; expected true or false"),
-        ("trial,pass\n\n\na,true\n,true\n", "labels.csv:5:1: `trial` is empty; expected skill/case/mode"),
-        ("trial,pass\na,true,too\n", "labels.csv:2:1: 3 cells; the header has 2"),
-        ("trial,pass\na,true\na,false\n", "labels.csv:3:1: a has two different labels"),
-        ("trial,pass\na/b/c,true\na/b/c/1,false\n", "labels.csv:3:1: a/b/c has two different labels"),
-        ("trial,pass,pass\na,true,false\n", "labels.csv:1: duplicate column `pass`"),
-        ("trial,pass\n", "no label names a judged trial; write `trial` as it is printed: greeting/it/codex"),
-        ("trial,pass\nit,true\n", "no label names a judged trial"),
-    ] {
-        let ran = calibrate(text);
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{}", ran.stderr);
-    }
 }
 
 #[test]
@@ -278,8 +258,7 @@ fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
         ANSWER.replace("Done", "<No> & \\u0007")
     );
     let stub = stub(&["good,false,fine,Done", "bad,false,bad one,Done", "crash,false,a crash,Done"], &body);
-    let ran = stub.run(&["run", "--run-id", "r", "--trials", "2", "--junit", "out/junit.xml"]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    stub.run("run --run-id r --trials 2 --junit out/junit.xml").exits(1);
     let text = fs::read_to_string(stub.root().join("out/junit.xml")).expect("a document");
     for part in [
         r#"<testsuite name="tidy" tests="3" skipped="0" errors="1" failures="1""#,
@@ -299,18 +278,17 @@ fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
     assert_eq!(attributes, ["name", "tests", "failures", "errors", "time"], "{root}");
     assert_eq!(text.matches("<properties>").count(), 1, "{text}");
     // The same from the stored run, and what was not run is skipped.
-    assert_eq!(stub.run(&["summary", "r", "--junit", "again.xml"]).code, 1);
+    stub.run("summary r --junit again.xml").exits(1);
     let again = fs::read_to_string(stub.root().join("again.xml")).expect("a document");
     assert_eq!(again.lines().count(), text.lines().count());
-    let ran = stub.run(&["run", "--replay", "--junit", "replay.xml"]);
-    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    stub.run("run --replay --junit replay.xml").exits(3);
     let text = fs::read_to_string(stub.root().join("replay.xml")).expect("a document");
     assert_eq!(text.matches(r#"<skipped message="no recording""#).count(), 3, "{text}");
     // A mistake in a case is an error.
     let table = stub.root().join("evals/skills/tidy/prompts.csv");
     let cases = fs::read_to_string(&table).expect("cases");
     fs::write(&table, cases.replace("good,false", "good,perhaps")).expect("cases");
-    assert_eq!(stub.run(&["run", "--replay", "--junit", "replay.xml"]).code, 2);
+    stub.run("run --replay --junit replay.xml").exits(2);
     let text = fs::read_to_string(stub.root().join("replay.xml")).expect("a document");
     assert!(text.contains("<error message=\"the case is wrong"), "{text}");
 }
@@ -327,23 +305,22 @@ fn junit_goes_where_a_link_points_and_one_that_cannot_be_written_hides_no_result
         let pipe = at("pipe");
         move || fs::read_to_string(pipe).expect("a document")
     });
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--junit", "pipe"]).code, 0);
+    stub.run("run --run-id r --junit pipe").exits(0);
     assert!(reads.join().expect("a reader").contains("<testsuites"));
-    assert_eq!(stub.run(&["summary", "r", "--junit", "link.xml"]).code, 0);
+    stub.run("summary r --junit link.xml").exits(0);
     assert!(at("link.xml").is_symlink() && fs::read_to_string(at("real.xml")).expect("a file").contains("<testsuites"));
     let starts = stub.starts().len();
     for place in ["real.xml/below", ".", "folder/", &"x".repeat(300)] {
         let ran = stub.run(&["run", "--run-id", "s", "--junit", place]);
         assert_eq!((ran.code, stub.starts().len()), (2, starts), "{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stderr.contains(&format!("--junit: {place}: ")), "{}", ran.stderr);
+        ran.warns(format!("--junit: {place}: "));
     }
     fs::remove_file(at("late")).expect("a file");
     let ran = stub.run(&["run", "--run-id", "s", "--junit", "late/junit.xml"]);
-    assert!(ran.code == 3 && ran.stdout.contains("1 passed, 0 failed"), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("late") && ran.stderr.contains("`skill-evals summary` reads them"), "{}", ran.stderr);
+    ran.exits(3).prints("1 passed, 0 failed").warns("late").warns("`skill-evals summary` reads them");
     let mut command = stub.command(&["run", "--github"]);
     let ran = crate::support::stub::ran(command.env("GITHUB_STEP_SUMMARY", stub.root()));
-    assert!(ran.code == 3 && ran.stdout.contains("1 passed, 0 failed"), "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3).prints("1 passed, 0 failed");
 }
 
 #[test]
@@ -363,19 +340,19 @@ fn github_knows_files_by_their_place_in_the_whole_repository() {
     fs::rename(all.join("part"), stub.root()).expect("moved");
     fs::remove_dir_all(&all).expect("a directory");
     let place = "::error file=part/evals/skills/tidy/prompts.csv,line=2::";
-    assert!(ran.stdout.contains(place), "{}{}", ran.stdout, ran.stderr);
+    ran.prints(place);
 }
 
 /// Only an error makes a job fail, so that is what its reason has to be.
 #[test]
 fn github_is_shown_a_case_without_a_recording_as_an_error_only_if_recordings_are_required() {
     let stub = stub(&["good,false,fine,Done", "new,false,new,Done"], ANSWER);
-    assert_eq!(stub.run(&["run", "--case", "tidy/good", "--record"]).code, 0);
+    stub.run("run --case tidy/good --record").exits(0);
     let place = "file=evals/skills/tidy/prompts.csv,line=3::tidy/new in the mode codex: no recording\n";
     for (option, code, level) in [("--quiet", 0, "warning"), ("--require-recordings", 3, "error")] {
         let ran = stub.run(&["run", "--github", "--replay", option]);
         assert_eq!(ran.code, code, "{}", ran.stderr);
-        assert!(ran.stdout.contains(&format!("::{level} {place}")), "{}", ran.stdout);
+        ran.prints(format!("::{level} {place}"));
     }
 }
 
@@ -417,26 +394,25 @@ fn github_is_shown_each_case_at_its_own_line_and_the_summary_on_its_page() {
     let page = stub.root().join("page.md");
     fs::write(&page, "before\n").expect("a page");
     let ran = crate::support::stub::ran(command.env("GITHUB_STEP_SUMMARY", &page));
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    ran.exits(1);
     for line in [
         "::error file=evals/skills/tidy/prompts.csv,line=3::tidy/bad in the mode codex: must-include: expected ",
         "::error file=evals/skills/tidy/prompts.csv,line=4::tidy/crash in the mode codex: the agent crashed\n",
     ] {
-        assert!(ran.stdout.contains(line), "{line}{}", ran.stdout);
+        ran.prints(line);
     }
     assert_eq!(ran.stdout.matches("::").count(), 4, "{}", ran.stdout);
     // The stored run says the same: of one that was split over machines, where its parts are put together.
     let id = fs::read_dir(stub.root().join("artifacts/skill-evals")).expect("runs").flatten();
     let id = id.map(|run| run.file_name().to_string_lossy().into_owned()).find(|id| !id.starts_with('.'));
     let again = stub.run(&["summary", &id.expect("a run"), "--github"]);
-    assert_eq!(again.code, 1, "{}", again.stderr);
+    again.exits(1);
     assert!(ran.stdout.lines().filter(|line| line.starts_with("::")).all(|line| again.stdout.contains(line)));
     // A case that cannot run at all is marked too.
     let cases = stub.root().join("evals/skills/tidy/prompts.csv");
     fs::write(&cases, "id,should_trigger,prompt\nno:id,false,fine\n").expect("cases");
-    let ran = stub.run(&["run", "--github", "--quiet"]);
     let line = "::error file=evals/skills/tidy/prompts.csv,line=2::tidy/row-2 in the mode codex: the case is wrong\n";
-    assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --github --quiet").prints(line);
     let text = fs::read_to_string(&page).expect("a page");
     assert!(
         text.starts_with("before\n# failed: 1 of 3 cases passed, 1 failed, 1 error\n")

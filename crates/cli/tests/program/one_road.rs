@@ -43,16 +43,16 @@ fn a_harness_that_goes_on_with_a_run_takes_no_result_of_another_prompt_or_skill(
     fs::write(stub.root().join("skills/tidy/more.md"), "more").expect("a file");
     let refused = resume("1");
     assert_eq!((refused.code, stub.starts().len()), (101, 1), "{}", refused.stdout);
-    assert!(refused.stdout.contains("tidy/c0/codex: prompt, skill tidy"), "{}", refused.stdout);
+    refused.prints("tidy/c0/codex: prompt, skill tidy");
     let forced = resume("force");
     assert_eq!((forced.code, stub.starts().len()), (0, 1), "{}", forced.stdout);
-    assert!(forced.stderr.contains("tidy/c0/codex: kept an outdated result; changed: prompt"), "{}", forced.stderr);
+    forced.warns("tidy/c0/codex: kept an outdated result; changed: prompt");
 }
 
 #[test]
 fn what_was_kept_is_graded_by_todays_checks() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     table(&stub, "c0,false,Prompt 0,never said\n");
     for code in [
         stub.run(&["run", "--run-id", "r", "--resume"]).code,
@@ -61,20 +61,19 @@ fn what_was_kept_is_graded_by_todays_checks() {
     ] {
         assert_eq!(code, 1);
     }
-    assert!(stub.run(&["status"]).stdout.contains("failed   tidy/c0/codex: must-include"));
+    stub.run("status").prints("failed   tidy/c0/codex: must-include");
     assert_eq!(stub.starts().len(), 1);
 }
 
 #[test]
 fn an_answer_is_not_graded_as_one_to_another_question() {
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let before = stub.json("r", "work/tidy/c0/codex/1/grade.json");
     table(&stub, "c0,false,Another question,never said\nc1,false,Prompt 1,never said\n");
-    let graded = stub.run(&["grade", "r"]);
     let told =
         "work/tidy/c0/codex/1: the prompt of `tidy/c0` has changed since this answer: its grade is not changed\n";
-    assert!(graded.code == 2 && graded.stdout.contains(told), "{}", graded.stdout);
+    stub.run("grade r").exits(2).prints(told);
     assert_eq!(stub.json("r", "work/tidy/c0/codex/1/grade.json"), before);
     assert_eq!(stub.json("r", "work/tidy/c1/codex/1/grade.json")["verdict"], "fail");
 }
@@ -85,38 +84,34 @@ fn own_checks_of_a_crate_take_part_in_every_command() {
     let program = example("custom_checks").display().to_string();
     let with = |args: &[&str]| ran(stub.command(args).env("SKILL_EVALS_HARNESS", &program));
     let run = with(&["run", "--run-id", "r"]);
-    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("report-is-short (outcome)") && run.stdout.contains("says-done"), "{}", run.stdout);
+    run.exits(1).prints("report-is-short (outcome)").prints("says-done");
     for args in [&["grade", "r"][..], &["summary", "r"], &["run", "--run-id", "r", "--resume"]] {
         assert_eq!(with(args).code, 1, "{args:?}");
     }
     assert!(with(&["status"]).stdout.contains("failed   tidy/c0/codex: report-is-short"));
     let kept = with(&["record", "r"]);
-    assert_eq!(kept.code, 1, "{}", kept.stdout);
-    assert!(kept.stdout.contains("new: fail, not recorded: --accept-failing"), "{}", kept.stdout);
+    kept.exits(1).prints("new: fail, not recorded: --accept-failing");
     assert_eq!(with(&["record", "r", "--accept-failing"]).code, 0);
     assert_eq!(with(&["run", "--replay"]).code, 1);
     assert_eq!(with(&["harness", "tidy::c0"]).code, 101);
     // The harness itself, as cargo starts it.
     let mut own = Command::new(&program);
     own.args(["tidy::c0"]).current_dir(stub.root()).env("SKILL_EVALS_ROOT", stub.root());
-    let own = ran(own.env_remove("NEXTEST").env_remove("NEXTEST_RUN_ID"));
-    assert_eq!(own.code, 101, "{}", own.stdout);
-    assert!(own.stdout.contains("report-is-short"), "{}", own.stdout);
+    ran(own.env_remove("NEXTEST").env_remove("NEXTEST_RUN_ID")).exits(101).prints("report-is-short");
     assert_eq!(stub.starts().len(), 1);
 }
 
 #[test]
 fn without_cargo_a_repository_is_replayed_and_one_with_checks_in_rust_says_what_is_missing() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    stub.run("run --record --run-id r").exits(0);
     let without_cargo = |args: &[&str]| ran(stub.command(args).env("PATH", stub.scratch()));
     assert_eq!(without_cargo(&["run", "--replay"]).code, 0);
     stub.settings("harness = \"evals/skill_evals\"");
     for args in [&["run", "--replay"][..], &["grade", "r"], &["harness"]] {
         let refused = without_cargo(args);
         let said = format!("{}{}", refused.stdout, refused.stderr);
-        assert_eq!(refused.code, 2, "{args:?}: {said}");
+        refused.exits(2);
         for words in ["adds checks written in Rust, and `cargo` is not on the PATH", "rustup.rs", "SKILL_EVALS_HARNESS"]
         {
             assert!(said.contains(words), "{args:?}: {said}");
@@ -147,13 +142,11 @@ fn a_test_that_only_mentions_the_harness_is_not_asked_for_checks() {
 fn a_grade_with_own_checks_is_not_replaced_by_one_without() {
     let stub = Stub::new(1, "");
     let run = ran(stub.command(&["run", "--run-id", "r"]).env("SKILL_EVALS_HARNESS", example("custom_checks")));
-    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    run.exits(0);
     let grade = stub.run_folder("r").join("work/tidy/c0/codex/1/grade.json");
     let before = fs::read(&grade).expect("a grade");
     for args in [&["grade", "r"][..], &["run", "--run-id", "r", "--resume"]] {
-        let without = stub.run(args);
-        assert_eq!(without.code, 2, "{args:?}: {}", without.stdout);
-        assert!(without.stdout.contains("its grade contains `says-done`"), "{args:?}: {}", without.stdout);
+        stub.run(args).exits(2).prints("its grade contains `says-done`");
     }
     assert_eq!(fs::read(&grade).expect("a grade"), before);
     assert_eq!(stub.starts().len(), 1);
@@ -165,7 +158,7 @@ fn a_harness_whose_checks_cannot_be_asked_keeps_a_run_from_beginning() {
     for program in ["/nowhere/at/all", "/bin/true"] {
         let run = ran(stub.command(&["run"]).env("SKILL_EVALS_HARNESS", program));
         assert_eq!((run.code, stub.starts().len()), (2, 0), "{}", run.stdout);
-        assert!(run.stderr.contains(&format!("the harness {program} cannot be asked")), "{}", run.stderr);
+        run.warns(format!("the harness {program} cannot be asked"));
     }
 }
 
@@ -181,9 +174,8 @@ if [ $((n % 2)) = 1 ]; then printf '%s\n' '{"type":"thread.started","thread_id":
         fs::remove_dir_all(stub.root().join("turns")).ok();
         let id = format!("r{}", threshold.replace('.', "-"));
         let run = stub.run(&["run", "--run-id", &id]);
-        assert!(run.stdout.contains("tidy/c0/codex  1/2"), "{}", run.stdout);
-        let recorded = stub.run(&["record", &id, "--accept-failing"]);
-        assert!(recorded.stdout.contains("1/2 passed"), "{}", recorded.stdout);
+        run.prints("tidy/c0/codex  1/2");
+        stub.run(&["record", &id, "--accept-failing"]).prints("1/2 passed");
         let summary = stub.run(&["summary", &id]);
         let replayed = stub.run(&["run", "--replay"]);
         let test = ran(&mut harness(&stub, &["tidy::c0"], &[]));
@@ -201,30 +193,26 @@ if [ $((n % 2)) = 1 ]; then printf '%s\n' '{"type":"thread.started","thread_id":
 #[test]
 fn a_new_recording_leaves_no_repeat_of_the_old_one() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--trials", "3", "--record"]).code, 0);
+    stub.run("run --trials 3 --record").exits(0);
     let repeats = || fs::read_dir(stub.root().join("evals/recordings/tidy/c0/codex")).expect("recordings").count();
     assert_eq!(repeats(), 3);
     table(&stub, "c0,false,Another prompt,\n");
-    let again = stub.run(&["run", "--record"]);
-    assert_eq!(again.code, 0, "{}", again.stdout);
-    assert!(again.stdout.contains("tidy/c0/codex  stale → pass"), "{}", again.stdout);
+    stub.run("run --record").exits(0).prints("tidy/c0/codex  stale → pass");
     assert_eq!(repeats(), 1);
-    assert_eq!(stub.run(&["run", "--replay"]).code, 0);
-    assert_eq!(ran(&mut harness(&stub, &["tidy::c0"], &[])).code, 0);
+    stub.run("run --replay").exits(0);
+    ran(&mut harness(&stub, &["tidy::c0"], &[])).exits(0);
 }
 
 #[test]
 fn a_replay_of_nothing_is_no_success() {
     let stub = Stub::new(2, "");
-    let ran = stub.run(&["run", "--replay"]);
-    assert_eq!(ran.code, 3, "{}", ran.stdout);
-    assert!(ran.stdout.contains("2 not run (no recording)"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("tidy/c0/codex  -  not run  no recording\n"), "{}", ran.stdout);
-    assert_eq!(stub.run(&["run", "--case", "c0", "--record"]).code, 0);
+    let ran = stub.run("run --replay");
+    ran.exits(3).prints("2 not run (no recording)").prints("tidy/c0/codex  -  not run  no recording\n");
+    stub.run("run --case c0 --record").exits(0);
     let beside = stub.run(&["run", "--replay", "-v"]);
     assert_eq!(beside.code, 0, "a case without a recording is no fault beside others");
     let rows = "tidy/c1/codex    -  not run  no recording\ntidy/c0/codex  1/1  pass\n";
-    assert!(beside.stdout.contains(rows), "{}", beside.stdout);
+    beside.prints(rows);
     let json: Value = serde_json::from_str(&stub.run(&["run", "--replay", "--json"]).stdout).expect("JSON");
     let cells = |at: usize| (json["cases"][at]["verdict"].clone(), json["cases"][at]["not_run"].clone());
     assert_eq!(cells(0), (json!("pass"), Value::Null));
@@ -260,12 +248,10 @@ fn a_summary_says_what_failed_and_keeps_what_was_not_run() {
     let stub = Stub::new(3, "");
     table(&stub, "c0,false,Prompt 0,\nc1,false,Prompt 1,absent\nc2,false,Prompt 2,\n");
     let run = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "25"]);
-    assert_eq!(run.code, 1, "{}", run.stdout);
+    run.exits(1);
     let before = stub.json("r", "summary.json");
     assert_eq!((&before["planned"], before["not_run"].as_object().map(serde_json::Map::len)), (&json!(3), Some(1)));
-    let written = stub.run(&["summary", "r", "--write"]);
-    assert_eq!(written.code, 1, "{}", written.stdout);
-    assert!(written.stdout.contains("1 passed, 1 failed, 0 errors, 0 unscored, 1 not run"), "{}", written.stdout);
+    stub.run("summary r --write").exits(1).prints("1 passed, 1 failed, 0 errors, 0 unscored, 1 not run");
     let after = stub.json("r", "summary.json");
     assert_eq!((&after["planned"], &after["not_run"]), (&json!(3), &before["not_run"]), "with the reason");
 }
@@ -273,23 +259,20 @@ fn a_summary_says_what_failed_and_keeps_what_was_not_run() {
 #[test]
 fn a_skill_that_is_edited_while_a_run_goes_on_makes_its_recording_stale() {
     let stub = Stub::new(1, r#"echo more >> "$folder/skills/tidy/SKILL.md""#);
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
-    let recorded = stub.run(&["record", "r", "--accept-failing"]);
-    assert!(recorded.stdout.contains("new: stale"), "{}", recorded.stdout);
-    let replayed = stub.run(&["run", "--replay"]);
-    assert_eq!(replayed.code, 2, "{}", replayed.stdout);
-    assert!(replayed.stdout.contains("changed     skill tidy"), "{}", replayed.stdout);
+    stub.run("run --run-id r").exits(0);
+    stub.run("record r --accept-failing").prints("new: stale");
+    stub.run("run --replay").exits(2).prints("changed     skill tidy");
 }
 
 #[test]
 fn the_advice_for_a_stale_recording_works_as_it_is_printed() {
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    stub.run("run --record").exits(0);
     table(&stub, "c0,false,Another prompt,\nc1,false,Prompt 1,\n");
     let stale = stub.run(&["run", "--replay"]);
-    assert_eq!(stale.code, 2);
+    stale.exits(2);
     let advice = stale.stdout.lines().find_map(|line| line.trim().strip_prefix("skill-evals ")).expect("advice");
-    assert_eq!(stub.run(&advice.split(' ').collect::<Vec<_>>()).code, 0, "{advice}");
+    stub.run(&advice.split(' ').collect::<Vec<_>>()).exits(0);
     assert_eq!((stub.run(&["run", "--replay"]).code, stub.starts().len()), (0, 3));
 }
 
@@ -302,20 +285,17 @@ fn a_changed_description_of_another_skill_makes_recordings_aged_and_they_still_c
         std::fs::write(file, format!("---\nname: other\ndescription: {description}\n---\n\nDo it.\n")).expect("a file");
     };
     neighbor("Does something else.");
-    assert_eq!(stub.run(&["run", "--skill", "tidy", "--record"]).code, 0);
+    stub.run("run --skill tidy --record").exits(0);
     let fresh = stub.run(&["run", "--skill", "tidy", "--replay"]);
     assert!(fresh.code == 0 && !fresh.stdout.contains("aged"), "{}", fresh.stdout);
-    let none = stub.run(&["run", "--aged"]);
-    assert!(none.code == 0 && none.stdout.contains("no recording is aged"), "{}", none.stderr);
+    stub.run("run --aged").exits(0).prints("no recording is aged");
 
     neighbor("Tidies everything up.");
     let aged = stub.run(&["run", "--skill", "tidy", "--replay"]);
-    assert!(aged.code == 0 && aged.stdout.contains("2 passed"), "{}", aged.stdout);
-    assert!(aged.stdout.contains("2 trials replayed aged recordings"), "{}", aged.stdout);
-    let none = stub.run(&["run", "--stale"]);
-    assert!(none.code == 0 && none.stdout.contains("no recording is stale"), "{}", none.stderr);
+    aged.exits(0).prints("2 passed").prints("2 trials replayed aged recordings");
+    stub.run("run --stale").exits(0).prints("no recording is stale");
     let starts = stub.starts().len();
-    assert_eq!(stub.run(&["run", "--aged", "--record"]).code, 0);
+    stub.run("run --aged --record").exits(0);
     assert_eq!(stub.starts().len(), starts + 2);
     assert!(!stub.run(&["run", "--skill", "tidy", "--replay"]).stdout.contains("aged"));
 }
@@ -323,9 +303,8 @@ fn a_changed_description_of_another_skill_makes_recordings_aged_and_they_still_c
 #[test]
 fn only_what_is_stale_or_failed_can_be_run_again() {
     let stub = Stub::new(3, "");
-    let nothing = stub.run(&["run", "--stale"]);
-    assert!(nothing.code == 0 && nothing.stdout.contains("no recording is stale"), "{}", nothing.stderr);
-    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    stub.run("run --stale").exits(0).prints("no recording is stale");
+    stub.run("run --record --run-id r").exits(0);
     table(&stub, "c0,false,Prompt 0,\nc1,false,Another prompt,\nc2,false,Prompt 2,absent\n");
     let stale = stub.run(&["run", "--stale", "--record"]);
     assert_eq!((stale.code, stub.starts().len()), (0, 4), "{}", stale.stdout);
@@ -355,7 +334,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ $(ls "$folder"
 [ $(ls "$folder" | grep -c '^here-') -ge 2 ] || exit 7"#;
     let stub = Stub::new(1, body);
     let ran = live(&stub, &["tidy::c0"], &[("SKILL_EVALS_TRIALS", "2")]);
-    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    ran.exits(0);
 }
 
 #[test]
@@ -366,7 +345,7 @@ fn a_harness_run_is_locked_like_any_other_and_goes_on_with_its_own_trials_only()
     wait_until("the agent", || !stub.starts().is_empty());
     assert!(stub.run(&["status"]).stdout.starts_with("r: running (process "), "{}", stub.run(&["status"]).stdout);
     assert_eq!(stub.run(&["clean", "--keep", "0"]).stdout, "r is running; not removed\n");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--resume"]).code, 2);
+    stub.run("run --run-id r --resume").exits(2);
     signal(&child, Signal::SIGKILL);
     child.wait().expect("an end");
     let status = stub.run(&["status"]).stdout;
@@ -388,7 +367,7 @@ fn states_add_up_after_an_interruption_and_after_stop() {
         if how == "signal" {
             signal(&child, Signal::SIGINT);
         } else {
-            assert_eq!(stub.run(&["stop", "r"]).code, 0);
+            stub.run("stop r").exits(0);
         }
         assert_eq!(child.wait().expect("an end").code(), Some(130));
         let status: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
@@ -398,8 +377,7 @@ fn states_add_up_after_an_interruption_and_after_stop() {
             "{how}"
         );
         assert_eq!((&status["done"]["passed"], &status["not_passed"]), (&json!(1), &json!([])), "{how}");
-        let summary = stub.run(&["summary", "r"]);
-        assert!(summary.stdout.contains("1 passed, 0 failed, 0 errors, 0 unscored, 1 not run"), "{}", summary.stdout);
+        stub.run("summary r").prints("1 passed, 0 failed, 0 errors, 0 unscored, 1 not run");
         stub.body("");
         assert_eq!((stub.run(&["run", "--resume", "--run-id", "r"]).code, stub.starts().len()), (0, 3));
     }
@@ -408,7 +386,7 @@ fn states_add_up_after_an_interruption_and_after_stop() {
 #[test]
 fn clean_takes_runs_and_nothing_else() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let other = stub.root().join("artifacts/skill-evals/notes");
     fs::create_dir(&other).expect("a directory");
     fs::write(other.join("mine.txt"), "mine").expect("a file");
@@ -420,26 +398,24 @@ fn clean_takes_runs_and_nothing_else() {
 fn facts_that_an_agent_wrote_are_not_taken_for_a_trial() {
     let forged = r#"cp "$folder/forged.json" meta.json; cp "$folder/grade.json" grade.json; mkdir -p work/tidy/c9/codex/1; cp meta.json grade.json work/tidy/c9/codex/1"#;
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "first"]).code, 0);
+    stub.run("run --run-id first").exits(0);
     let trial = stub.run_folder("first").join("work/tidy/c0/codex/1");
     let mut meta: Value = serde_json::from_slice(&fs::read(trial.join("meta.json")).expect("facts")).expect("JSON");
     meta["skill"]["slug"] = json!("../../../../victim");
     fs::write(stub.root().join("forged.json"), meta.to_string()).expect("a file");
     fs::copy(trial.join("grade.json"), stub.root().join("grade.json")).expect("a file");
     stub.body(forged);
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let work = stub.run_folder("r").join("work/tidy/c0/codex/1/workspace/meta.json");
     assert!(work.is_file(), "the forged facts were kept as what the agent made");
     let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
     assert_eq!(summary["total"]["passed"], 1);
-    assert_eq!(stub.run(&["record", "r"]).code, 0);
+    stub.run("record r").exits(0);
     // In the place of a trial they are refused.
     let place = stub.run_folder("r").join("work/tidy/c0/codex/1");
     fs::copy(work, place.join("meta.json")).expect("a file");
     stored::seal(&place);
-    let graded = stub.run(&["grade", "r"]);
-    assert_eq!(graded.code, 2, "{}", graded.stdout);
-    assert!(graded.stdout.contains("its skill \"../../../../victim\" starts with `.`"), "{}", graded.stdout);
+    stub.run("grade r").exits(2).prints("its skill \"../../../../victim\" starts with `.`");
 }
 
 #[test]
@@ -447,7 +423,6 @@ fn known_and_unknown_costs_do_not_read_like_a_sum() {
     let silent = r#"case "$prompt" in *1) printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"Done."}}' '{"type":"turn.completed"}'; exit 0;; esac"#;
     let stub = Stub::new(2, silent);
     stub.settings("prices = { codex = { input = 50000.0, output = 50000.0 } }");
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert!(ran.stdout.contains("at least 15 tokens; at least $0.75"), "{}", ran.stdout);
-    assert!(stub.run(&["status"]).stdout.contains("at least $0.75 by [prices] so far"), "{}", ran.stdout);
+    stub.run("run --run-id r").prints("at least 15 tokens; at least $0.75");
+    stub.run("status").prints("at least $0.75 by [prices] so far");
 }

@@ -14,9 +14,9 @@ fn two_runs() -> Stub {
     let stub = repository(4, BY_SKILL);
     let committed = fs::read_to_string(stub.root().join("skills/tidy/SKILL.md")).expect("a skill");
     break_skill(&stub);
-    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "2"]).code, 1);
+    stub.run("run --run-id before --trials 2").exits(1);
     stub.write("skills/tidy/SKILL.md", &committed);
-    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "2"]).code, 0);
+    stub.run("run --run-id after --trials 2").exits(0);
     stub
 }
 
@@ -33,7 +33,7 @@ const COMMANDS: [&[&str]; 8] = [
 ];
 
 fn all(stub: &Stub) -> Vec<Ran> {
-    COMMANDS.iter().map(|command| stub.run(command)).collect()
+    COMMANDS.iter().map(|command| stub.run(*command)).collect()
 }
 
 fn progress(stub: &Stub, run: &str) -> (PathBuf, Vec<String>) {
@@ -123,16 +123,14 @@ fn a_trial_that_was_removed_or_a_grade_that_was_changed_is_named_by_every_comman
 #[test]
 fn a_replay_whose_lines_were_lost_or_changed_is_not_compared() {
     let stub = two_runs();
-    assert_eq!(stub.run(&["record", "after"]).code, 0);
-    assert_eq!(stub.run(&["run", "--replay", "--write-progress", "--run-id", "replay", "--trials", "2"]).code, 0);
-    let alone = stub.run(&["compare", "before", "replay"]);
-    assert!(alone.code == 0 && alone.stdout.contains("0/8 → 8/8"), "{}{}", alone.stdout, alone.stderr);
+    stub.run("record after").exits(0);
+    stub.run("run --replay --write-progress --run-id replay --trials 2").exits(0);
+    stub.run("compare before replay").exits(0).prints("0/8 → 8/8");
     let (path, lines) = progress(&stub, "replay");
     for text in [lines[3..].concat(), lines.concat().replacen("\"verdict\":\"pass\"", "\"verdict\":\"fail\"", 3)] {
         fs::write(&path, text).expect("progress");
-        let ran = stub.run(&["compare", "before", "replay"]);
         let words = "3 of its 8 trials are missing, by its summary";
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
+        stub.run("compare before replay").exits(2).warns(words);
     }
 }
 
@@ -140,7 +138,7 @@ fn a_replay_whose_lines_were_lost_or_changed_is_not_compared() {
 fn shards_with_a_damaged_trial_are_not_merged_and_those_without_a_line_are_merged_whole() {
     let stub = repository(6, BY_SKILL);
     for shard in ["1/2", "2/2"] {
-        assert_eq!(stub.run(&["run", "--run-id", "r", "--shard", shard]).code, 0);
+        stub.run(&["run", "--run-id", "r", "--shard", shard]).exits(0);
     }
     let (path, lines) = progress(&stub, "r-shard-1-of-2");
     fs::write(path, lines[1..].concat()).expect("progress");
@@ -150,15 +148,9 @@ fn shards_with_a_damaged_trial_are_not_merged_and_those_without_a_line_are_merge
     let trace = trials.find(|entry| entry.file_name() == "trace.jsonl").expect("a trace").into_path();
     let text = fs::read_to_string(&trace).expect("a trace");
     fs::write(&trace, format!("{text}\n")).expect("a trace");
-    let refused = stub.run(&["merge", "r", "--run-id", "r"]);
-    assert!(
-        refused.code == 2 && refused.stderr.contains("trace.jsonl: it is not as it was stored"),
-        "{}",
-        refused.stderr
-    );
+    stub.run("merge r --run-id r").exits(2).warns("trace.jsonl: it is not as it was stored");
     fs::remove_dir_all(trace.parent().expect("a trial")).expect("a trial");
-    let refused = stub.run(&["merge", "r", "--run-id", "less"]);
-    assert!(refused.code == 3 && refused.stdout.contains("missing: tidy/"), "{}{}", refused.stdout, refused.stderr);
+    stub.run("merge r --run-id less").exits(3).prints("missing: tidy/");
 }
 
 #[test]
@@ -166,7 +158,7 @@ fn the_cost_of_a_run_is_at_least_what_is_known_if_the_line_of_a_refused_attempt_
     let body = format!("[ -e \"$folder/refused\" ] || {{ touch \"$folder/refused\"; {REFUSED}\n}}");
     let stub = Stub::new(1, &body);
     stub.settings("retries = 2");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let cost = || {
         let status: Value = serde_json::from_str(&stub.run(&["status", "r", "--json"]).stdout).expect("JSON");
         let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");

@@ -1,7 +1,9 @@
 //! `compare --table`: outcomes that were measured elsewhere get intervals and an answer.
 
+use skill_evals_testing::tables;
 use std::fmt::Write;
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -24,9 +26,9 @@ fn published() -> String {
 #[test]
 fn published_results_get_an_interval_and_an_answer() {
     let ran = compare("results-registry.json", &published(), &[]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     for words in ["better", "No Skills", "With Skills", "t0/Agent (Model)"] {
-        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+        ran.prints(words);
     }
     let ran = compare("results-registry.json", &published(), &["--json"]);
     let compared: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -41,8 +43,7 @@ fn a_row_may_be_a_trial_and_the_first_side_is_the_baseline() {
         let _ = writeln!(rows, "a,old,true\na,new,{}", trial % 8 == 0);
     }
     let ran = compare("outcomes.csv", &rows, &["--gate", "worse,broke"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("40/40") && ran.stdout.contains("5/40"), "{}", ran.stdout);
+    ran.exits(1).prints("40/40").prints("5/40");
 }
 
 #[test]
@@ -59,32 +60,26 @@ fn shares_that_round_to_one_number_show_the_decimal_that_makes_their_difference(
 fn a_case_of_another_mode_or_model_is_another_case() {
     let rows = "case,mode,model,side,passed,trials\na,m,x,old,0,9\na,m,y,old,9,9\na,m,x,new,9,9\na,m,y,new,0,9\n";
     let ran = compare("outcomes.csv", rows, &[]);
-    assert!(ran.stdout.contains("a/m/x") && ran.stdout.contains("a/m/y"), "{}{}", ran.stdout, ran.stderr);
+    ran.prints("a/m/x").prints("a/m/y");
     let twice = compare("outcomes.csv", "case,side,passed,passed\na,old,TRUE,FALSE\n", &[]);
-    assert!(twice.code == 2 && twice.stderr.contains("two columns are named `passed`"), "{}", twice.stderr);
+    twice.exits(2).warns("two columns are named `passed`");
+}
+
+/// What is said of rows behind a good one.
+fn rows(rows: &str) -> String {
+    compare("outcomes.csv", &format!("case,side,passed,trials\na,old,1,3\n{rows}"), &[]).told(Path::new("/nowhere"))
+}
+
+tables! {
+    rows => a_row_that_says_no_outcome_is_an_error_with_its_place;
 }
 
 #[test]
-fn a_row_that_says_no_outcome_is_an_error_with_its_place() {
-    let head = "case,side,passed,trials\na,old,1,3\n";
-    for (rows, words) in [
-        ("a,new,4,3\n", "outcomes.csv: line 3: 4 of 3 trials passed"),
-        ("a,new,x,3\n", "line 3: `passed` is \"x\"; expected a whole number"),
-        ("a,new,-1,3\n", "`passed` is \"-1\""),
-        ("\n\r\na,new,x,3\n", "line 5: `passed` is"),
-        ("a,new,1,\n", "line 3: `trials` is \"\"; expected a whole number"),
-        ("a,,1,3\n", "line 3: no `side` (or `condition`)"),
-        ("a,new,1\n", "found record with 3 fields"),
-        ("", "expected rows of two sides, the baseline first; found: old"),
-        ("a,new,1,3\na,newer,1,3\n", "found: old, new, newer"),
-    ] {
-        let ran = compare("outcomes.csv", &format!("{head}{rows}"), &[]);
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{rows}: {}{}", ran.stdout, ran.stderr);
-    }
+fn a_table_that_is_not_json_or_of_a_skill_is_refused() {
     let ran = compare("outcomes.json", "[{\"case\": 1]", &[]);
-    assert!(ran.code == 2 && ran.stderr.contains("line 1 column 12"), "{}", ran.stderr);
-    let ran = compare("outcomes.csv", head, &["--skill", "tidy"]);
-    assert!(ran.code == 2 && ran.stderr.contains("leave it out"), "{}", ran.stderr);
+    ran.exits(2).warns("line 1 column 12");
+    let ran = compare("outcomes.csv", "case,side,passed,trials\na,old,1,3\n", &["--skill", "tidy"]);
+    ran.exits(2).warns("leave it out");
 }
 
 /// A file of `claude plugin eval` with ten runs of a case in each arm, of which the last of the plugin's arm was lost.
@@ -110,15 +105,14 @@ fn results_of_another_tool_are_compared_without_their_errors_and_with_their_head
         "1 error in it, which is not counted here",
         "greets  9/10 → 7/9",
     ] {
-        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+        ran.prints(words);
     }
     for (args, why) in [
         (["new.json", "new.json"], "new.json is named twice"),
         (["new.json", "typo.json"], "typo.json: No such file"),
         (["new.json", "main"], "main is not a result file of another tool"),
     ] {
-        let ran = fixture.run(&["compare", args[0], args[1]]);
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{why}: {}{}", ran.stdout, ran.stderr);
+        fixture.run(&["compare", args[0], args[1]]).exits(2).warns(why);
     }
     let ran = fixture.run(&["compare", "aggregate-result.json", "new.json", "--json"]);
     let compared: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -134,19 +128,14 @@ fn a_file_of_no_known_tool_names_the_nearest_one() {
     let fixture = Fixture::new().file("a.json", r#"{"evalId": "e"}"#).file("b.json", plugin_results(1, 1));
     let fixture = fixture.file("c.json", plugin_results(2, 1));
     let one = fixture.run(&["compare", "a.json"]);
-    assert!(
-        one.code == 2 && one.stderr.contains("a.json: not a known result file; nearest is promptfoo"),
-        "{}",
-        one.stderr
-    );
+    one.exits(2).warns("a.json: not a known result file; nearest is promptfoo");
     for (args, words) in [
         (&["b.json", "monday"][..], "monday is not a result file of another tool"),
         (&["b.json", "--skill", "pdf"], "--skill: all cases of the files are compared; leave it out"),
         (&["b.json", "c.json", "--mode", "with"], "--mode chooses sides of one file"),
         (&["b.json", "--mode", "new"], "b.json: no side `new`; found: without, with"),
     ] {
-        let ran = fixture.run(&[&["compare"], args].concat());
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{words}: {}{}", ran.stdout, ran.stderr);
+        fixture.run(&[&["compare"], args].concat()).exits(2).warns(words);
     }
 }
 
@@ -176,7 +165,7 @@ fn results_of_another_tool_have_a_page_with_what_the_file_gives_and_nothing_else
 fn results_of_another_tool_are_markdown_and_one_text_goes_to_standard_output() {
     let fixture = Fixture::new().file("a.json", plugin_results(7, 9));
     let ran = fixture.run(&["compare", "a.json", "--markdown", "--html", "page.html"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(3);
     let read = |path: &str| fs::read_to_string(fixture.root().join(path)).expect(path);
     let text = ran.stdout;
     assert!(text.starts_with("# undecided\n\n> Incomplete: trials that were not measured: 1; measure them"), "{text}");
@@ -188,7 +177,6 @@ fn results_of_another_tool_are_markdown_and_one_text_goes_to_standard_output() {
         (&["main", "--markdown"], "--markdown: only for result files of other tools"),
         (&["main", "--html", "page.html"], "--html: only for result files of other tools"),
     ] {
-        let ran = fixture.run(&[&["compare"], args].concat());
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{words}: {}{}", ran.stdout, ran.stderr);
+        fixture.run(&[&["compare"], args].concat()).exits(2).warns(words);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::fixture::{Fixture, Ran};
+use crate::support::fixture::{Fixture, Ran, ran};
 use crate::support::harness::clean;
 
 const SHEET: &str = "id,should_trigger,prompt\na,true,Do it\nb,false,Rest\n";
@@ -17,12 +17,7 @@ fn in_shell(fixture: &Fixture, args: &[&str], behind: &str) -> Ran {
     let mut command = clean(Command::new("bash"));
     let script = format!("set -o pipefail; \"$0\" \"$@\" {behind}");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_skill-evals")]).args(args).current_dir(fixture.root());
-    let output = command.stdin(Stdio::null()).output().expect("bash starts");
-    Ran {
-        code: output.status.code().expect("it was not killed"),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    ran(command.stdin(Stdio::null()))
 }
 
 /// Commands that print, and the code that they exit with where they can.
@@ -67,11 +62,9 @@ fn output_that_cannot_be_written_is_an_error_without_a_panic() {
 fn an_option_of_other_programs_is_taken_for_ours_of_that_meaning() {
     let fixture = fixture();
     for (given, meant) in [("--repeat", "--trials"), ("--parallel", "--jobs"), ("--trails", "--trials")] {
-        let ran = fixture.run(&["run", given, "3"]);
-        assert!(ran.code == 2 && ran.stderr.contains(&format!("'{meant}'")), "{given}: {}", ran.stderr);
+        fixture.run(&["run", given, "3"]).exits(2).warns(format!("'{meant}'"));
     }
-    let ran = fixture.run(&["rn"]);
-    assert!(ran.code == 2 && ran.stderr.contains("subcommand exists: 'run'"), "{}", ran.stderr);
+    fixture.run("rn").exits(2).warns("subcommand exists: 'run'");
     // A command that has no such option is not told of it.
     assert!(!fixture.run(&["lint", "--repeat", "3"]).stderr.contains("--trials"));
 }
@@ -85,13 +78,7 @@ fn not_all_recorded() -> Fixture {
 
 fn with(fixture: &Fixture, args: &[&str], variables: &[(&str, &str)]) -> Ran {
     let mut command = clean(Command::new(env!("CARGO_BIN_EXE_skill-evals")));
-    let output = command.args(args).envs(variables.iter().copied()).current_dir(fixture.root()).output();
-    let output = output.expect("the program starts");
-    Ran {
-        code: output.status.code().expect("it was not killed"),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    ran(command.args(args).envs(variables.iter().copied()).current_dir(fixture.root()))
 }
 
 #[test]
@@ -118,11 +105,11 @@ fn a_replay_says_last_how_many_cases_were_not_run_and_fails_for_them_where_recor
 fn a_missing_recording_is_a_failing_test_where_recordings_are_required() {
     let fixture = not_all_recorded();
     let ran = with(&fixture, &["harness", "greeting::new"], &[]);
-    assert!(ran.code == 0 && ran.stderr.contains("not run: 1 case"), "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0).warns("not run: 1 case");
     for nextest in [&[][..], &[("NEXTEST", "1")]] {
         let variables = [&[("CI", "1")][..], nextest].concat();
         let ran = with(&fixture, &["harness", "greeting::new"], &variables);
-        assert!(ran.code == 101 && ran.stdout.contains("SKILL_EVALS_RECORD=1"), "{}{}", ran.stdout, ran.stderr);
+        ran.exits(101).prints("SKILL_EVALS_RECORD=1");
         let ignored = with(&fixture, &["harness", "--list", "--ignored"], &variables);
         assert_eq!(ignored.stdout, "");
     }

@@ -22,7 +22,7 @@ fn artifact(manifest: &Path, program: &Path) -> Value {
 #[test]
 fn of_several_crates_with_a_test_of_this_name_the_one_in_the_named_directory_is_asked_or_none() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    stub.run("run --record --run-id r").exits(0);
     let root = stub.root().to_path_buf();
     let mut printed = vec!["#!/bin/sh".to_owned()];
     for name in ["one", "two"] {
@@ -43,15 +43,15 @@ fn of_several_crates_with_a_test_of_this_name_the_one_in_the_named_directory_is_
     };
     for name in ["one", "two"] {
         let own = replayed(&format!("{name}/skill_evals"));
-        assert_eq!(own.code, 0, "{}{}", own.stdout, own.stderr);
+        own.exits(0);
     }
     let refused = replayed("skill_evals");
-    assert_eq!(refused.code, 2, "{}{}", refused.stdout, refused.stderr);
+    refused.exits(2);
     let said = format!(
         "several crates have a test of this name: {0}/one, {0}/two; name one as \"CRATE/skill_evals\"",
         root.display()
     );
-    assert!(refused.stderr.contains(&said), "{}", refused.stderr);
+    refused.warns(&said);
 }
 
 /// A harness whose setup is right, and that answers a question about a trial so.
@@ -65,27 +65,17 @@ fn answering(stub: &Stub, answer: &str) -> String {
 #[test]
 fn a_check_that_ends_its_process_or_never_ends_is_an_error_that_names_it() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    stub.run("run --record --run-id r").exits(0);
     let replayed = |answer: &str| {
         let harness = answering(&stub, answer);
         ran(stub.command(&["run", "--replay", "-v"]).env("SKILL_EVALS_HARNESS", harness))
     };
     let ended = replayed("echo '{\"checking\": \"slow\"}'; exit 0");
-    assert_eq!(ended.code, 2, "{}{}", ended.stdout, ended.stderr);
-    assert!(
-        ended.stdout.contains("the custom check `slow` has no result: its process failed: it ended"),
-        "{}",
-        ended.stdout
-    );
+    ended.exits(2).prints("the custom check `slow` has no result: its process failed: it ended");
     stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt,timeout_s\nc0,false,Prompt 0,1\n");
     let pid = stub.root().join("pid");
     let late = replayed(&format!("echo '{{\"checking\": \"slow\"}}'; sleep 1000 & echo $! > {}; wait", pid.display()));
-    assert_eq!(late.code, 2, "{}{}", late.stdout, late.stderr);
-    assert!(
-        late.stdout.contains("`slow` has no result: it did not end within 1 s, the timeout of the case"),
-        "{}",
-        late.stdout
-    );
+    late.exits(2).prints("`slow` has no result: it did not end within 1 s, the timeout of the case");
     let pid = fs::read_to_string(pid).expect("a process");
     // Nobody may have asked for the status of what has ended.
     let command = || fs::read(Path::new("/proc").join(pid.trim()).join("cmdline")).unwrap_or_default();
@@ -95,11 +85,10 @@ fn a_check_that_ends_its_process_or_never_ends_is_an_error_that_names_it() {
 #[test]
 fn what_a_check_prints_is_shown_on_standard_error_up_to_a_limit() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    stub.run("run --record --run-id r").exits(0);
     let harness = answering(&stub, "yes | head -c 5000000 >&2; echo '{\"checks\": []}'");
     let flood = ran(stub.command(&["run", "--replay"]).env("SKILL_EVALS_HARNESS", harness));
-    assert_eq!(flood.code, 0, "{}", flood.stdout);
-    assert!(flood.stderr.contains("y\ny\n") && flood.stderr.contains("... it printed more"), "{}", flood.stderr.len());
+    flood.exits(0).warns("y\ny\n").warns("... it printed more");
     assert!(flood.stderr.len() < 100_000 && !flood.stdout.contains("y\ny\n"), "{}", flood.stderr.len());
 }
 
@@ -112,7 +101,7 @@ fn a_problem_of_the_setup_of_a_harness_keeps_every_program_from_grading() {
     for args in [&["run"][..], &["run", "--replay"]] {
         let refused = ran(stub.command(args).env("SKILL_EVALS_HARNESS", stub.root().join("harness")));
         assert_eq!((refused.code, stub.starts().len()), (2, 0), "{args:?}: {}", refused.stdout);
-        assert!(refused.stderr.contains(problem), "{}", refused.stderr);
+        refused.warns(problem);
     }
 }
 
@@ -129,14 +118,13 @@ fn a_harness_started_without_cargo_is_for_its_own_crate_or_for_none() {
     let elsewhere = started(stub.root(), None);
     assert_eq!((elsewhere.code, elsewhere.stdout.as_str()), (101, ""), "{}", elsewhere.stderr);
     let said = "the crate of this harness is not known: CARGO_MANIFEST_DIR is not set, and examples/custom_checks.rs is not here";
-    assert!(elsewhere.stderr.contains(said), "{}", elsewhere.stderr);
+    elsewhere.warns(said);
     for directory in ["", "evals/skills"] {
         let own = started(&repository().join(directory), None);
-        assert!(own.stdout.contains("greeting::explicit::codex: test"), "{}{}", own.stdout, own.stderr);
+        own.prints("greeting::explicit::codex: test");
     }
     let nowhere = started(stub.root(), Some("nowhere"));
-    assert_eq!(nowhere.code, 101, "{}", nowhere.stdout);
-    assert!(nowhere.stderr.contains("SKILL_EVALS_ROOT is nowhere, which is not a directory"), "{}", nowhere.stderr);
+    nowhere.exits(101).warns("SKILL_EVALS_ROOT is nowhere, which is not a directory");
 }
 
 #[test]
@@ -157,12 +145,11 @@ fn a_harness_without_checks_is_fine_that_of_another_repository_is_an_error_and_l
         ran(stub.command(&["run", "--replay"]).env("PATH", &path))
     };
     let lint = ran(stub.command(&["lint"]).env("PATH", &path));
-    assert!(lint.stdout.contains("the checks of the harness `skill_evals` were not examined"), "{}", lint.stdout);
+    lint.prints("the checks of the harness `skill_evals` were not examined");
     let without = listed(stub.root(), &[]);
     assert_eq!(without.code, 3, "only a recording is missing: {}{}", without.stdout, without.stderr);
     for checks in [&[][..], &["one"]] {
         let other = listed(std::path::Path::new("/usr"), checks);
-        assert_eq!(other.code, 2, "{}{}", other.stdout, other.stderr);
-        assert!(other.stderr.contains("is that of another repository, /usr"), "{}", other.stderr);
+        other.exits(2).warns("is that of another repository, /usr");
     }
 }

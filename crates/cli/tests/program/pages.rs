@@ -134,8 +134,7 @@ fn machine() -> Machine {
     machine.write("home/.claude/projects/DIR/ID.jsonl", &claude);
     machine.write("clone/FILE", &codex);
     machine.write("home/.codex/sessions/2026/11/24/rollout-….jsonl", &codex);
-    let ran = ran(&mut machine.command("/bin/sh", "clone", &["-c", include_str!("pages/clone.sh")]));
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran(&mut machine.command("/bin/sh", "clone", &["-c", include_str!("pages/clone.sh")])).exits(0);
     machine
 }
 

@@ -106,8 +106,7 @@ fn a_skill_whose_file_has_another_case_is_named_and_selects_nothing() {
     let fixture = Fixture::new().file("skills/upper/Skill.md", skill("upper"));
     let lint = fixture.run(&["lint"]);
     assert!(lint.stdout.contains("skills/upper/Skill.md") && !lint.stdout.contains("no problems"), "{}", lint.stdout);
-    let ran = fixture.run(&["run", "--replay"]);
-    assert!(ran.code == 2 && ran.stderr.contains("skills/upper/Skill.md"), "{} {}", ran.code, ran.stderr);
+    fixture.run("run --replay").exits(2).warns("skills/upper/Skill.md");
 }
 
 #[test]
@@ -158,7 +157,7 @@ fn copies_of_skills_bring_no_cases_and_git_ignored_ones_are_no_finding() {
         .file("dist/tea/SKILL.md", skill("tea") + "More.\n")
         .file("dist/tea/evals/evals.json", cases);
     assert_eq!(lines(&fixture), ["tea/evals-1 eval skills/tea/evals/evals.json:1:14"]);
-    assert!(fixture.run(&["lint"]).stdout.contains("dist/tea"));
+    fixture.run("lint").prints("dist/tea");
     let fixture = fixture.file(".gitignore", "dist\nskills/tea/evals\n");
     std::process::Command::new("git").arg("-C").arg(fixture.root()).args(["init", "-q"]).status().expect("git");
     let lint = fixture.run(&["lint"]).stdout;
@@ -177,8 +176,7 @@ fn an_ignored_file_of_a_fixture_is_named_by_lint_and_when_agents_get_it() {
                    evals/skills/tidy/fixture/build.log";
     let lint = stub.run(&["lint"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(lint.contains(warning) && !lint.contains("kept.txt"), "{lint}");
-    let live = stub.run(&["run"]);
-    assert!(live.stderr.contains(&format!("warning: {warning}")), "{}", live.stderr);
+    stub.run("run").warns(format!("warning: {warning}"));
     assert_eq!(fs::read_to_string(stub.root().join("seen")).expect("a list"), "build.log\nkept.txt\n");
     let replay = stub.run(&["run", "--replay"]);
     assert!(!replay.stderr.contains("git ignores"), "{}", replay.stderr);
@@ -190,8 +188,7 @@ fn an_ignored_file_of_a_fixture_is_named_by_lint_and_when_agents_get_it() {
         "evals/evals.toml",
         &format!("{settings}[mocks.command.gh]\nstdout_file = 'evals/skills/tidy/pr.txt'\n"),
     );
-    let lint = stub.run(&["lint"]).stdout;
-    assert!(lint.contains("evals/mocks/shop/buy.md") && lint.contains("evals/skills/tidy/pr.txt"), "{lint}");
+    stub.run("lint").prints("evals/mocks/shop/buy.md").prints("evals/skills/tidy/pr.txt");
     stub.write("evals/evals.toml", &settings);
     fs::remove_dir_all(stub.root().join("evals/mocks")).expect("a directory");
     stub.write(".gitignore", "");
@@ -203,131 +200,7 @@ fn cases_are_for_the_nearest_skill() {
     let spec = "tasks:\n  - name: a\n    instruction: Brew tea\n    graders: []\n";
     let fixture = with_skills(&["skills/other", "examples/tea/skills/brew"]).file("examples/tea/eval.yaml", spec);
     assert!(lines(&fixture).iter().all(|line| line.starts_with("other/smoke-")), "{:?}", lines(&fixture));
-    assert!(fixture.run(&["lint"]).stdout.contains("nor is a file of cases"));
-}
-
-#[test]
-fn cases_with_questions_say_which_skill_they_expect_and_null_is_none() {
-    let text = r#"[
-  { "id": "a", "question": "Brew tea", "expected_skill": "tea", "expected_script": "scripts/boil.sh", "ground_truth": "Tea",
-    "expected_behavior": ["Reads the skill", "Boils water"] },
-  { "id": "b", "question": "Sort a list", "expected_skill": null, "expected_script": null },
-  { "id": "c", "question": "Sort a list", "expected_skill": "none" },
-  { "id": "d", "question": "Sort a list", "expected_skill": "tea", "should_trigger": false } ]"#;
-    let fixture = with_skills(&["skills/tea"]).file("skills/tea/evals/evals.json", text);
-    let catalog = fixture.catalog();
-    let cases: Vec<_> = catalog.cases_of("tea").map(|found| found.case().expect("a case")).collect();
-    let checks = |at: usize| cases[at].checks.iter().map(|check| check.kind.id).collect::<Vec<_>>();
-    assert_eq!(checks(0), ["triggered", "command"]);
-    assert_eq!(
-        cases[0].assertions.iter().map(|said| said.text.as_str()).collect::<Vec<_>>(),
-        ["Reads the skill", "Boils water", "Tea"]
-    );
-    assert_eq!([checks(1), checks(2), checks(3)], [["not-triggered"]; 3].map(Vec::from));
-}
-
-#[test]
-fn a_file_with_one_case_names_its_skills() {
-    let text = r#"{ "name": "Tea", "skills": ["tea"], "query": "Brew tea", "files": [], "expected_behavior": ["Boils water"] }"#;
-    for path in ["skills/tea/evaluations/a.json", "skills/tea/evals/more/a.json"] {
-        let fixture = with_skills(&["skills/tea", "skills/other"]).file(path, text);
-        assert!(lines(&fixture).contains(&format!("tea/a-Tea eval {path}:1:1")), "{:?}", lines(&fixture));
-    }
-}
-
-#[test]
-fn an_assertion_with_a_type_is_a_check_a_statement_or_unsupported() {
-    for (assertion, kind, said) in [
-        (r#"{ "type": "contains", "text": "tea" }"#, "text", ""),
-        (r#"{ "type": "not-contains", "value": "coffee", "description": "no coffee" }"#, "text", ""),
-        (r#"{ "type": "contains_pattern", "pattern": "(?i)boil", "text": "boils" }"#, "text", ""),
-        (r#"{ "type": "file_exists", "path": "steps.md" }"#, "file", ""),
-        (r#"{ "type": "file_contains", "path": "steps.md", "text": "boil" }"#, "file", ""),
-        (r#"{ "type": "command_succeeds", "command": "test -s steps.md" }"#, "run", ""),
-        (r#"{ "type": "llm_judge", "text": "It is tea" }"#, "", ""),
-        (r#"{ "type": "content", "text": "It is tea" }"#, "", ""),
-        (r#"{ "type": "contains_all", "text": "tea" }"#, "", "an assertion of the type `contains_all`"),
-        (r#"{ "type": "contains", "text": "tea", "count": 2 }"#, "", "an assertion of the type `contains`"),
-        (r#"{ "type": "file_exists" }"#, "", "an assertion of the type `file_exists`"),
-        (r#"{ "type": "notContains", "value": "coffee" }"#, "text", ""),
-        (r#"{ "type": "must_not_contain", "value": "coffee" }"#, "text", ""),
-        (r#"{ "type": "fileDoesNotExist", "path": "steps.md" }"#, "file", ""),
-        // A judge would take these for the opposite, or for what only a program can tell.
-        (r#"{ "type": "never_mentions", "text": "coffee" }"#, "", "an assertion of the type `never_mentions`"),
-        (r#"{ "type": "excluded-topics", "text": "coffee" }"#, "", "an assertion of the type `excluded-topics`"),
-        (r#"{ "type": "avoids", "text": "coffee" }"#, "", "an assertion of the type `avoids`"),
-        (r#"{ "type": "withoutCoffee", "text": "coffee" }"#, "", "an assertion of the type `withoutCoffee`"),
-        (r#"{ "type": "not_absent", "text": "coffee" }"#, "", "an assertion of the type `not_absent`"),
-        (r#"{ "type": "starts_with", "text": "Tea" }"#, "", "an assertion of the type `starts_with`"),
-        (r#"{ "type": "maxLength", "text": "100" }"#, "", "an assertion of the type `maxLength`"),
-        (r#"{ "type": "tool_used", "text": "Read" }"#, "", "an assertion of the type `tool_used`"),
-        (r#"{ "type": "icontains", "pattern": "tea|coffee" }"#, "", "an assertion of the type `icontains`"),
-        (r#"{ "type": "friendly", "text": "It is kind" }"#, "", ""),
-        (
-            r#"{ "type": "regex", "pattern": "(" }"#,
-            "",
-            r#"`pattern`: the pattern "(" does not compile: unclosed group"#,
-        ),
-    ] {
-        let text =
-            format!("{{ \"evals\": [ {{ \"id\": 1, \"prompt\": \"Brew tea\", \"assertions\": [ {assertion} ] }} ] }}");
-        let fixture = with_skills(&["skills/tea"]).file("skills/tea/evals/evals.json", text);
-        let line = lines(&fixture).join("\n");
-        assert_eq!(line.contains(" | "), !said.is_empty(), "{assertion}: {line}");
-        assert!(line.contains(said), "{assertion}: {line}");
-        let catalog = fixture.catalog();
-        let found = catalog.cases_of("tea").next().expect("a case");
-        let Ok(case) = found.case() else { continue };
-        let kinds: Vec<&str> = case.checks.iter().map(|check| check.kind.id).collect();
-        assert_eq!(kinds, if kind.is_empty() { vec![] } else { vec![kind] }, "{assertion}");
-        assert_eq!(case.assertions.len(), usize::from(kind.is_empty() && said.is_empty()), "{assertion}");
-    }
-}
-
-#[test]
-fn a_value_at_the_key_of_a_pattern_is_a_pattern_whatever_the_type_is() {
-    for (assertion, is_pattern) in [
-        (r#"{ "type": "contains", "pattern": "te+a" }"#, true),
-        (r#"{ "type": "not_contains", "regex": "te+a" }"#, true),
-        (r#"{ "type": "file_contains", "path": "a.md", "regex": "te+a" }"#, true),
-        (r#"{ "type": "file_not_contains", "path": "a.md", "pattern": "te+a" }"#, true),
-        (r#"{ "type": "contains", "value": "te+a" }"#, false),
-        (r#"{ "type": "file_contains", "path": "a.md", "text": "te+a" }"#, false),
-    ] {
-        let text =
-            format!("{{ \"evals\": [ {{ \"id\": 1, \"prompt\": \"Brew tea\", \"assertions\": [ {assertion} ] }} ] }}");
-        let catalog = with_skills(&["skills/tea"]).file("skills/tea/evals/evals.json", text).catalog();
-        let case = catalog.cases_of("tea").next().expect("a case").case().expect("a case").clone();
-        let ask = format!("{:?}", case.checks[0].ask);
-        assert_eq!(ask.contains("Exact"), is_pattern, "{assertion}: {ask}");
-    }
-}
-
-#[test]
-fn a_scenario_of_tessl_is_a_case_with_a_weighted_rubric() {
-    let criteria = r#"{ "context": "x", "type": "weighted_checklist",
-        "checklist": [ { "name": "a", "description": "Boils water", "max_score": 60 }, { "name": "b", "description": "Says tea", "max_score": 40 } ] }"#;
-    let fixture = with_skills(&["skills/tea"])
-        .file("evals/first/task.md", "Brew tea\n")
-        .file("evals/first/criteria.json", criteria);
-    let catalog = fixture.catalog();
-    let case = catalog.cases_of("tea").next().expect("a case").case().expect("a case").clone();
-    let weights: Vec<f64> = case.assertions.iter().filter_map(|assertion| Some(assertion.weight?.amount)).collect();
-    assert_eq!((case.prompt.as_str(), weights, catalog.cases.len()), ("Brew tea", vec![60.0, 40.0], 1));
-    for (criteria, said) in [
-        ("{", "this is not JSON"),
-        ("{}", "the key `checklist` is missing"),
-        (r#"{ "checklist": [ {} ] }"#, "the key `max_score` is missing"),
-        (
-            r#"{ "checklist": [ { "description": "x", "max_score": "10" } ] }"#,
-            "`max_score` is a string; expected a number that is not negative",
-        ),
-    ] {
-        let fixture = with_skills(&["skills/tea"])
-            .file("evals/first/task.md", "Brew tea\n")
-            .file("evals/first/criteria.json", criteria);
-        assert!(lines(&fixture).join("\n").contains(said), "{criteria}: {:?}", lines(&fixture));
-    }
+    fixture.run("lint").prints("nor is a file of cases");
 }
 
 #[test]
@@ -365,8 +238,7 @@ fn keys_that_only_comment_are_one_warning() {
     let text = r#"{ "evals": [ { "id": 1, "_note": "x", "prompt": "a", "expectations": ["b"] },
         { "id": 2, "baseline_note": "x", "eval_name": "c", "prompt": "a", "expectations": ["b"] } ] }"#;
     let fixture = with_skills(&["skills/tea"]).file("skills/tea/evals/evals.json", text);
-    let lint = fixture.run(&["lint"]);
-    assert!(lint.code == 0 && lint.stdout.contains("not read: `_note`, `baseline_note`"), "{}", lint.stdout);
+    fixture.run("lint").exits(0).prints("not read: `_note`, `baseline_note`");
     assert_eq!(fixture.good_cases(), ["evals-1", "evals-2"]);
 }
 
@@ -384,22 +256,12 @@ fn front_matter_that_agents_read_runs_in_their_modes_and_not_in_those_of_others(
         ("description: Boils\ndescription: Brews tea", "a duplicate key", &["codex", "opencode"]),
     ] {
         let fixture = front_matter(lines);
-        let lint = fixture.run(&["lint"]);
-        assert!(
-            lint.code == 0 && lint.stdout.contains(fault) && lint.stdout.contains("read the skill whole"),
-            "{lines}: {}",
-            lint.stdout
-        );
+        fixture.run("lint").exits(0).prints(fault).prints("read the skill whole");
         assert_eq!(fixture.broken_cases(), [""; 0], "{lines}");
         let foreseen = |mode: &str| fixture.run(&["run", "--dry-run", "--mode", mode]);
         for mode in refused {
             let ran = foreseen(mode);
-            assert!(
-                ran.stdout.contains("does not load the skill") || ran.stderr.contains("does not load the skill"),
-                "{lines} {mode}: {}{}",
-                ran.stdout,
-                ran.stderr
-            );
+            assert!([&*ran.stdout, &ran.stderr].concat().contains("does not load the skill"), "{lines} {mode}: {ran}");
         }
         let ran = foreseen("gemini");
         assert!(
@@ -420,7 +282,7 @@ fn what_every_agent_cuts_off_a_description_is_a_warning() {
         ("description: &Tea is brewed", "`&` begins the name of an anchor"),
     ] {
         let lint = front_matter(lines).run(&["lint"]);
-        assert!(lint.code == 0 && lint.stdout.contains(said), "{lines}: {}", lint.stdout);
+        lint.exits(0).prints(said);
     }
     for lines in [
         "description: \"Brews tea # and coffee\"",
@@ -438,13 +300,12 @@ fn footnotes_and_templates_are_no_dead_links() {
     let fixture = Fixture::new().file("skills/tea/SKILL.md", skill("tea") + body);
     assert_eq!(fixture.run(&["lint"]).stdout, "1 skill: no problems\n");
     let dead = Fixture::new().file("skills/tea/SKILL.md", skill("tea") + "[a](gone.md)\n");
-    assert!(dead.run(&["lint"]).stdout.contains("dead-link"));
+    dead.run(&["lint"]).prints("dead-link");
     let kept_back = Fixture::new()
         .file("skills/tea/SKILL.md", skill("tea") + "[a](evals/how.md) [b](guides/evals/how.md)\n")
         .file("skills/tea/evals/how.md", "Like this.")
         .file("skills/tea/guides/evals/how.md", "Like this.");
-    let lint = kept_back.run(&["lint"]).stdout;
-    assert!(lint.contains("`evals/how.md` points into a directory of cases") && lint.contains("1 warning"), "{lint}");
+    kept_back.run(&["lint"]).prints("`evals/how.md` points into a directory of cases").prints("1 warning");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn a_recording_with_a_file_more_or_less_is_refused() {
 #[test]
 fn a_recording_that_is_not_whole_is_an_error_wherever_it_is_read() {
     let stub = Stub::new(2, "echo left > left.txt");
-    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    stub.run("run --record").exits(0);
     let recording = stub.root().join("evals/recordings/tidy/c0/codex/1");
     let whole = stub.root().join("whole");
     let copy = |from: &Path, to: &Path| {
@@ -127,7 +127,7 @@ fn a_recording_that_is_not_whole_is_an_error_wherever_it_is_read() {
     ] {
         fs::remove_dir_all(&recording).expect("a recording");
         copy(&whole, &recording);
-        assert_eq!(stub.run(&["run", "--replay"]).code, 0);
+        stub.run("run --replay").exits(0);
         fs::remove_file(recording.join(removed)).expect(removed);
         if let Some(written) = written {
             fs::write(recording.join(written), "Another answer.").expect(written);
@@ -153,7 +153,7 @@ fn a_recording_that_is_not_whole_is_an_error_wherever_it_is_read() {
 fn a_recording_without_all_its_repeats_is_an_error() {
     let stub = Stub::new(1, "");
     let replay = |stub: &Stub| stub.run(&["run", "--replay", "--case", "c0"]);
-    assert_eq!(stub.run(&["run", "--record", "--trials", "3"]).code, 0);
+    stub.run("run --record --trials 3").exits(0);
     assert_eq!(replay(&stub).code, 0);
     let repeats = stub.root().join("evals/recordings/tidy/c0/codex");
     fs::remove_dir_all(repeats.join("3")).expect("a repeat");
@@ -169,14 +169,14 @@ fn a_recording_without_all_its_repeats_is_an_error() {
         assert_ne!(stub.run(&["harness", "c0"]).code, 0, "{from} as {to}");
     }
     // Fewer of them, recorded again, are whole.
-    assert_eq!(stub.run(&["run", "--record", "--trials", "2"]).code, 0);
+    stub.run("run --record --trials 2").exits(0);
     assert_eq!(replay(&stub).code, 0);
 }
 
 #[test]
 fn what_a_killed_recorder_left_is_no_recording_and_goes_with_the_next_one() {
     let stub = Stub::new(3, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--record"]).code, 0);
+    stub.run("run --run-id r --record").exits(0);
     let recordings = stub.root().join("evals/recordings");
     // Killed after it moved one recording aside and rewrote another.
     let left = recordings.join(".new-abc");
@@ -200,7 +200,7 @@ fn what_a_killed_recorder_left_is_no_recording_and_goes_with_the_next_one() {
     let graded = stub.run(&["grade", "evals/recordings/"]);
     assert_eq!(graded.stdout.matches("tidy/c2/codex").count(), 1, "{}", graded.stdout);
     assert!(!graded.stdout.contains(".new-"), "{}", graded.stdout);
-    assert_eq!(stub.run(&["record", "r", "c0"]).code, 0);
+    stub.run("record r c0").exits(0);
     let names = |folder: &Path| -> Vec<String> {
         let mut names: Vec<String> =
             files(folder).iter().map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
@@ -212,7 +212,7 @@ fn what_a_killed_recorder_left_is_no_recording_and_goes_with_the_next_one() {
     let replayed = stub.run(&["run", "--replay", "-v"]);
     assert_eq!((replayed.code, replayed.stdout.matches(": pass").count()), (0, 3), "{}", replayed.stdout);
     drop(lock);
-    assert_eq!(stub.run(&["record", "r", "c0"]).code, 0);
+    stub.run("record r c0").exits(0);
     assert_eq!(names(&recordings), [".new-link"]);
 }
 
@@ -225,13 +225,13 @@ fn git_passes_over_what_runs_keep_even_without_init() {
     };
     git(&["init", "-q"]);
     let before = git(&["status", "--porcelain", "--untracked-files=all"]);
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let after = git(&["status", "--porcelain", "--untracked-files=all"]);
     assert_eq!(after.replace("?? starts\n", ""), before);
     // Rules of the user's own stay.
     let rules = stub.root().join("artifacts/skill-evals/.gitignore");
     fs::write(&rules, "").expect("a file");
-    assert_eq!(stub.run(&["run", "--run-id", "s"]).code, 0);
+    stub.run("run --run-id s").exits(0);
     assert_eq!(fs::read_to_string(&rules).expect("a file"), "");
 }
 
@@ -271,9 +271,9 @@ fn recordings_in_the_directory_of_a_skill_are_no_part_of_it() {
 #[test]
 fn a_filter_that_no_trial_of_the_run_matches_is_named() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let recorded = stub.run(&["record", "r", "cli", "mcp"]);
-    assert_eq!(recorded.code, 2);
+    recorded.exits(2);
     let said = "error: the run r has no finished trial whose name contains `cli` or `mcp`\n";
     assert_eq!(recorded.stderr, said, "{}", recorded.stdout);
 }
@@ -320,11 +320,11 @@ fn cloned_with_crlf(stub: &Stub) -> (tempfile::TempDir, String) {
 #[test]
 fn git_keeps_the_line_ends_of_recordings_and_changed_ones_are_named() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    stub.run("run --record --run-id r").exits(0);
     let (_clone, said) = cloned_with_crlf(&stub);
     assert!(!said.contains("damaged") && !said.contains("CRLF"), "{said}");
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    stub.run("run --record --run-id r").exits(0);
     fs::remove_file(stub.root().join("evals/recordings/.gitattributes")).expect("a file");
     let (_clone, said) = cloned_with_crlf(&stub);
     assert!(said.contains("its lines end in CRLF") && said.contains("core.autocrlf"), "{said}");

@@ -1,5 +1,6 @@
 //! How often a case runs and which share of its trials must pass: who may say so, and that every command goes by it.
 
+use skill_evals_testing::tables;
 use std::fs;
 use std::process::Command;
 
@@ -49,20 +50,16 @@ fn a_case_says_itself_how_often_it_runs_and_what_share_must_pass() {
     // A stored grade has its threshold; `grade` goes by that of today.
     table(&stub, &["half,false,One,Done,4,0.6", "most,false,Two,Done,4,0.5", "once,false,Three,Done,,"]);
     assert_eq!(verdicts(&stub, "r"), expected);
-    assert_eq!(stub.run(&["grade", "r"]).code, 1);
+    stub.run("grade r").exits(1);
     assert_eq!(verdicts(&stub, "r"), json!({"half": "fail", "most": "pass", "once": "pass"}));
     let recorded = stub.run(&["record", "r"]);
-    assert!(
-        recorded.stdout.contains("tidy/half/codex  new: 2/4 passed, 50 % (15–85), not recorded"),
-        "{}",
-        recorded.stdout
-    );
-    assert!(recorded.stdout.contains("tidy/most/codex  new: 2/4 passed, 50 % (15–85)  evals/"), "{}", recorded.stdout);
-    assert_eq!(stub.run(&["run", "--replay"]).code, 0);
-    assert_eq!(ran(&mut harness(&stub, "tidy::most::codex")).code, 0);
+    recorded.prints("tidy/half/codex  new: 2/4 passed, 50 % (15–85), not recorded");
+    recorded.prints("tidy/most/codex  new: 2/4 passed, 50 % (15–85)  evals/");
+    stub.run("run --replay").exits(0);
+    ran(&mut harness(&stub, "tidy::most::codex")).exits(0);
     let live = ran(harness(&stub, "tidy::half::codex").env("SKILL_EVALS_LIVE", "1"));
-    assert!(live.code == 101 && live.stdout.contains("2 of 4 trials passed, 50 % (15–85); 3 must"), "{}", live.stdout);
-    assert_eq!(ran(harness(&stub, "tidy::most::codex").env("SKILL_EVALS_LIVE", "1")).code, 0);
+    live.exits(101).prints("2 of 4 trials passed, 50 % (15–85); 3 must");
+    ran(harness(&stub, "tidy::most::codex").env("SKILL_EVALS_LIVE", "1")).exits(0);
 }
 
 #[test]
@@ -89,20 +86,19 @@ fn a_threshold_of_the_command_line_holds_for_its_run_and_for_no_other() {
     let stub = Stub::new(0, &every_second());
     table(&stub, &["it,false,One,Done,2,1"]);
     stub.settings("jobs = 1\nskills.tidy.threshold = 0.9");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--threshold", "0.5"]).code, 0);
+    stub.run("run --run-id r --threshold 0.5").exits(0);
     for args in [&["summary", "r"][..], &["grade", "r"], &["summary", "r"], &["run", "--resume", "--run-id", "r"]] {
-        assert_eq!(stub.run(args).code, 0, "{args:?}");
+        stub.run(args).exits(0);
     }
     let again = ran(stub.command(&["grade", "r"]).env("SKILL_EVALS_THRESHOLD", "1"));
     assert_eq!((again.code, stub.starts().len()), (1, 2), "{}", again.stdout);
     // Options given when it is resumed hold from then on.
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r", "--threshold", "1"]).code, 1);
+    stub.run("run --resume --run-id r --threshold 1").exits(1);
     for args in [&["summary", "r"][..], &["grade", "r"], &["run", "--resume", "--run-id", "r"]] {
-        assert_eq!(stub.run(args).code, 1, "{args:?}");
+        stub.run(args).exits(1);
     }
-    assert_eq!(stub.run(&["run", "--run-id", "other"]).code, 1);
-    let wrong = stub.run(&["run", "--threshold", "80"]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("expected a share above 0 and up to 1"), "{}", wrong.stderr);
+    stub.run("run --run-id other").exits(1);
+    stub.run("run --threshold 80").exits(2).warns("expected a share above 0 and up to 1");
 }
 
 #[test]
@@ -112,22 +108,22 @@ fn a_run_goes_on_with_as_many_trials_as_it_began_with() {
     let first = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "1"]);
     assert_eq!((first.code, stub.starts().len()), (3, 1), "{}", first.stdout);
     table(&stub, &["it,false,One,,5,"]);
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 0);
+    stub.run("run --resume --run-id r").exits(0);
     assert_eq!(stub.starts().len(), 3);
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r", "--trials", "4"]).code, 0);
+    stub.run("run --resume --run-id r --trials 4").exits(0);
     assert_eq!(stub.starts().len(), 4);
 }
 
 #[test]
 fn a_replay_with_fewer_recorded_trials_than_a_case_asks_for_says_so() {
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    stub.run("run --record").exits(0);
     let replay = |more: &[&str]| stub.run(&[&["run", "--replay"], more].concat());
     assert!(!replay(&[]).stdout.contains("are recorded"));
     stub.settings("trials = 3");
     let ran = replay(&[]);
     let note = "2 cases: only 2 of 6 trials are recorded; `skill-evals run --record` measures all\n";
-    assert!(ran.code == 0 && ran.stdout.contains(note), "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0).prints(note);
     // Recordings of another model are stale: the command that measures again names the model.
     let stale = replay(&["--model", "big"]);
     let again = |case: &str| format!("skill-evals run --case tidy/{case} --mode codex --model big --record");
@@ -151,7 +147,7 @@ fn too_few_trials_are_named_for_each_threshold() {
     let ran = stub.run(&["run"]);
     let end = "3 passes of a case prove 37 %; to prove 50 %, run 5 trials\n\
                5 passes of a case prove 55 %; to prove 80 %, run 14 trials\n";
-    assert!(ran.stdout.contains(end), "{}", ran.stdout);
+    ran.prints(end);
     assert_eq!(ran.stdout.matches("of a case prove").count(), 2, "{}", ran.stdout);
 }
 
@@ -196,44 +192,28 @@ fn what_cannot_be_a_number_of_trials_or_a_share_is_named_where_it_stands() {
     let settings = "threshold = 1.5\n[skills.tidy]\ntrials = 0\n";
     let wrong = Fixture::new().skill("tidy").file("evals/evals.toml", settings).run(&["list"]);
     for place in ["evals.toml:1:13", "evals.toml:3:10"] {
-        assert!(wrong.code == 2 && wrong.stderr.contains(place), "{place}: {}", wrong.stderr);
+        wrong.exits(2).warns(place);
     }
 }
 
+/// What is said of these settings.
+fn settings(text: &str) -> String {
+    let fixture = Fixture::new().skill("tidy").file("evals/evals.toml", text);
+    let told = fixture.run(&["list"]).told(fixture.root());
+    assert!(!told.contains("invalid type"), "{told}");
+    told
+}
+
+tables! {
+    settings => a_setting_of_the_wrong_kind_is_told_in_the_words_of_the_settings;
+}
+
 #[test]
-fn a_setting_of_the_wrong_kind_is_told_in_the_words_of_the_settings() {
-    let fixture = Fixture::new().skill("tidy");
-    for (settings, words) in [
-        ("threshold = \"80%\"", "`threshold` is \"80%\"; expected a share above 0 and up to 1"),
-        ("threshold = 2", "`threshold` is 2; expected a share above 0 and up to 1"),
-        (
-            "[skills]\ntidy = 3",
-            "this is 3; expected a table: `[skills.<name>]` with `trials`, `threshold`, `activation` or `check`",
-        ),
-        ("jobs = \"8\"", "`jobs` is \"8\"; expected 1 to 1000"),
-        ("max_turns = \"8\"", "this is \"8\"; expected a whole number"),
-        ("pass_env = true", "this is true; expected a list"),
-        ("pass_env = [\"\"]", "\"\" cannot be the name of an environment variable"),
-        ("env = { A = \"x\\u0000y\" }", "the value of \"A\" has a NUL"),
-        ("env = { \"A=B\" = \"x\" }", "\"A=B\" cannot be the name of an environment variable"),
-        ("modes = []", "no mode is named; name one, or remove the key"),
-        (
-            "[mode.one]\nagent = \"codex\"\ndelivery = \"native\"\noffer = \"some\"",
-            "`offer` is \"all\", \"alone\" or a list of skills",
-        ),
-    ] {
-        fs::create_dir_all(fixture.root().join("evals")).expect("a directory");
-        fs::write(fixture.root().join("evals/evals.toml"), settings).expect("settings");
-        let ran = fixture.run(&["list"]);
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{words}\n{}", ran.stderr);
-        assert!(!ran.stderr.contains("invalid type"), "{}", ran.stderr);
-    }
-    fs::write(fixture.root().join("evals/evals.toml"), "threshold = 1").expect("settings");
-    assert_eq!(fixture.run(&["list"]).code, 0);
+fn a_threshold_of_1_may_be_a_whole_number_and_a_variable_is_told_as_a_setting() {
+    assert_eq!(Fixture::new().skill("tidy").file("evals/evals.toml", "threshold = 1").run(&["list"]).code, 0);
     let stub = Stub::new(1, "");
-    let wrong = ran(stub.command(&["list"]).env("SKILL_EVALS_THRESHOLD", "80%"));
     let words = "SKILL_EVALS_THRESHOLD is \"80%\"; expected a share above 0 and up to 1";
-    assert!(wrong.code == 2 && wrong.stderr.contains(words), "{}", wrong.stderr);
+    ran(stub.command(&["list"]).env("SKILL_EVALS_THRESHOLD", "80%")).exits(2).warns(words);
 }
 
 #[test]
@@ -251,9 +231,9 @@ fn settings_for_a_skill_that_is_not_there_are_an_error_in_every_command_that_goe
     }
     message(&stub.run(&["lint", "--check-evals"]).stdout);
     let lint = ran(&mut harness(&stub, "repository::lint"));
-    assert_eq!(lint.code, 101);
+    lint.exits(101);
     message(&lint.stdout);
-    assert_eq!(stub.run(&["list"]).code, 0);
+    stub.run("list").exits(0);
 }
 
 /// An agent that says what must be said to `good`, never to `bad`, and every second time to anything else.
@@ -297,7 +277,7 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
     assert!(killed.starts_with("r: finished\n") && !killed.contains("to resume"), "{killed}");
     fs::write(stub.run_folder("r").join("run.json"), whole).expect("a record");
     // Nothing is left to be done, and summaries of the stored run say the same.
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 1);
+    stub.run("run --resume --run-id r").exits(1);
     assert_eq!(stub.starts().len(), 16);
     assert_eq!(
         stub.run(&["summary", "r"]).stdout.lines().find(|line| line.starts_with("tidy/b  ")),
@@ -305,20 +285,11 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
     );
 
     // Recordings hold all trials, however often today's settings would run the case.
-    let recorded = stub.run(&["record", "r", "--accept-failing"]);
-    assert!(
-        recorded.code == 0 && recorded.stdout.contains("tidy/a/codex  new: 7/7 passed, 100 % (52–100)  "),
-        "{}",
-        recorded.stdout
-    );
+    stub.run("record r --accept-failing").exits(0).prints("tidy/a/codex  new: 7/7 passed, 100 % (52–100)  ");
     let replayed = stub.run(&["run", "-v", "--replay"]);
     assert_eq!((replayed.code, stub.starts().len()), (1, 16));
     line("tidy/a/codex  7/7");
-    assert!(
-        replayed.stdout.contains("7/7  100 % (52–100)  pass    decided after 7 of at most 20 trials"),
-        "{}",
-        replayed.stdout
-    );
+    replayed.prints("7/7  100 % (52–100)  pass    decided after 7 of at most 20 trials");
     assert_eq!(ran_with(&stub, "tidy::a::codex", "0"), (0, String::new()));
 
     // The same in a test, which starts agents side by side too.
@@ -340,9 +311,7 @@ fn processes_that_share_a_run_go_on_until_each_case_is_decided() {
     });
     let codes = started.map(|mut process| process.wait().expect("an end").code());
     assert_eq!((codes, count(&stub, "good"), count(&stub, "bad")), ([Some(0), Some(101)], 7, 7));
-    let status = stub.run(&["status", "r"]).stdout;
-    assert!(status.contains("\n  done     14 of 14: "), "{status}");
-    assert!(status.contains("  decided  2 of 2 cases\n  left     0\n"), "{status}");
+    stub.run("status r").prints("\n  done     14 of 14: ").prints("  decided  2 of 2 cases\n  left     0\n");
     assert_eq!(verdicts(&stub, "r"), json!({"a": "pass", "b": "fail"}));
 }
 
@@ -416,11 +385,7 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
     fs::write(stub.run_folder("r").join("run.json"), whole).expect("a record");
     let again = stub.run(&["run", "-v", "--resume", "--run-id", "r", "--jobs", "3"]);
     assert_eq!((again.code, stub.starts().len()), (0, 24), "{}", again.stdout);
-    assert!(
-        again.stdout.contains("24/24  100 % (81–100)  pass    decided after 24 of at most 100 trials"),
-        "{}",
-        again.stdout
-    );
+    again.prints("24/24  100 % (81–100)  pass    decided after 24 of at most 100 trials");
 }
 
 #[test]
@@ -473,7 +438,7 @@ fn what_crashed_in_a_case_that_is_decided_is_not_paid_again() {
     stub.body("");
     let again = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "1"]);
     assert_eq!((again.code, stub.starts().len()), (0, 31), "{}", again.stdout);
-    assert!(again.stdout.contains("24 passed, 0 failed, 7 errors"), "{}", again.stdout);
+    again.prints("24 passed, 0 failed, 7 errors");
     assert_eq!(stub.json("r", "summary.json")["total"]["errors"], json!(7));
     // More is asked of it now, and what crashed is run again like the rest.
     let more = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "1", "--threshold", "0.85"]);
@@ -492,10 +457,10 @@ fn trials_that_measure_nothing_decide_nothing_and_soon_end_a_case() {
     let ran = stub.run(&["run", "--run-id", "s", "--jobs", "1"]);
     assert_eq!(stub.starts().len(), 31, "{}", ran.stdout);
     // Decided is decided: what crashed in between changes no verdict, here nor in a replay.
-    assert!(ran.stdout.contains("24/24  100 % (81–100)  pass "), "{}", ran.stdout);
+    ran.prints("24/24  100 % (81–100)  pass ");
     assert_eq!(verdicts(&stub, "s"), json!({"a": "pass"}));
-    assert_eq!(stub.run(&["record", "s"]).code, 0);
-    assert_eq!(stub.run(&["run", "--replay"]).code, 0);
+    stub.run("record s").exits(0);
+    stub.run("run --replay").exits(0);
 }
 
 #[test]
@@ -509,22 +474,17 @@ fn a_run_of_cases_that_could_never_be_decided_is_refused_before_an_agent_starts(
         for command in [&["run"][..], &["run", "--dry-run"]] {
             let ran = stub.run(&[command, &args].concat());
             assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}", ran.stdout);
-            assert!(
-                ran.stderr.contains("tidy/c0 runs until it is decided") && ran.stderr.contains(words),
-                "{}",
-                ran.stderr
-            );
+            ran.warns("tidy/c0 runs until it is decided").warns(words);
         }
     }
     let mut live = harness(&stub, "tidy::c0::codex");
     let ran = ran(live.envs([("SKILL_EVALS_LIVE", "1"), ("SKILL_EVALS_TRIALS", "until decided")]));
-    assert!(ran.code == 101 && ran.stdout.contains("no number of trials shows a threshold of 1"), "{}", ran.stdout);
+    ran.exits(101).prints("no number of trials shows a threshold of 1");
     assert_eq!(stub.starts().len(), 0);
     let estimate = stub.run(&["run", "--dry-run", "--json", "--trials", "until-decided", "--threshold", "0.9"]);
     let estimate: Value = serde_json::from_str(&estimate.stdout).expect("JSON");
     assert_eq!(estimate["trials"].as_array().map(Vec::len), Some(100), "the most that it may come to");
-    let wrong = stub.run(&["run", "--trials", "until then"]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("`until decided at most N`"), "{}", wrong.stderr);
+    stub.run(&["run", "--trials", "until then"]).exits(2).warns("`until decided at most N`");
 }
 
 #[test]
@@ -534,24 +494,15 @@ fn a_case_that_could_never_be_decided_is_named_by_its_cell_and_keeps_no_other_fr
     let place = "evals/skills/tidy/prompts.csv:3:20";
     let words = "tidy/few runs until it is decided, but its maximum of 5 trials cannot show its threshold of 0.8";
     let lint = stub.run(&["lint", "--check-evals"]);
-    assert!(
-        lint.code == 1 && lint.stdout.contains("error[never-decided]") && lint.stdout.contains(place),
-        "{}",
-        lint.stdout
-    );
-    assert!(
-        lint.stdout.contains(words) && lint.stdout.contains("write at least `trials = \"until decided at most 24\"`"),
-        "{}",
-        lint.stdout
-    );
+    lint.exits(1).prints("error[never-decided]").prints(place);
+    lint.prints(words).prints("write at least `trials = \"until decided at most 24\"`");
 
     let dry = stub.run(&["run", "--dry-run"]);
     assert!(dry.stdout.starts_with("tidy/good/codex\n1 trial would run\n"), "{}", dry.stdout);
     assert!(!dry.stdout.contains("two such runs"), "so few find nothing: {}", dry.stdout);
-    let many = stub.run(&["run", "--dry-run", "--case", "good", "--trials", "30"]);
     let found = "two such runs show a drop of all cases from 90 to 55 % in 80 %\n";
-    assert!(many.stdout.contains(found), "{}", many.stdout);
-    assert!(dry.code == 2 && dry.stdout.contains(place), "{}", dry.stdout);
+    stub.run("run --dry-run --case good --trials 30").prints(found);
+    dry.exits(2).prints(place);
     let estimate: Value = serde_json::from_str(&stub.run(&["run", "--dry-run", "--json"]).stdout).expect("JSON");
     assert_eq!(
         (&estimate["trials"], &estimate["problems"][0]["code"]),
@@ -560,16 +511,14 @@ fn a_case_that_could_never_be_decided_is_named_by_its_cell_and_keeps_no_other_fr
 
     let ran = stub.run(&["run", "--run-id", "r"]);
     assert_eq!((ran.code, stub.starts().len()), (2, 1), "{}", ran.stdout);
-    assert!(ran.stdout.contains(place) && ran.stdout.contains(words), "{}", ran.stdout);
-    assert!(ran.stdout.contains("1 passed, 0 failed, 0 errors, 0 unscored, "), "{}", ran.stdout);
+    ran.prints(place).prints(words).prints("1 passed, 0 failed, 0 errors, 0 unscored, ");
     let (code, text) = ran_with(&stub, "tidy::few::codex", "1");
     assert!(code == 101 && text.contains(words), "{text}");
     assert_eq!(ran_with(&stub, "tidy::good::codex", "1").0, 0);
     // What the settings say of it is named at the case that it holds for, with the others' problems.
     table(&stub, &["good,false,One,Done,,", "few,false,Two,Done,,"]);
     stub.settings("trials = 'until decided'\nskills.tidy.threshold = 0.95");
-    let lint = stub.run(&["lint", "--check-evals"]).stdout;
-    assert!(lint.contains("prompts.csv:2:1") && lint.contains("prompts.csv:3:1"), "{lint}");
+    stub.run("lint --check-evals").prints("prompts.csv:2:1").prints("prompts.csv:3:1");
 }
 
 #[test]
@@ -609,7 +558,7 @@ fn a_dry_run_of_cases_that_go_on_until_they_are_decided_says_how_few_trials_it_m
     table(&stub, &["a,false,One,Done,until decided at most 30,0.8", "b,false,Two,Done,2,"]);
     let dry = stub.run(&["run", "--dry-run"]);
     let words = "\nfrom 5 to at most 32 trials would run, until each case is decided\n";
-    assert!(dry.code == 0 && dry.stdout.contains(words), "{}", dry.stdout);
+    dry.exits(0).prints(words);
     let estimate: Value = serde_json::from_str(&stub.run(&["run", "--dry-run", "--json"]).stdout).expect("JSON");
     assert_eq!((&estimate["at_least"], estimate["trials"].as_array().map(Vec::len)), (&json!(5), Some(32)));
 }
@@ -621,9 +570,7 @@ fn runs_together_go_on_to_as_many_trials_as_each_of_them_may() {
     for id in ["r", "s"] {
         stub.run(&["run", "--run-id", id, "--jobs", "1"]);
     }
-    let both = stub.run(&["summary", "r", "s"]).stdout;
-    assert!(both.contains("12/24") && both.contains("undecided after 24 of at most 24 trials"), "{both}");
+    stub.run("summary r s").prints("12/24").prints("undecided after 24 of at most 24 trials");
     stub.run(&["run", "--run-id", "t", "--jobs", "1", "--trials", "4"]);
-    let three = stub.run(&["summary", "r", "s", "t"]).stdout;
-    assert!(three.contains("14/28") && three.contains("undecided after 28 trials\n"), "{three}");
+    stub.run("summary r s t").prints("14/28").prints("undecided after 28 trials\n");
 }

@@ -34,7 +34,7 @@ fn a_run_killed_in_the_middle_loses_no_trial_and_runs_none_twice() {
     );
 
     let ran = stub.run(&["run", "-v", "--run-id", "r", "--resume", "--jobs", "8"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     // A trial that was measured and not yet graded stands too.
     let stands = ran.stdout.matches("(kept)").count();
     assert!((kept..200).contains(&stands), "what was measured stands: {kept} were graded, {stands} kept");
@@ -58,20 +58,20 @@ fn what_measured_nothing_runs_again_and_what_failed_does_not() {
         "id,should_trigger,prompt,must_include\nc0,false,Prompt 0,\nc1,false,Prompt 1,\nc2,false,Prompt 2,absent\n",
     )
     .expect("a table");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 1);
+    stub.run("run --run-id r").exits(1);
     stub.body("");
     let ran = stub.run(&["run", "--run-id", "r", "--resume"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(1);
     assert_eq!(stub.starts().iter().filter(|prompt| *prompt == "Prompt 1").count(), 2);
     assert_eq!(stub.starts().len(), 4);
-    assert!(ran.stdout.contains("tidy/c2/codex: fail (kept)"), "{}", ran.stdout);
+    ran.prints("tidy/c2/codex: fail (kept)");
     assert_eq!(stub.json("r", "summary.json")["total"]["failed"], 1);
 }
 
 #[test]
 fn a_trial_whose_runner_was_killed_before_it_graded_is_graded_not_run() {
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     fs::remove_file(stub.run_folder("r").join("work/tidy/c1/codex/1/grade.json")).expect("a grade");
     fs::remove_file(stub.run_folder("r").join("progress.jsonl")).expect("progress");
     let ran = stub.run(&["run", "--run-id", "r", "--resume"]);
@@ -83,7 +83,7 @@ fn a_trial_whose_runner_was_killed_before_it_graded_is_graded_not_run() {
 fn a_file_of_a_stored_trial_that_was_changed_is_named_and_no_trial_runs_for_it() {
     for file in ["final.txt", "trace.jsonl", "meta.json", "grade.json", "digests.json"] {
         let stub = Stub::new(2, "");
-        assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+        stub.run("run --run-id r").exits(0);
         let path = stub.run_folder("r").join("work/tidy/c1/codex/1").join(file);
         let mut bytes = fs::read(&path).expect("a file");
         let middle = bytes.len() / 2;
@@ -102,7 +102,7 @@ fn a_file_of_a_stored_trial_that_was_changed_is_named_and_no_trial_runs_for_it()
 #[test]
 fn a_run_without_one_of_its_graded_trials_is_not_done() {
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     fs::remove_dir_all(stub.run_folder("r").join("work/tidy/c1")).expect("a trial");
     for args in [&["status"][..], &["runs"], &["history"]] {
         let ran = stub.run(args);
@@ -115,12 +115,11 @@ fn a_run_without_one_of_its_graded_trials_is_not_done() {
 #[test]
 fn changed_skills_cases_and_settings_are_refused_by_name() {
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    stub.run("run --run-id r --case c0").exits(0);
     let resume = |more: &[&str]| stub.run(&[&["run", "--run-id", "r", "--resume"], more].concat());
     let refused = |more: &[&str], what: &str| {
         let ran = resume(more);
-        assert_eq!(ran.code, 2, "{what}: {}", ran.stdout);
-        assert!(ran.stderr.contains("cannot resume") && ran.stderr.contains(what), "{what}: {}", ran.stderr);
+        ran.exits(2).warns("cannot resume").warns(what);
     };
     assert_eq!(resume(&[]).code, 0, "nothing was said, so what was chosen first is meant");
     refused(&["--model", "other"], "tidy/c0/codex: setting model");
@@ -147,8 +146,7 @@ fn changed_skills_cases_and_settings_are_refused_by_name() {
     refused(&[], "tidy/c0/codex: skill tidy");
     assert_eq!(stub.starts().len(), 1);
     let forced = resume(&["--force"]);
-    assert_eq!(forced.code, 0);
-    assert!(forced.stderr.contains("tidy/c0/codex: kept an outdated result; changed: skill tidy"), "{}", forced.stderr);
+    forced.exits(0).warns("tidy/c0/codex: kept an outdated result; changed: skill tidy");
     refused(&[], "skill tidy");
     assert_eq!(stub.starts().len(), 1, "and what was measured still stands");
 }
@@ -156,7 +154,7 @@ fn changed_skills_cases_and_settings_are_refused_by_name() {
 #[test]
 fn a_run_can_be_gone_on_with_for_more_trials_than_it_had() {
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    stub.run("run --run-id r --case c0").exits(0);
     let ran = stub.run(&["run", "--run-id", "r", "--resume", "--case", "c1", "--trials", "2"]);
     assert_eq!((ran.code, stub.starts().len()), (0, 3), "{}{}", ran.stdout, ran.stderr);
     let status: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
@@ -169,13 +167,11 @@ fn a_run_can_be_gone_on_with_for_more_trials_than_it_had() {
 #[test]
 fn a_damaged_plan_is_told_and_can_be_gone_on_without() {
     let stub = Stub::new(2, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     fs::write(stub.run_folder("r").join("run.json"), "{\"format\": 1,").expect("half a file");
-    let ran = stub.run(&["run", "--run-id", "r", "--resume"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("run.json") && ran.stderr.contains("--force"), "{}", ran.stderr);
+    stub.run("run --run-id r --resume").exits(2).warns("run.json").warns("--force");
     assert_eq!(stub.run(&["status", "r"]).code, 0, "what was measured can be seen");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--resume", "--force"]).code, 0);
+    stub.run("run --run-id r --resume --force").exits(0);
     assert_eq!(stub.starts().len(), 2);
     assert_eq!(stub.json("r", "run.json")["planned"], 2);
 }
@@ -185,9 +181,7 @@ fn two_runners_on_one_run_are_refused() {
     let stub = Stub::new(2, "sleep 30");
     let mut first = stub.start(&["run", "--run-id", "r"]);
     wait_until("an agent", || !stub.starts().is_empty());
-    let second = stub.run(&["run", "--run-id", "r", "--resume"]);
-    assert_eq!(second.code, 2, "{}", second.stdout);
-    assert!(second.stderr.contains(&format!("is being run by process {}", first.id())), "{}", second.stderr);
+    stub.run("run --run-id r --resume").exits(2).warns(format!("is being run by process {}", first.id()));
     let cleaned = stub.run(&["clean", "--keep", "0"]);
     assert_eq!((cleaned.code, cleaned.stdout.as_str()), (0, "r is running; not removed\n"));
     signal(&first, Signal::SIGTERM);
@@ -199,7 +193,7 @@ fn two_runners_on_one_run_are_refused() {
 fn a_run_in_the_background_outlives_its_terminal_and_tells_where_it_stands() {
     let stub = Stub::new(3, r#"while [ ! -e "$folder/go" ]; do sleep 0.02; done"#);
     let begun = ran(&mut stub.command(&["run", "--background", "--run-id", "r", "--jobs", "2"]));
-    assert_eq!(begun.code, 0, "{}", begun.stderr);
+    begun.exits(0);
     assert!(begun.stdout.starts_with("r runs in the background as process "), "{}", begun.stdout);
     wait_until("both agents", || stub.starts().len() == 2);
     wait_until("both in the progress files", || {
@@ -227,15 +221,13 @@ fn a_run_in_the_background_outlives_its_terminal_and_tells_where_it_stands() {
 #[test]
 fn a_background_run_that_cannot_begin_says_so_at_once() {
     let stub = Stub::new(1, "");
-    let ran = stub.run(&["run", "--background", "--run-id", "r", "--mode", "nothing"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("unknown mode `nothing`"), "{}", ran.stderr);
+    stub.run("run --background --run-id r --mode nothing").exits(2).warns("unknown mode `nothing`");
 }
 
 #[test]
 fn a_recycled_process_number_is_not_taken_for_the_runner() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     fs::remove_file(stub.run_folder("r").join("summary.json")).expect("a summary");
     let mut other = Command::new("sleep").arg("30").stdin(Stdio::null()).spawn().expect("sleep");
     let runner = json!({ "pid": other.id(), "started": 1 });

@@ -36,14 +36,14 @@ fn a_case_that_passes_by_its_share_is_recorded() {
     );
     table(&stub, "c0,false,Prompt 0,Done,\n");
     stub.settings("threshold = 0.5\ntrials = 2\njobs = 1");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let recorded = stub.run(&["record", "r"]);
-    assert_eq!(recorded.code, 0, "{}", recorded.stdout);
+    recorded.exits(0);
     assert!(recorded.stdout.starts_with("tidy/c0/codex  new: 1/2 passed, 50 % (9–91)  "), "{}", recorded.stdout);
-    assert_eq!(stub.run(&["run", "--replay"]).code, 0);
+    stub.run("run --replay").exits(0);
     // A higher share fails it: what is recorded stays as it is.
     stub.settings("threshold = 0.6\ntrials = 2\njobs = 1");
-    assert_eq!(stub.run(&["record", "r"]).code, 1);
+    stub.run("record r").exits(1);
 }
 
 #[test]
@@ -51,13 +51,13 @@ fn what_failed_runs_again_in_the_mode_in_which_it_failed() {
     let stub = Stub::new(2, "");
     stub.settings("mode = { mine = { agent = 'codex', delivery = 'native' } }");
     table(&stub, "c0,false,Prompt 0,never said,\nc1,false,Prompt 1,,\n");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--mode", "mine", "--trials", "2"]).code, 1);
+    stub.run("run --run-id r --mode mine --trials 2").exits(1);
     let again = stub.run(&["run", "--failed", "r", "--run-id", "again"]);
     assert_eq!((again.code, stub.starts().len()), (1, 6), "{}{}", again.stdout, again.stderr);
-    assert!(again.stdout.contains("tidy/c0/mine  0/2"), "{}", again.stdout);
+    again.prints("tidy/c0/mine  0/2");
     let other = stub.run(&["run", "--failed", "r", "--case", "c1"]);
     assert_eq!((other.code, stub.starts().len()), (2, 6), "{}", other.stdout);
-    assert!(other.stderr.contains("no case is selected that did not pass in r"), "{}", other.stderr);
+    other.warns("no case is selected that did not pass in r");
 }
 
 #[test]
@@ -86,23 +86,21 @@ fn repeats_that_were_not_run_leave_a_case_open() {
 #[test]
 fn a_run_counts_once_in_a_summary() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     for other in ["r", "artifacts/skill-evals/r", "artifacts/../artifacts/skill-evals/r/"] {
-        let twice = stub.run(&["summary", "r", other]);
-        assert_eq!(twice.code, 2, "{}", twice.stdout);
-        assert!(twice.stderr.contains("is named twice"), "{}", twice.stderr);
+        stub.run(&["summary", "r", other]).exits(2).warns("is named twice");
     }
 }
 
 #[test]
 fn a_plan_that_was_cut_short_is_whole_again_after_going_on() {
     let stub = Stub::new(3, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let path = stub.run_folder("r").join("plan.jsonl");
     let whole = fs::read(&path).expect("a plan");
     for cut in [1, 12, whole.len() / 2, whole.len() - 1] {
         fs::write(&path, &whole[..cut]).expect("a plan");
-        assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 0);
+        stub.run("run --resume --run-id r").exits(0);
         assert_eq!(status(&stub, "r")["planned"], 3, "cut after {cut} bytes");
     }
     assert_eq!(stub.starts().len(), 3);
@@ -111,11 +109,11 @@ fn a_plan_that_was_cut_short_is_whole_again_after_going_on() {
 #[test]
 fn a_run_that_does_not_say_what_it_was_to_do_starts_nothing() {
     let stub = Stub::new(3, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "c1"]).code, 0);
+    stub.run("run --run-id r c1").exits(0);
     fs::remove_file(stub.run_folder("r").join("run.json")).expect("a record");
     let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
     assert_eq!((resumed.code, stub.starts().len()), (2, 1), "{}", resumed.stdout);
-    assert!(resumed.stderr.contains("r has no run.json"), "{}", resumed.stderr);
+    resumed.warns("r has no run.json");
     let forced = stub.run(&["run", "--resume", "--force", "--run-id", "r", "c1", "c2"]);
     assert_eq!((forced.code, stub.starts().len()), (0, 2), "{}", forced.stderr);
 }
@@ -125,8 +123,7 @@ fn what_a_run_was_to_do_is_known_before_its_skills_are_copied() {
     // A directory in place of the copy makes copying fail, like a copy that takes too long.
     let stub = Stub::new(1, "");
     let mut command = stub.command(&["run", "--run-id", "r", "c0"]);
-    let ran = ran(command.env("SKILL_EVALS_SCRATCH", stub.root().join("agent.sh")));
-    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    ran(command.env("SKILL_EVALS_SCRATCH", stub.root().join("agent.sh"))).exits(2);
     let record = stub.json("r", "run.json");
     assert_eq!((&record["planned"], &record["chosen"]["filters"]), (&json!(1), &json!(["c0"])));
 }
@@ -146,9 +143,9 @@ fn of_several_processes_that_begin_one_run_at_once_one_does() {
 #[test]
 fn what_an_attempt_took_that_measured_nothing_stays_counted_when_its_trial_runs_again() {
     let stub = Stub::new(2, &format!("if [ $(wc -l < \"$folder/starts\") = 1 ]; then {ANSWER}exit 1; fi"));
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--jobs", "1"]).code, 3);
+    stub.run("run --run-id r --jobs 1").exits(3);
     assert_eq!(status(&stub, "r")["done"]["tokens"], 30);
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 0);
+    stub.run("run --resume --run-id r").exits(0);
     for _ in 0..2 {
         let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
         for total in [&status(&stub, "r")["done"], &summary["total"], &stub.json("r", "summary.json")["total"]] {
@@ -163,12 +160,11 @@ fn what_an_attempt_took_that_measured_nothing_stays_counted_when_its_trial_runs_
 #[test]
 fn processes_that_go_on_with_one_run_lose_nothing_of_each_other() {
     let stub = Stub::new(3, r#"case "$prompt" in *1) while [ ! -e "$folder/go" ]; do sleep 0.02; done;; esac"#);
-    assert_eq!(stub.run(&["run", "--run-id", "r", "c0"]).code, 0);
+    stub.run("run --run-id r c0").exits(0);
     let resume = [("SKILL_EVALS_RESUME", "1")];
     let mut slow = in_own_group(&mut nextest(&stub, "tidy::c1::codex", &resume));
     wait_until("the slow agent", || stub.starts().len() == 2);
-    let quick = ran(&mut nextest(&stub, "tidy::c2::codex", &resume));
-    assert_eq!(quick.code, 0, "{}{}", quick.stdout, quick.stderr);
+    ran(&mut nextest(&stub, "tidy::c2::codex", &resume)).exits(0);
     fs::write(stub.root().join("go"), "").expect("a file");
     assert_eq!(slow.wait().expect("an end").code(), Some(0));
     let status = status(&stub, "r");
@@ -221,9 +217,7 @@ fn a_harness_that_dies_on_one_trial_grades_the_next() {
     let program = harness(&stub, "", dies);
     let with = |args: &[&str]| ran(stub.command(args).env("SKILL_EVALS_HARNESS", &program));
     let run = with(&["run", "--run-id", "r", "--jobs", "1"]);
-    assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("1 passed, 0 failed, 1 error"), "{}", run.stdout);
-    assert!(run.stdout.contains("it ended (exit status: 3) without an answer"), "{}", run.stdout);
+    run.exits(3).prints("1 passed, 0 failed, 1 error").prints("it ended (exit status: 3) without an answer");
     // The agent's work was kept: only its grading is made up for.
     fs::write(stub.root().join("fixed"), "").expect("a file");
     let resumed = with(&["run", "--resume", "--run-id", "r"]);
@@ -251,7 +245,7 @@ fn a_check_that_does_not_come_back_does_not_keep_a_run_from_being_ended() {
 #[test]
 fn a_plan_with_a_flipped_bit_plans_no_other_trial() {
     let stub = Stub::new(3, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let path = stub.run_folder("r").join("plan.jsonl");
     let whole = fs::read(&path).expect("a plan");
     let plan = || RunFolder::at(&stub.run_folder("r")).plan();
@@ -268,9 +262,8 @@ fn a_plan_with_a_flipped_bit_plans_no_other_trial() {
     }
     fs::write(&path, String::from_utf8(whole).expect("text").replacen("\"c0\"", "\"c8\"", 1)).expect("a plan");
     for args in [&["run", "--resume", "--run-id", "r"][..], &["status", "r"], &["summary", "r"]] {
-        let ran = stub.run(args);
         let words = "plan.jsonl: line 1 is not as the run wrote it; restore the file, or start a new run";
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        stub.run(args).exits(2).warns(words);
     }
     assert_eq!(stub.starts().len(), 3);
 }
@@ -282,8 +275,8 @@ fn a_run_of_which_a_part_was_removed_is_an_error() {
         ("work/tidy/c1", "1 of its 3 graded trials are missing: a part of the run was removed"),
         ("run.json", "it has no run.json: a part of the run was removed"),
     ] {
-        assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
-        assert_eq!(stub.run(&["summary", "r"]).code, 0);
+        stub.run("run --run-id r").exits(0);
+        stub.run("summary r").exits(0);
         let part = stub.run_folder("r").join(part);
         if part.is_dir() { fs::remove_dir_all(part) } else { fs::remove_file(part) }.expect("a part");
         let all = [
@@ -295,8 +288,7 @@ fn a_run_of_which_a_part_was_removed_is_an_error() {
         ];
         // What needs no plan only needs the trials.
         for args in if words.contains("run.json") { &all[..2] } else { &all } {
-            let ran = stub.run(args);
-            assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}{}", ran.stdout, ran.stderr);
+            stub.run(*args).exits(2).warns(words);
         }
         assert_eq!(stub.run(&["clean", "--keep", "0"]).stdout, "r removed\n");
     }
@@ -306,7 +298,7 @@ fn a_run_of_which_a_part_was_removed_is_an_error() {
 fn a_killed_clean_leaves_a_run_whole_or_not_at_all() {
     let stub = Stub::new(4, "");
     for moment in (0..40).step_by(4) {
-        assert_eq!(stub.run(&["run", "--run-id", "r", "--quiet"]).code, 0);
+        stub.run("run --run-id r --quiet").exits(0);
         // They take a while to be removed.
         for number in 0..2000 {
             fs::write(stub.run_folder("r").join(format!("work/tidy/c0/codex/1/{number}")), "").expect("a file");
@@ -318,7 +310,7 @@ fn a_killed_clean_leaves_a_run_whole_or_not_at_all() {
         let summary = stub.run(&["summary", "r"]);
         let text = [summary.stdout, summary.stderr].concat();
         assert!(text.contains("4 of 4 cases passed") || text.contains("unknown run `r`"), "{moment} ms: {text}");
-        assert_eq!(stub.run(&["clean", "--keep", "0"]).code, 0);
+        stub.run("clean --keep 0").exits(0);
         let left: Vec<_> = fs::read_dir(stub.root().join("artifacts/skill-evals")).expect("a directory").collect();
         assert_eq!(left.len(), 1, "only .gitignore is left: {left:?}");
     }

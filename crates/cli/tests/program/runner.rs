@@ -10,8 +10,7 @@ const FAILS_C1: &str = r#"case "$prompt" in *1) exit 7;; esac"#;
 #[test]
 fn a_run_keeps_a_plan_progress_and_a_summary() {
     let stub = Stub::new(3, "");
-    let ran = stub.run(&["run", "--run-id", "r", "--trials", "2"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r --trials 2").exits(0);
     assert_eq!(stub.starts().len(), 6);
     let plan = stub.json("r", "run.json");
     assert_eq!((&plan["format"], &plan["id"], &plan["planned"]), (&json!(1), &json!("r"), &json!(6)));
@@ -42,7 +41,7 @@ fn a_value_that_is_empty_chooses_nothing() {
     for args in [["run", ""].as_slice(), &["run", "--model", ""], &["run", "--model", " "], &["run", "--root="]] {
         let ran = stub.run(args);
         assert_eq!((ran.code, stub.starts().len()), (2, 0), "{args:?}");
-        assert!(ran.stderr.contains("a value is required for"), "{args:?}: {}", ran.stderr);
+        ran.warns("a value is required for");
     }
 }
 
@@ -66,7 +65,7 @@ fn the_table_has_the_worst_last_and_says_why() {
         r#"case "$prompt" in *1) printf '%s\n' '{"type":"item.completed","item":{"type":"command_execution","command":"cat .agents/skills/tidy/SKILL.md","exit_code":0,"aggregated_output":"name: tidy\nDo it."}}';; esac"#,
     );
     let ran = stub.run(&["run", "-v"]);
-    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    ran.exits(1);
     let table = ran.stdout.split("\n\n").nth(1).expect("a table");
     let lines: Vec<&str> = table.lines().collect();
     let end = lines.len() - 7;
@@ -92,17 +91,14 @@ fn for_machines_there_is_one_document_and_nothing_else() {
 #[test]
 fn an_agent_that_crashes_is_infrastructure() {
     let ran = Stub::new(2, FAILS_C1).run(&["run"]);
-    assert_eq!(ran.code, 3, "{}", ran.stdout);
-    assert!(ran.stdout.contains("the agent crashed: exit status 7"), "{}", ran.stdout);
+    ran.exits(3).prints("the agent crashed: exit status 7");
 }
 
 #[test]
 fn bad_input_is_told_with_what_is_known() {
     let stub = Stub::new(2, "");
     let refused = |args: &[&str], word: &str| {
-        let ran = stub.run(args);
-        assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.stdout, ran.stderr);
-        assert!(ran.stderr.contains(word), "{args:?}: {}", ran.stderr);
+        stub.run(args).exits(2).warns(word);
     };
     refused(&["run", "--skill", "tidi"], "did you mean `tidy`?");
     refused(&["run", "--case", "d0"], "unknown case `d0`");
@@ -129,10 +125,8 @@ fn bad_input_is_told_with_what_is_known() {
 #[test]
 fn a_run_that_exists_is_not_written_over() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("the run `r` exists; --resume resumes it"), "{}", ran.stderr);
+    stub.run("run --run-id r").exits(0);
+    stub.run("run --run-id r").exits(2).warns("the run `r` exists; --resume resumes it");
     assert_eq!(stub.starts().len(), 1);
 }
 
@@ -140,19 +134,17 @@ fn a_run_that_exists_is_not_written_over() {
 fn a_missing_agent_is_told_with_how_to_get_it() {
     let stub = Stub::new(1, "");
     fs::remove_file(stub.root().join("agent.sh")).expect("the script");
-    let ran = stub.run(&["run"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("npm install -g @openai/codex"), "{}", ran.stderr);
+    stub.run("run").exits(2).warns("npm install -g @openai/codex");
 }
 
 #[test]
 fn selected_cases_run_and_no_others() {
     let stub = Stub::new(5, "");
-    assert_eq!(stub.run(&["run", "--case", "c1", "--case", "tidy/c3"]).code, 0);
+    stub.run("run --case c1 --case tidy/c3").exits(0);
     let mut starts = stub.starts();
     starts.sort();
     assert_eq!(starts, ["Prompt 1", "Prompt 3"]);
-    assert_eq!(stub.run(&["run", "--max-cases", "2", "--skill", "tidy"]).code, 0);
+    stub.run("run --max-cases 2 --skill tidy").exits(0);
     assert_eq!(stub.starts().len(), 4);
     assert_eq!(stub.run(&["run", "--suite", "positive"]).code, 2, "there is no positive case");
 }
@@ -163,10 +155,10 @@ fn a_dry_run_starts_nothing_and_says_what_is_known_of_the_cost() {
     let ran = stub.run(&["run", "--dry-run"]);
     assert_eq!((ran.code, stub.starts().len()), (0, 0));
     let words = "2 trials would run\ncost: unknown: no earlier run or recording of these cases shows it, and no price";
-    assert!(ran.stdout.contains(words), "{}", ran.stdout);
+    ran.prints(words);
     assert!(!stub.root().join("artifacts").exists());
 
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    stub.run("run --run-id r --case c0").exits(0);
     let line = r#"{"skill":"tidy","case":"c0","mode":"codex","trial":2,"verdict":"pass","duration_ms":1,"tokens":99,"cost_usd":0.25}"#;
     stub.rewrite_progress("r", |text| format!("{text}{line}\n"));
     stub.settings("prices = { \"some model\" = { input = 1.0, output = 1.0 }, codex = { input = 0.0, output = 0.0 } }");
@@ -211,7 +203,7 @@ fn a_first_dry_run_estimates_by_what_the_agent_sends_and_says_what_that_rests_on
 #[test]
 fn what_a_scripted_model_took_is_no_known_cost_of_a_model() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let known = || {
         let ran = stub.run(&["run", "--dry-run", "--json"]);
         let estimate: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -241,15 +233,12 @@ fn a_dry_run_finds_what_the_run_would_refuse() {
         fs::create_dir_all(path.parent().expect("a directory above")).expect("a directory");
         fs::write(path, text).expect("a file");
         let dry = stub.run(&[&["run", "--dry-run"], options].concat());
-        assert_eq!(dry.code, 2, "{file}: {}", dry.stdout);
-        assert!(dry.stderr.contains(said), "{file}: {}", dry.stderr);
+        dry.exits(2).warns(said);
         let run = stub.run(&[&["run"], options].concat());
         assert_eq!((run.code, &run.stderr), (2, &dry.stderr), "the run says the same");
         assert!(stub.starts().is_empty());
         if file.starts_with("evals/") {
-            let lint = stub.run(&["lint", "--check-evals"]);
-            assert_eq!(lint.code, 1, "{}", lint.stdout);
-            assert!(lint.stdout.contains(said), "{}", lint.stdout);
+            stub.run("lint --check-evals").exits(1).prints(said);
         }
     }
 }
@@ -261,14 +250,12 @@ fn isolation_that_is_required_and_cannot_be_had_is_found_by_a_dry_run_and_the_do
         stub.settings(setting);
         let said = "isolation is required (`require_isolation` in evals/evals.toml) and there is none";
         let dry = stub.run(&["run", "--dry-run"]);
-        assert_eq!(dry.code, 2, "{}", dry.stdout);
-        assert!(dry.stderr.contains(said), "{}", dry.stderr);
-        let doctor = stub.run(&["doctor"]);
-        assert!(doctor.code == 1 && doctor.stdout.contains(said), "{}", doctor.stdout);
+        dry.exits(2).warns(said);
+        stub.run("doctor").exits(1).prints(said);
         let run = stub.run(&["run"]);
         assert!(run.code != 0 && run.stdout.contains(said), "{}", run.stdout);
         // Nothing is started for a replay.
-        assert_eq!(stub.run(&["run", "--dry-run", "--replay"]).code, 0);
+        stub.run("run --dry-run --replay").exits(0);
     }
 }
 
@@ -282,13 +269,13 @@ fn no_trial_starts_once_the_run_has_cost_its_limit() {
     };
     let ran = limited("0.75", &[]);
     assert_eq!((ran.code, stub.starts().len()), (3, 1), "{}", ran.stdout);
-    assert!(ran.stdout.contains("tidy/c3/codex: not run: the run has cost its limit of $0.75"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("1 passed, 0 failed, 0 errors, 0 unscored, 3 not run"), "{}", ran.stdout);
+    ran.prints("tidy/c3/codex: not run: the run has cost its limit of $0.75");
+    ran.prints("1 passed, 0 failed, 0 errors, 0 unscored, 3 not run");
     let ran = limited("1.5", &["--resume"]);
     assert_eq!((ran.code, stub.starts().len()), (3, 2), "what an earlier part of the run cost counts: {}", ran.stdout);
     let ran = limited("100", &["--resume"]);
     assert_eq!((ran.code, stub.starts().len()), (0, 4), "{}", ran.stdout);
-    assert!(ran.stdout.contains("60 tokens; $3.00"), "{}", ran.stdout);
+    ran.prints("60 tokens; $3.00");
 }
 
 #[test]
@@ -296,8 +283,7 @@ fn a_limit_in_dollars_that_could_never_hold_is_refused() {
     let stub = Stub::new(1, "");
     let ran = stub.run(&["run", "--max-cost-usd", "1"]);
     assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}", ran.stdout);
-    assert!(ran.stderr.contains("`codex` does not report what it costs"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("[prices.\"codex\"]") && ran.stderr.contains("--max-tokens"), "{}", ran.stderr);
+    ran.warns("`codex` does not report what it costs").warns("[prices.\"codex\"]").warns("--max-tokens");
     let ran = stub.run(&["run", "--max-tokens", "1"]);
     assert_eq!((ran.code, stub.starts().len()), (0, 1), "{}{}", ran.stdout, ran.stderr);
 }
@@ -311,15 +297,14 @@ exit 1; fi"#;
     let stub = Stub::new(3, refused_once);
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "100"]);
     assert_eq!((ran.code, stub.starts().len()), (3, 2), "{}", ran.stdout);
-    assert!(ran.stdout.contains("the run has taken its limit of 100 tokens"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("1 retry after a refusal; 105 tokens"), "{}", ran.stdout);
+    ran.prints("the run has taken its limit of 100 tokens").prints("1 retry after a refusal; 105 tokens");
 }
 
 #[test]
 fn several_runs_make_one_summary() {
     let stub = Stub::new(3, FAILS_C1);
-    assert_eq!(stub.run(&["run", "--run-id", "a", "--case", "c0"]).code, 0);
-    assert_eq!(stub.run(&["run", "--run-id", "b", "--case", "c1", "--case", "c2"]).code, 3);
+    stub.run("run --run-id a --case c0").exits(0);
+    stub.run("run --run-id b --case c1 --case c2").exits(3);
     let folder = stub.run_folder("b").display().to_string();
     let ran = stub.run(&["summary", "a", &folder, "--json"]);
     let summary: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -335,7 +320,7 @@ fn several_runs_make_one_summary() {
 fn old_runs_are_listed_and_removed() {
     let stub = Stub::new(1, "");
     for id in ["one", "two", "three"] {
-        assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+        stub.run(&["run", "--run-id", id]).exits(0);
     }
     let listed = |stub: &Stub| -> Vec<String> {
         let ran = stub.run(&["runs"]);
@@ -356,7 +341,7 @@ fn clean_removes_or_keeps_all_shards_of_a_run() {
     let clean = |keep: &str| stub.run(&["clean", "--keep", keep]).stdout;
     assert_eq!(clean("2"), "old removed\n");
     // The merged run is the same run.
-    assert_eq!(stub.run(&["merge", "n", "--run-id", "n"]).code, 0);
+    stub.run("merge n --run-id n").exits(0);
     assert_eq!(clean("2"), "");
     assert_eq!(clean("1"), "new removed\n");
     let mut removed: Vec<String> = clean("0").lines().map(str::to_owned).collect();
@@ -367,10 +352,9 @@ fn clean_removes_or_keeps_all_shards_of_a_run() {
 #[test]
 fn a_replay_keeps_a_run_only_when_asked() {
     let fixture = crate::support::fixture::Fixture::copy_of_sample();
-    let ran = fixture.run(&["run", "--replay"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    fixture.run("run --replay").exits(0);
     assert!(!fixture.root().join("artifacts").exists());
-    assert_eq!(fixture.run(&["run", "--replay", "--write-progress", "--run-id", "r", "--quiet"]).code, 0);
+    fixture.run("run --replay --write-progress --run-id r --quiet").exits(0);
     assert!(fixture.root().join("artifacts/skill-evals/r/summary.json").exists());
 }
 
@@ -384,8 +368,6 @@ fn wrong_limits_in_the_settings_are_marked() {
     ] {
         let text = format!("{line}\n[agents.codex]\ncommand = 'true'\n");
         fs::write(stub.root().join("evals/evals.toml"), text).expect("settings");
-        let ran = stub.run(&["run"]);
-        assert_eq!(ran.code, 2, "{}", ran.stdout);
-        assert!(ran.stderr.contains(words) && ran.stderr.contains("evals.toml:1:"), "{}", ran.stderr);
+        stub.run("run").exits(2).warns(words).warns("evals.toml:1:");
     }
 }

@@ -122,9 +122,9 @@ fn without_a_case_a_session_shows_whether_the_skill_activated() {
     let fixture = fixture();
     for agent in AGENTS {
         let first = grade(&fixture, agent, &["--turn", "1"]);
-        assert_eq!(first.code, 0, "{}{}", first.stdout, first.stderr);
+        first.exits(0);
         assert!(first.stdout.starts_with("greeting: activated\n"), "{}", first.stdout);
-        assert!(first.stdout.contains("session     prompt 1 of 2, "), "{}", first.stdout);
+        first.prints("session     prompt 1 of 2, ");
         let second = grade(&fixture, agent, &["--turn", "2"]);
         assert!(
             second.code == 1 && second.stdout.starts_with("greeting: not activated\n"),
@@ -133,7 +133,7 @@ fn without_a_case_a_session_shows_whether_the_skill_activated() {
             second.stderr
         );
         let whole = grade(&fixture, agent, &[]);
-        assert!(whole.code == 0 && whole.stdout.contains("all 2 prompts, "), "{}{}", whole.stdout, whole.stderr);
+        whole.exits(0).prints("all 2 prompts, ");
     }
 }
 
@@ -145,10 +145,10 @@ fn a_case_grades_a_session_and_what_it_does_not_show_is_unknown() {
     for agent in AGENTS {
         let explicit = grade(&fixture, agent, &["--case", "explicit", "--turn", "1"]);
         insta::assert_snapshot!(format!("{agent}_explicit"), explicit.stdout);
-        assert_eq!(explicit.code, 0, "{}", explicit.stderr);
+        explicit.exits(0);
         // The session shows that an editing tool wrote a file, not which files were there at the end.
         let kept = grade(&fixture, agent, &["--case", "kept", "--turn", "1"]);
-        assert!(kept.code == 3 && kept.stdout.contains("unknown     require-file "), "{}{}", kept.stdout, kept.stderr);
+        kept.exits(3).prints("unknown     require-file ");
         assert_eq!(
             grade(&fixture, agent, &["--case", "asks-more", "--turn", "1"]).code,
             0,
@@ -167,17 +167,16 @@ fn a_session_of_a_plugin_is_graded_and_what_claude_keeps_for_itself_hides_nothin
     let skill = "---\nname: greeting\ndescription: Greets people the pirate way. Use whenever somebody is to be greeted or welcomed.\n---\n# Greeting\nAlways begin with AHOY, and then the name of the person, loudly and clearly.\n";
     let rows = "id,should_trigger,prompt,max_commands\nit,true,Greet Ada.,3\n";
     let fixture = Fixture::new().skill_text("greeting", skill).prompts("greeting", rows).file("s.jsonl", OF_A_PLUGIN);
-    let ran = fixture.run(&["grade", "--session", "s.jsonl", "--skill", "greeting", "--case", "it"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    fixture.run("grade --session s.jsonl --skill greeting --case it").exits(0);
     // An event that is not known is counted, and hides only what it may hold.
     let more = |line: &str| {
         fs::write(fixture.root().join("s.jsonl"), format!("{OF_A_PLUGIN}{line}\n")).expect("a file");
         fixture.run(&["grade", "--session", "s.jsonl", "--skill", "greeting", "--case", "it"])
     };
     let harmless = more(r#"{"type":"weather-report","text":"Tools and skills: {\"command\": 1}"}"#);
-    assert_eq!(harmless.code, 0, "{}{}", harmless.stdout, harmless.stderr);
+    harmless.exits(0);
     let call = more(r#"{"type":"parallel-block","block":{"type":"tool_use"}}"#);
-    assert!(call.code == 3 && call.stdout.contains("an event `parallel-block`"), "{}{}", call.stdout, call.stderr);
+    call.exits(3).prints("an event `parallel-block`");
 }
 
 #[test]
@@ -191,7 +190,7 @@ fn a_session_that_stops_before_its_end_or_has_damaged_lines_passes_nothing() {
         let ran = grade(&fixture, agent, &["--case", "negative"]);
         assert_eq!(ran.code, 1, "what failed has failed: {}{}", ran.stdout, ran.stderr);
         let ran = grade(&fixture, agent, &["--case", "explicit"]);
-        assert!(ran.code == 3 && ran.stdout.contains("explicit: error"), "{agent} {}{}", ran.stdout, ran.stderr);
+        ran.exits(3).prints("explicit: error");
         // What follows may activate the skill.
         let first = if agent == "claude" { 3 } else { 6 };
         fs::write(&path, lines[..first].join("\n")).expect("a file");
@@ -217,10 +216,9 @@ fn what_a_session_of_a_version_that_nobody_measured_does_not_show_is_unknown() {
         let first = grade(&fixture, agent, &["--turn", "1"]);
         assert_eq!(first.code, 0, "what it shows has happened: {}{}", first.stdout, first.stderr);
         let second = grade(&fixture, agent, &["--turn", "2"]);
-        assert_eq!(second.code, 3, "{}{}", second.stdout, second.stderr);
-        assert!(second.stdout.contains("99.0.0 is read rightly"), "{}{}", second.stdout, second.stderr);
+        second.exits(3).prints("99.0.0 is read rightly");
         let negative = grade(&fixture, agent, &["--case", "negative", "--turn", "2"]);
-        assert_eq!(negative.code, 3, "{}{}", negative.stdout, negative.stderr);
+        negative.exits(3);
     }
 }
 
@@ -233,7 +231,7 @@ fn a_case_with_an_unsupported_part_is_refused_or_grades_a_session_in_part() {
         fs::write(fixture.root().join("evals/evals.toml"), "").expect("settings");
         let ran = grade(&fixture, agent, &args);
         assert_eq!((ran.code, &*ran.stdout), (2, ""), "{agent}: {}", ran.stderr);
-        assert!(ran.stderr.contains("unsupported: the key `turns`"), "{agent}: {}", ran.stderr);
+        ran.warns("unsupported: the key `turns`");
         fs::write(fixture.root().join("evals/evals.toml"), "partial = true\n").expect("settings");
         let ran = grade(&fixture, agent, &args);
         assert!(ran.stdout.starts_with("greeting/evals-1: pass in part\n"), "{agent}: {}{}", ran.stdout, ran.stderr);
@@ -247,8 +245,7 @@ fn a_limit_on_time_or_turns_is_not_known_of_a_session() {
         let fixture = self::fixture().task("limited", case.to_string());
         for agent in AGENTS {
             let ran = grade(&fixture, agent, &["--case", "limited", "--turn", "1"]);
-            assert_eq!(ran.code, 3, "{agent} {key}: {}{}", ran.stdout, ran.stderr);
-            assert!(ran.stdout.contains(&format!("unknown     {check} ")), "{agent} {key}: {}", ran.stdout);
+            ran.exits(3).prints(format!("unknown     {check} "));
         }
     }
 }
@@ -282,7 +279,7 @@ fn a_session_becomes_a_task_with_its_secrets_masked() {
             fixture.run(&args)
         };
         let several = import(&[]);
-        assert!(several.code == 2 && several.stderr.contains("choose one with --turn"), "{}", several.stderr);
+        several.exits(2).warns("choose one with --turn");
         let task = format!("evals/tasks/{agent}.json");
         let first = import(&["--turn", "1", "-o", &task]);
         assert_eq!((first.code, first.stdout), (0, format!("{task}\n")), "{}", first.stderr);
@@ -309,8 +306,7 @@ fn a_session_becomes_a_task_with_its_secrets_masked() {
 fn a_file_of_no_agent_an_unknown_skill_or_prompt_is_refused() {
     let fixture = fixture().file("other.jsonl", "{\"type\":\"x\"}\n");
     let refused = |args: &[&str], why: &str| {
-        let ran = fixture.run(args);
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{args:?} {}{}", ran.stdout, ran.stderr);
+        fixture.run(args).exits(2).warns(why);
     };
     refused(&["grade", "--session", "other.jsonl", "--skill", "greeting"], "not a session file of a known agent");
     refused(&["grade", "--session", "none.jsonl", "--skill", "greeting"], "none.jsonl: ");

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 use skill_evals_results::store;
 
-use crate::support::fixture::{Fixture, Ran};
+use crate::support::fixture::{Fixture, Ran, ran};
 use crate::support::live::GREETING;
 
 const TRACE: &str = include_str!("../../../../tests/fixtures/traces/codex/triggers/trace.jsonl");
@@ -61,16 +61,7 @@ impl World {
         command.args(args).current_dir(self.fixture.root()).env("HOME", self.own.path().join("no-home"));
         command.env_remove("CODEX_HOME").env_remove("CI").env("SKILL_EVALS_SCRATCH", self.scratch.path());
         // It writes into a directory of the test.
-        let output = command
-            .env("SKILL_EVALS_ISOLATION", "agent")
-            .env("SKILL_EVALS_CALIBRATE", "off")
-            .output()
-            .expect("the program starts");
-        Ran {
-            code: output.status.code().expect("the program was not killed"),
-            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-        }
+        ran(command.env("SKILL_EVALS_ISOLATION", "agent").env("SKILL_EVALS_CALIBRATE", "off"))
     }
 
     /// Runs the case, and returns the grade and the facts of its trial.
@@ -110,9 +101,8 @@ fn a_positive_case_that_asks_only_for_activation_passes_when_the_skill_is_active
     for check in ["final-message", "exit-code", "completed"] {
         assert_eq!(status(&grade, check), Value::Null, "{check} is about the agent's end");
     }
-    assert!(ran.stdout.contains("1 trial ended when the verdict was settled"), "{}", ran.stdout);
-    let summary = world.program(&["summary", "t"]);
-    assert!(summary.stdout.contains("agents ran ≥ "), "{}", summary.stdout);
+    ran.prints("1 trial ended when the verdict was settled");
+    world.program(&["summary", "t"]).prints("agents ran ≥ ");
     let session = fs::read_to_string(world.trial().join("session.md")).expect("a log");
     assert!(session.contains("- duration: ≥ "), "{session}");
     assert!(!session.contains("stream disconnected"), "{session}");
@@ -161,13 +151,12 @@ fn without_the_option_a_trial_runs_to_its_end() {
 fn a_stored_trial_that_ended_early_keeps_its_verdict_and_is_no_recording() {
     let world = World::new("should_trigger,prompt", "true,Please greet Ada.", LONG);
     world.run(&["--trial-end", "settled"]);
-    let again = world.program(&["grade", "t", "--json"]);
-    assert_eq!(again.code, 0, "{again:?}");
+    world.program(&["grade", "t", "--json"]).exits(0);
     let grade = fs::read_to_string(world.trial().join("grade.json")).expect("a grade");
     assert!(grade.contains("\"verdict\": \"pass\""), "{grade}");
 
     let recorded = world.program(&["record", "t"]);
-    assert!(recorded.stdout.contains("a trial ended when its verdict was settled"), "{recorded:?}");
+    recorded.prints("a trial ended when its verdict was settled");
     assert_ne!(recorded.code, 0);
     assert!(!world.fixture.root().join("evals/recordings").exists());
 
@@ -183,34 +172,30 @@ fn a_stored_trial_that_ended_early_keeps_its_verdict_and_is_no_recording() {
 fn a_recording_of_a_trial_that_ended_early_is_not_replayed() {
     let world = World::new("should_trigger,prompt", "true,Please greet Ada.", "0.1");
     world.run(&["--record"]);
-    assert_eq!(world.program(&["run", "--replay"]).code, 0);
+    world.program(&["run", "--replay"]).exits(0);
     // Only by hand: `record` refuses such a trial.
     let trial = store::trial_at(&world.fixture.root().join("evals/recordings/greeting/it/codex/1"));
     let mut meta = trial.meta().expect("facts");
     meta.ending.settled = true;
     trial.write_meta(&meta).and_then(|()| trial.seal(1)).expect("a recording");
-    let replayed = world.program(&["run", "--replay"]);
     let why = "this trial ended early, when its verdict was settled: a recording needs a whole one";
-    assert!(replayed.code == 2 && replayed.stdout.contains(why), "{replayed:?}");
+    world.program(&["run", "--replay"]).exits(2).prints(why);
 }
 
 #[test]
 fn what_needs_whole_trials_refuses_to_end_them() {
     let world = World::new("should_trigger,prompt,must_include", "true,Please greet Ada.,Ada", "0.1");
     let recorded = world.program(&["run", "--mode", "codex", "--record", "--trial-end", "settled"]);
-    assert_eq!(recorded.code, 2, "{recorded:?}");
-    assert!(recorded.stderr.contains("a recording needs whole trials"), "{recorded:?}");
+    recorded.exits(2).warns("a recording needs whole trials");
     let compared = world.program(&["compare", "--with", "codex", "--without", "--trial-end", "settled"]);
-    assert_eq!(compared.code, 2, "{compared:?}");
-    assert!(compared.stderr.contains("about the outcome"), "{compared:?}");
+    compared.exits(2).warns("about the outcome");
     // A setting is a default: what is recorded runs to its end all the same.
     let settings = world.fixture.root().join("evals/evals.toml");
     let text = fs::read_to_string(&settings).expect("settings");
     fs::write(&settings, format!("trial_end = \"settled\"\n{text}")).expect("a file");
     let (_, _, meta) = world.run(&["--record"]);
     assert!(meta["ending"].get("settled").is_none(), "{meta:#}");
-    let resumed = world.program(&["run", "--resume", "--run-id", "t", "--record"]);
-    assert_eq!(resumed.code, 0, "{resumed:?}");
+    world.program(&["run", "--resume", "--run-id", "t", "--record"]).exits(0);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn names_in(runs: &Path) -> Vec<String> {
 fn merged_shards_are_the_run_that_one_process_would_have_made() {
     let stub = mixed();
     stub.settings("trials = 2");
-    assert_eq!(stub.run(&["run", "--run-id", "whole"]).code, 1);
+    stub.run("run --run-id whole").exits(1);
     run_shards(&stub, "parts", 4, &[]);
     assert_eq!(stub.starts().len(), 48, "every trial of every case ran once in each run");
     // Before they are merged, the shards can be read as they are.
@@ -84,9 +84,7 @@ fn merged_shards_are_the_run_that_one_process_would_have_made() {
         merged.stderr
     );
     assert_eq!(summary(&["parts"]), whole);
-    let twice = stub.run(&["summary", "parts-shard-2-of-4", "parts"]);
-    assert_eq!(twice.code, 2, "{}", twice.stdout);
-    assert!(twice.stderr.contains("parts-shard-2-of-4 is merged into parts"), "{}", twice.stderr);
+    stub.run("summary parts-shard-2-of-4 parts").exits(2).warns("parts-shard-2-of-4 is merged into parts");
     assert_eq!(figures(stub.json("parts", "summary.json")), figures(stub.json("whole", "summary.json")));
     let status = |id: &str| {
         let mut status = json_of(&stub.run(&["status", id, "--json"]));
@@ -99,12 +97,10 @@ fn merged_shards_are_the_run_that_one_process_would_have_made() {
     let sides = ["baseline", "candidate"].map(|side| compared["comparison"][side].clone());
     assert!(sides[0].is_object() && sides[0] == sides[1], "{sides:?}");
     assert_eq!(stub.run(&["show", "c3", "--run", "parts"]).code, stub.run(&["show", "c3", "--run", "whole"]).code);
-    let report = stub.run(&["report", "parts"]);
-    assert!(report.stdout.contains("24 trials"), "{}{}", report.stdout, report.stderr);
+    stub.run("report parts").prints("24 trials");
     let graded = stub.run(&["grade", "parts", "--json"]);
     assert_eq!(json_of(&graded)["trials"].as_array().map(Vec::len), Some(24));
-    let recorded = stub.run(&["record", "parts", "c0"]);
-    assert_eq!(recorded.code, 0, "{}{}", recorded.stdout, recorded.stderr);
+    stub.run("record parts c0").exits(0);
 }
 
 #[test]
@@ -115,14 +111,12 @@ fn shards_of_different_versions_of_the_agent_are_merged_with_a_warning() {
     run("1/2");
     stub.body(&other);
     run("2/2");
-    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
     let warning = "warning: the shards ran different versions of an agent: codex 0.169.0, 0.171.0\n";
-    assert!(merged.code == 0 && merged.stderr.contains(warning), "{}{}", merged.stdout, merged.stderr);
+    stub.run("merge r --run-id r").exits(0).warns(warning);
     // A comparison of stored runs says it too.
-    assert_eq!(stub.run(&["run", "--run-id", "s"]).code, 0);
-    let compared = stub.run(&["compare", "r-shard-1-of-2", "s"]);
+    stub.run("run --run-id s").exits(0);
     let warning = "warning: the runs had different versions of an agent: codex 0.169.0, 0.171.0\n";
-    assert!(compared.stderr.contains(warning), "{}{}", compared.stdout, compared.stderr);
+    stub.run("compare r-shard-1-of-2 s").warns(warning);
     assert!(!stub.run(&["compare", "r-shard-2-of-2", "s"]).stderr.contains("versions"));
 }
 
@@ -148,20 +142,14 @@ fn a_merge_is_made_again_with_what_the_shards_have_then() {
     // What a merged run measured itself is not merged away.
     assert!(stub.run(&["run", "--resume", "--run-id", "r"]).code != 2);
     let refused = merge();
-    assert_eq!(refused.code, 2);
-    assert!(
-        refused.stderr.contains("the run `r` exists and has trials of its own: choose another name with --run-id"),
-        "{}",
-        refused.stderr
-    );
+    refused.exits(2).warns("the run `r` exists and has trials of its own: choose another name with --run-id");
 }
 
 #[test]
 fn the_id_of_a_shard_is_refused_for_any_other_run() {
     let stub = mixed();
     let is_refused = |args: &[&str], why: &str| {
-        let ran = stub.run(args);
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        stub.run(args).exits(2).warns(why);
     };
     let run = ["run", "--run-id", "n-shard-1-of-3"];
     is_refused(&run, "the run id `n-shard-1-of-3` is that of a shard: choose another --run-id, or add --shard 1/3");
@@ -184,16 +172,16 @@ fn a_missing_shard_is_named_by_its_trials_and_counts_as_not_run() {
     assert!(!missing.is_empty());
     let shards = ["r-shard-1-of-3", "r-shard-3-of-3"];
     let merged = stub.run(&["merge", shards[0], shards[1], "--run-id", "part"]);
-    assert_eq!(merged.code, 3, "{}{}", merged.stdout, merged.stderr);
+    merged.exits(3);
     for name in &missing {
-        assert!(merged.stdout.contains(&format!("missing: {name} (its shard has no run here)\n")), "{}", merged.stdout);
+        merged.prints(format!("missing: {name} (its shard has no run here)\n"));
     }
     let status = json_of(&stub.run(&["status", "part", "--json"]));
     assert_eq!((&status["planned"], &status["remaining"]), (&json!(12), &json!(missing.len())));
     let summary = json_of(&stub.run(&["summary", "part", "--json"]));
     assert_eq!(summary["not_run"], json!({ "its shard has no run here": missing.len() }));
     // What is missing can run in the merged run too.
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "part", "--jobs", "1"]).code, 1);
+    stub.run("run --resume --run-id part --jobs 1").exits(1);
     assert_eq!(json_of(&stub.run(&["status", "part", "--json"]))["remaining"], json!(0));
 }
 
@@ -205,52 +193,46 @@ fn the_id_of_a_run_stands_for_its_shards_only_if_all_are_here_and_belong_togethe
     let all = json_of(&stub.run(&["summary", "r", "--json"]));
     fs::rename(stub.run_folder(&shard(2)), stub.root().join("away")).expect("a move");
     for args in [&["summary", "r"][..], &["report", "r"], &["compare", "r", &shard(1)], &["compare", &shard(1), "r"]] {
-        let ran = stub.run(args);
         let why = "error: r: no run of shard 2/3 is here: bring it, or name those that are here: r-shard-1-of-3 r-shard-3-of-3";
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        stub.run(args).exits(2).warns(why);
     }
     assert!(stub.run(&["status", "r"]).code == 0, "a cluster starts its shards one by one");
     assert_ne!(stub.run(&["summary", &shard(1), &shard(3)]).code, 2);
     fs::rename(stub.root().join("away"), stub.run_folder(&shard(2))).expect("a move");
     assert_eq!(json_of(&stub.run(&["summary", "r", "--json"])), all);
     assert_ne!(stub.run(&["run", "--run-id", "r", "--shard", "1/4"]).code, 2);
-    let ran = stub.run(&["summary", "r"]);
-    assert!(ran.code == 2 && ran.stderr.contains("all shards of a run have the same N"), "{}", ran.stderr);
+    stub.run("summary r").exits(2).warns("all shards of a run have the same N");
 }
 
 #[test]
 fn a_merged_run_beside_one_of_its_shards_is_not_compared_twice() {
     let stub = mixed();
     run_shards(&stub, "r", 2, &[]);
-    assert_eq!(stub.run(&["merge", "r-shard-1-of-2", "r-shard-2-of-2", "--run-id", "r"]).code, 0);
+    stub.run("merge r-shard-1-of-2 r-shard-2-of-2 --run-id r").exits(0);
     stub.run(&["run", "--run-id", "other"]);
     let whole = stub.run(&["compare", "r", "other"]);
     assert!(!whole.stderr.contains("has not run to its end"), "{}", whole.stderr);
-    let ran = stub.run(&["compare", "r,r-shard-1-of-2", "other"]);
     let why = "r-shard-1-of-2 is merged into r: its trials would count twice";
-    assert!(ran.code == 2 && ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);
+    stub.run("compare r,r-shard-1-of-2 other").exits(2).warns(why);
 }
 
 #[test]
 fn a_merge_without_a_shard_keeps_the_only_copy_of_its_trials() {
     let stub = mixed();
     run_shards(&stub, "r", 3, &[]);
-    assert_eq!(stub.run(&["merge", "r", "--run-id", "r"]).code, 0);
+    stub.run("merge r --run-id r").exits(0);
     let before = json_of(&stub.run(&["summary", "r", "--json"]));
     fs::remove_dir_all(stub.run_folder("r-shard-2-of-3")).expect("a shard");
-    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
-    assert!(merged.code == 2 && merged.stderr.contains("trials that these shards lack, as tidy/"), "{}", merged.stderr);
+    stub.run("merge r --run-id r").exits(2).warns("trials that these shards lack, as tidy/");
     assert_eq!(json_of(&stub.run(&["summary", "r", "--json"])), before);
-    assert_eq!(stub.run(&["merge", "r", "--run-id", "part"]).code, 3);
+    stub.run("merge r --run-id part").exits(3);
 }
 
 #[test]
 fn what_a_limit_left_out_is_missing_with_this_reason() {
     let stub = mixed();
     run_shards(&stub, "r", 2, &["--jobs", "1", "--max-tokens", "24"]);
-    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
-    assert_eq!(merged.code, 3, "{}", merged.stdout);
-    assert!(merged.stdout.contains("(the run has taken its limit of "), "{}", merged.stdout);
+    stub.run("merge r --run-id r").exits(3).prints("(the run has taken its limit of ");
     let total = json_of(&stub.run(&["summary", "r", "--json"]));
     let not_run: u64 = total["not_run"].as_object().expect("reasons").values().filter_map(Value::as_u64).sum();
     assert_eq!(not_run + stub.progress("r").len() as u64, 12);
@@ -259,14 +241,13 @@ fn what_a_limit_left_out_is_missing_with_this_reason() {
 #[test]
 fn a_killed_shard_is_merged_with_what_it_measured_and_whole_once_it_is_resumed() {
     let stub = Stub::new(60, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--shard", "1/2"]).code, 0);
+    stub.run("run --run-id r --shard 1/2").exits(0);
     let own = 60 - stub.starts().len();
     // After ten trials, agents work until they are killed.
     stub.body(&format!("[ $(wc -l < \"$folder/starts\") -le {} ] || sleep 600", 70 - own));
     let mut shard = stub.start(&["run", "--run-id", "r", "--shard", "2/2", "--jobs", "2"]);
     wait_until("trials", || stub.progress_lines("r-shard-2-of-2") >= 4);
-    let running = stub.run(&["merge", "r", "--run-id", "r"]);
-    assert!(running.code == 2 && running.stderr.contains("r-shard-2-of-2 is running"), "{}", running.stderr);
+    stub.run("merge r --run-id r").exits(2).warns("r-shard-2-of-2 is running");
     shard.kill().expect("a signal");
     shard.wait().expect("an end");
     // The last trial was graded, and its line was lost.
@@ -276,15 +257,13 @@ fn a_killed_shard_is_merged_with_what_it_measured_and_whole_once_it_is_resumed()
     fs::write(&progress, &lines[..cut + 20]).expect("progress");
     let kept = stub.graded("r-shard-2-of-2");
     assert!(kept < own, "killed in the middle");
-    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
-    assert_eq!(merged.code, 3, "{}{}", merged.stdout, merged.stderr);
-    assert!(merged.stdout.contains("(the run was killed)"), "{}", merged.stdout);
+    stub.run("merge r --run-id r").exits(3).prints("(the run was killed)");
     let status = json_of(&stub.run(&["status", "r", "--json"]));
     assert_eq!((&status["state"], &status["remaining"]), (&json!("killed"), &json!(own - kept)));
     let summary = stub.run(&["summary", "r", "--json"]);
     assert_eq!(json_of(&summary)["total"]["passed"], json!(60 - own + kept));
     stub.body("");
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r-shard-2-of-2"]).code, 0);
+    stub.run("run --resume --run-id r-shard-2-of-2").exits(0);
     let merged = stub.run(&["merge", "r", "--run-id", "r"]);
     assert_eq!((merged.code, stub.progress("r").len()), (0, 60), "{}{}", merged.stdout, merged.stderr);
     // A shard is not a point of the history.
@@ -303,8 +282,7 @@ fn shards_of_different_inputs_are_refused_by_the_case_that_differs() {
         change();
         assert!(shard("2/2").code != 2);
         let merged = stub.run(&["merge", "r", "--run-id", "merged"]);
-        assert_eq!(merged.code, 2, "{what}");
-        assert!(merged.stderr.contains(what), "{what}: {}", merged.stderr);
+        merged.exits(2).warns(what);
         assert!(!stub.run_folder("merged").exists());
     };
     let write = |text: &str| fs::write(&table, text).expect("a table");
@@ -325,8 +303,7 @@ fn shards_of_different_inputs_are_refused_by_the_case_that_differs() {
     fs::remove_dir_all(stub.run_folder("r-shard-2-of-2")).expect("a run");
     write(&format!("{head}\n{}\n", rows.join("\n")));
     assert!(shard("2/2").code != 2);
-    let merged = stub.run(&["merge", "r", "--run-id", "merged"]);
-    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    stub.run("merge r --run-id merged").exits(0);
 }
 
 #[test]
@@ -343,16 +320,9 @@ fn a_shard_named_twice_or_of_another_number_and_an_ordinary_run_are_refused() {
         (&["r", "plain"], "plain is not a shard"),
         (&["nightly"], "unknown run `nightly`"),
     ] {
-        let merged = stub.run(&[&["merge"], named, &["--run-id", "merged"]].concat());
-        assert_eq!(merged.code, 2, "{named:?}");
-        assert!(merged.stderr.contains(why), "{named:?}: {}", merged.stderr);
+        stub.run(&[&["merge"], named, &["--run-id", "merged"]].concat()).exits(2).warns(why);
     }
-    let taken = stub.run(&["merge", "r", "--run-id", "plain"]);
-    assert!(
-        taken.code == 2 && taken.stderr.contains("the run `plain` exists and has trials of its own"),
-        "{}",
-        taken.stderr
-    );
+    stub.run("merge r --run-id plain").exits(2).warns("the run `plain` exists and has trials of its own");
     assert_eq!(stub.progress("plain").len(), 1);
 }
 
@@ -366,8 +336,7 @@ fn shards_of_other_machines_are_merged_by_their_directories() {
         fs::rename(stub.run_folder(&format!("r-shard-{number}-of-2")), other.path().join(name)).expect("a move");
     }
     let [a, b] = ["a", "b"].map(|name| other.path().join(name).display().to_string());
-    let merged = stub.run(&["merge", &a, &b, "--run-id", "r"]);
-    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    stub.run(&["merge", &a, &b, "--run-id", "r"]).exits(0);
     assert_eq!((stub.progress("r").len(), stub.graded("r")), (12, 12));
     // Nothing of the merged run is a part of theirs.
     fs::remove_dir_all(other.path()).expect("removed");
@@ -391,7 +360,7 @@ fn a_merge_that_is_killed_leaves_the_old_run_or_the_new_one() {
         let status = json_of(&whole);
         assert!(status["remaining"] == json!(0) || status["runs"].as_array().map(Vec::len) == Some(2), "{status}");
     }
-    assert_eq!(stub.run(&["merge", "r", "--run-id", "r"]).code, 0);
+    stub.run("merge r --run-id r").exits(0);
     assert_eq!((staged(), stub.progress("r").len()), (false, 300));
 }
 
@@ -403,7 +372,7 @@ fn an_empty_shard_says_so_and_is_no_error() {
     for number in 1..=3 {
         let shard = format!("{number}/3");
         let ran = stub.run(&["run", "--run-id", "r", "--shard", &shard, "--junit", &junit]);
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(0);
         assert!(fs::read_to_string(&junit).expect("a file").contains("<testsuites"));
         if ran.stderr.contains(&format!("shard {shard} has none of the 1 case: nothing to run")) {
             empty += 1;
@@ -413,7 +382,7 @@ fn an_empty_shard_says_so_and_is_no_error() {
         }
     }
     assert_eq!((empty, stub.starts().len()), (2, 1));
-    assert_eq!(stub.run(&["merge", "r", "--run-id", "r"]).code, 0);
+    stub.run("merge r --run-id r").exits(0);
     assert_eq!(stub.progress("r").len(), 1);
 }
 
@@ -478,8 +447,7 @@ fn each_recording_replays_in_one_shard_and_the_merged_replay_is_the_whole_one() 
 fn every_shard_records_its_own_cases() {
     let stub = Stub::new(8, "");
     run_shards(&stub, "r", 3, &["--record"]);
-    let replayed = stub.run(&["run", "--replay", "--require-recordings"]);
-    assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
+    stub.run("run --replay --require-recordings").exits(0);
 }
 
 #[test]
@@ -552,12 +520,11 @@ fn a_task_has_the_shard_of_its_number_in_each_engine() {
         assert_eq!((ran.stdout, ran.code), (listed(shard), 0), "{variables:?}: {}", ran.stderr);
     }
     let refused = as_task(&stub, &[], &["gate", "main", "--run-id", "r", "--shard", "auto"]);
-    assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("no engine has numbered this task"), "{}", refused.stderr);
+    refused.exits(2).warns("no engine has numbered this task");
     let gaps = [("SLURM_ARRAY_TASK_ID", 3), ("SLURM_ARRAY_TASK_COUNT", 3)];
     let gaps = [&gaps[..], &[("SLURM_ARRAY_TASK_MIN", 1), ("SLURM_ARRAY_TASK_MAX", 7)]].concat();
     let refused = as_task(&stub, &gaps, &["run", "--run-id", "r", "--shard", "auto"]);
-    assert!(refused.code == 2 && refused.stderr.contains("without steps and gaps"), "{}", refused.stderr);
+    refused.exits(2).warns("without steps and gaps");
     assert!(stub.starts().is_empty());
 }
 
@@ -569,16 +536,15 @@ fn the_listed_trials_run_and_a_line_that_names_none_is_an_error() {
         fs::write(&file, text).expect("a file");
         stub.run(&[&["run", "--cases-from", &file], more].concat())
     };
-    let endless = stub.run(&["run", "--cases-from", "/dev/zero"]);
     let why = "--cases-from /dev/zero: it has more than 64 MiB, the most that are read";
-    assert!(endless.code == 2 && endless.stderr.contains(why), "{}", endless.stderr);
+    stub.run("run --cases-from /dev/zero").exits(2).warns(why);
     let listed = stub.run(&["list"]).stdout;
     // The lines of `list` through a pipe, in any order.
     let lines: Vec<&str> = listed.lines().filter(|line| line.contains("/c1")).collect();
     fs::write(&file, lines.iter().rev().copied().collect::<Vec<_>>().join("\r\n")).expect("a file");
     let mut command = stub.command(&["run", "--cases-from", "-", "--run-id", "piped"]);
     command.stdin(fs::File::open(&file).expect("a file"));
-    assert_eq!(ran(&mut command).code, 0);
+    ran(&mut command).exits(0);
     assert_eq!((lines.len(), stub.progress("piped").len()), (3, 3));
     // The names of `list --json`, of which a shard has its part, and a mode that no option names.
     let plan = |text: &str, more: &[&str]| {
@@ -597,11 +563,11 @@ fn the_listed_trials_run_and_a_line_that_names_none_is_an_error() {
         ("\n", "ids has no ids: expected the lines of `skill-evals list`"),
     ] {
         let refused = with_ids(text, &[]);
-        assert!(refused.code == 2 && refused.stderr.contains(why), "{text:?}: {}{}", refused.stdout, refused.stderr);
+        refused.exits(2).warns(why);
     }
     assert_eq!(stub.starts().len(), 3);
     // What resumes the run has the same trials.
-    assert_eq!(stub.run(&["run", "--resume", "--run-id", "piped", "--trials", "2"]).code, 0);
+    stub.run("run --resume --run-id piped --trials 2").exits(0);
     assert_eq!(stub.starts().len(), 6);
 }
 
@@ -616,7 +582,7 @@ fn a_trial_whose_files_are_gone_is_missing_from_the_merge() {
     let merged = stub.run(&["merge", "parts", "--run-id", "parts"]);
     let missing = format!("missing: tidy/{name}/codex");
     assert_eq!((merged.code, merged.stdout.contains(&missing)), (3, true), "{}{}", merged.stdout, merged.stderr);
-    assert!(merged.stdout.contains("11 trials of 3 shards"), "{}", merged.stdout);
+    merged.prints("11 trials of 3 shards");
 }
 
 /// Packs the run `id` into a tar file.
@@ -650,8 +616,7 @@ fn a_tar_file_that_is_cut_or_has_no_run_is_refused() {
     let whole = fs::read(stub.root().join("one.tar")).expect("a tar file");
     let refused = |content: &[u8], why: &str| {
         fs::write(stub.root().join("one.tar"), content).expect("a file");
-        let merged = stub.run(&["merge", "one.tar", "--run-id", "parts"]);
-        assert!(merged.code == 2 && merged.stderr.contains(why), "{} {}", merged.code, merged.stderr);
+        stub.run("merge one.tar --run-id parts").exits(2).warns(why);
         assert_eq!(names_in(&stub.root().join("artifacts/skill-evals")), [".gitignore"]);
     };
     // Between two files, in the middle of one, and none.
@@ -685,8 +650,7 @@ fn a_compressed_file_with_a_wrong_checksum_is_refused() {
     *wrong.iter_mut().nth_back(7).expect("a checksum") ^= 1;
     for content in [&wrong[..], &whole[..whole.len() - 8], &[&whole[..], b"more"].concat()] {
         fs::write(&path, content).expect("a file");
-        let merged = stub.run(&["merge", "one.tgz", "--run-id", "parts"]);
-        assert!(merged.code == 2 && merged.stderr.contains("expected a whole tar file"), "{}", merged.stderr);
+        stub.run("merge one.tgz --run-id parts").exits(2).warns("expected a whole tar file");
     }
     fs::write(&path, whole).expect("a file");
     assert_ne!(stub.run(&["merge", "one.tgz", "--run-id", "parts"]).code, 2);

@@ -38,10 +38,9 @@ fn show(stub: &Stub, args: &[&str]) -> Ran {
 #[test]
 fn what_failed_comes_first_with_its_evidence_and_then_the_session() {
     let stub = stub(&["welcome,false,Welcome Priya.,Pune,osl."]);
-    let told = stub.run(&["run", "--run-id", "r"]).stdout;
-    assert!(told.contains("  show it     skill-evals show tidy/welcome/codex/1 --run r\n"), "{told}");
+    stub.run("run --run-id r").prints("  show it     skill-evals show tidy/welcome/codex/1 --run r\n");
     let ran = show(&stub, &["tidy/welcome/codex/1", "--run", "r"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.exits(0);
     let parts = [
         "tidy/welcome/codex: fail\n",
         "  case        evals/skills/tidy/prompts.csv:2\n  files       artifacts/skill-evals/r/work/tidy/welcome/codex/1\n",
@@ -132,12 +131,7 @@ fn a_trial_is_found_by_every_name_that_it_has() {
         assert!(ran.stdout.starts_with("tidy/bye-bye/codex: pass\n"), "{name}: {}{}", ran.stdout, ran.stderr);
     }
     let ran = show(&stub, &["bye", "--recording"]);
-    assert!(
-        ran.stdout.contains("  files       evals/recordings/tidy/bye-bye/codex/1\n"),
-        "{}{}",
-        ran.stdout,
-        ran.stderr
-    );
+    ran.prints("  files       evals/recordings/tidy/bye-bye/codex/1\n");
     for (args, words) in [
         (vec!["tidy"], "`tidy` is 2 trials in the run r: tidy/bye-bye/codex, tidy/welcome/codex"),
         (
@@ -152,7 +146,7 @@ fn a_trial_is_found_by_every_name_that_it_has() {
         (vec!["nothing", "--recording"], "unknown trial `nothing` in the recordings; nearest: "),
     ] {
         let ran = show(&stub, &args);
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+        ran.exits(2).warns(words);
     }
 }
 
@@ -205,11 +199,11 @@ fn nothing_is_cut_without_saying_where_the_rest_is() {
 #[test]
 fn a_replayed_run_is_shown_and_reported_from_its_recordings() {
     let stub = stub(&["bye,false,Say bye.,,"]);
-    assert_eq!(stub.run(&["run", "--record"]).code, 0);
-    assert_eq!(stub.run(&["run", "--replay", "--write-progress", "--run-id", "again"]).code, 0);
+    stub.run("run --record").exits(0);
+    stub.run("run --replay --write-progress --run-id again").exits(0);
     // What is meant is the recording.
     let ran = show(&stub, &["bye", "--run", "again"]);
-    assert!(ran.code == 0 && ran.stdout.contains("I begin."), "{}", ran.stderr);
+    ran.exits(0).prints("I begin.");
     let report = stub.run(&["report", "again", "--output", "page.html"]);
     assert!(
         report.code == 0 && report.stdout.starts_with("page.html (1 trial, "),
@@ -218,12 +212,11 @@ fn a_replayed_run_is_shown_and_reported_from_its_recordings() {
         report.stderr
     );
     for args in [["summary", "again"], ["grade", "again"]] {
-        let ran = stub.run(&args);
         let words = "again replayed recordings and has no trials of its own: name evals/recordings instead";
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+        stub.run(&args).exits(2).warns(words);
     }
     let ran = show(&stub, &["bye", "--run", "evals/recordings"]);
-    assert!(ran.code == 0 && ran.stdout.contains("I begin."), "{}", ran.stderr);
+    ran.exits(0).prints("I begin.");
 }
 
 #[test]
@@ -235,8 +228,8 @@ fn a_case_named_in_any_script_has_a_test_and_is_shown_by_the_command_that_its_fa
         "東京,false,Hi.,Oslo,",
     ]);
     let told = stub.run(&["run", "--run-id", "r"]);
-    assert!(told.stdout.contains("3 passed, 1 failed, 0 errors"), "{}{}", told.stdout, told.stderr);
-    assert!(told.stdout.contains(r"  show it     skill-evals show 'tidy/a b'\''s/codex/1' --run r"), "{}", told.stdout);
+    told.prints("3 passed, 1 failed, 0 errors");
+    told.prints(r"  show it     skill-evals show 'tidy/a b'\''s/codex/1' --run r");
     let shown = show(&stub, &["tidy/a b's/codex/1", "--run", "r"]);
     assert!(
         shown.code == 0 && shown.stdout.starts_with("tidy/a b's/codex: fail\n"),
@@ -249,7 +242,6 @@ fn a_case_named_in_any_script_has_a_test_and_is_shown_by_the_command_that_its_fa
         assert!(listed.contains(name), "{listed}");
     }
     for case in ["-x", "tidy/日本"] {
-        let ran = stub.run(&["run", "--case", case, "--quiet"]);
-        assert_eq!(ran.code, 0, "{case}: {}{}", ran.stdout, ran.stderr);
+        stub.run(&["run", "--case", case, "--quiet"]).exits(0);
     }
 }

@@ -48,9 +48,8 @@ fn a_path_with_two_files_is_an_error_that_names_both_unless_it_starts_at_the_roo
     let fixture = with_files(&["", "evals/skills/tea/"]);
     let lint = fixture.run(&["lint"]);
     let both = r#"`fixture`: "start" is two files: evals/skills/tea/start and start"#;
-    assert!(lint.code == 1 && lint.stdout.contains(both), "{}", lint.stdout);
-    assert!(lint.stdout.contains("`/evals/skills/tea/start` or `/start`"), "{}", lint.stdout);
-    assert!(lint.stdout.contains(r#"`output_schema`: "schemas/a.json" is two files"#), "{}", lint.stdout);
+    lint.exits(1).prints(both).prints("`/evals/skills/tea/start` or `/start`");
+    lint.prints(r#"`output_schema`: "schemas/a.json" is two files"#);
     let exact = "id,should_trigger,prompt,fixture,output_schema\n\
                  a,true,Brew tea,/evals/skills/tea/start,/schemas/a.json\n";
     let fixture = fixture
@@ -60,8 +59,8 @@ fn a_path_with_two_files_is_an_error_that_names_both_unless_it_starts_at_the_roo
     assert_eq!(listed[0]["sources"]["fixture"][0], "evals/skills/tea/start");
     assert_eq!(listed[0]["sources"]["output_schema"][0], "schemas/a.json");
     let lint = fixture.run(&["lint"]);
-    assert!(lint.stdout.contains("the check checks/none.sh does not exist"), "{}", lint.stdout);
-    assert!(lint.stdout.contains("paths start in evals/skills/tea/ or at the repository's root"), "{}", lint.stdout);
+    lint.prints("the check checks/none.sh does not exist");
+    lint.prints("paths start in evals/skills/tea/ or at the repository's root");
 }
 
 #[test]
@@ -69,7 +68,7 @@ fn a_missing_file_of_another_program_s_case_is_looked_for_from_the_directory_of_
     let evals = r#"{ "evals": [ { "id": 1, "prompt": "Brew tea", "expectations": ["x"], "files": ["a.csv"] } ] }"#;
     let lint = Fixture::new().skill("tea").file("skills/tea/evals/evals.json", evals).run(&["lint"]);
     let help = "paths start in skills/tea/evals/, a directory above it, or at the repository's root";
-    assert!(lint.stdout.contains("the file skills/tea/evals/a.csv does not exist") && lint.stdout.contains(help));
+    lint.prints("the file skills/tea/evals/a.csv does not exist").prints(help);
 }
 
 #[test]

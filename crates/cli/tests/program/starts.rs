@@ -220,11 +220,10 @@ fn an_untrusted_repository_is_refused_by_name_and_a_gate_distrusts_forks() {
     let said = format!("{}{}", ran_untrusted.stdout, ran_untrusted.stderr);
     assert!(!said.contains("gate: passed") && !said.contains("no skill of 1 differs"), "{said}");
     let ignored = "these keys of it do not count: `gate`; that of the base counts";
-    assert!(ran_untrusted.stderr.contains(ignored), "{}", ran_untrusted.stderr);
+    ran_untrusted.warns(ignored);
     // The user's own variable cannot take the sandbox away.
     stub.write("evals/evals.toml", "");
-    let ran = stub.run(&["run", "--untrusted"]);
-    assert!(ran.code == 2 && ran.stderr.contains("SKILL_EVALS_ISOLATION is \"agent\""), "{}", ran.stderr);
+    stub.run("run --untrusted").exits(2).warns("SKILL_EVALS_ISOLATION is \"agent\"");
 }
 
 #[test]
@@ -241,7 +240,5 @@ fn settings_of_the_base_that_are_not_in_the_checkout_are_an_error_and_not_the_de
     let blob = blob.trim();
     std::fs::remove_file(stub.root().join(".git/objects").join(&blob[..2]).join(&blob[2..])).expect("an object");
     let mut command = stub.command(&["gate", "main", "--untrusted", "--dry-run"]);
-    let ran = ran(command.env_remove("SKILL_EVALS_ISOLATION"));
-    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("of the base") && ran.stderr.contains("cannot be read; fetch it"), "{}", ran.stderr);
+    ran(command.env_remove("SKILL_EVALS_ISOLATION")).exits(2).warns("of the base").warns("cannot be read; fetch it");
 }

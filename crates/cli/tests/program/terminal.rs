@@ -28,7 +28,7 @@ fn with(stub: &Stub, args: &[&str], variables: &[(&str, &str)]) -> Ran {
 fn verdicts_have_a_color_of_their_own_wherever_they_are_said() {
     let stub = one_of_each();
     let ran = with(&stub, &["run", "-v", "--run-id", "r", "--color", "always"], &[]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    ran.exits(1);
     for painted in [
         format!("tidy/good/codex: {GREEN}pass\u{1b}[0m\n"),
         format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n"),
@@ -37,7 +37,7 @@ fn verdicts_have_a_color_of_their_own_wherever_they_are_said() {
         format!("1 of 3 cases passed, {RED}1 failed\u{1b}[0m, {YELLOW}1 error\u{1b}[0m\n"),
         format!("trials: {GREEN}1 passed\u{1b}[0m, {RED}1 failed\u{1b}[0m, {YELLOW}1 error\u{1b}[0m, 0 unscored"),
     ] {
-        assert!(ran.stdout.contains(&painted), "{painted:?}\n{:?}", ran.stdout);
+        ran.prints(&painted);
     }
     std::fs::copy(stub.run_folder("r").join("progress.jsonl"), stub.root().join("again.jsonl")).expect("a baseline");
     for (args, painted) in [
@@ -127,7 +127,7 @@ fn shells_complete_commands_and_options() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = stub.run(&["completions", shell]);
         assert!(ran.code == 0 && ran.stderr.is_empty(), "{shell}: {}", ran.stderr);
-        assert!(ran.stdout.contains("history") && ran.stdout.contains("write-progress"), "{shell}: {}", ran.stdout);
+        ran.prints("history").prints("write-progress");
     }
     let script = stub.root().join("complete.bash");
     std::fs::write(&script, stub.run(&["completions", "bash"]).stdout).expect("a script");
@@ -137,7 +137,7 @@ fn shells_complete_commands_and_options() {
     let mut bash = std::process::Command::new("bash");
     let ran = ran(bash.args(["-c", asks]).current_dir(stub.root()));
     assert_eq!(ran.stdout, "calibrate\n", "{}", ran.stderr);
-    assert_eq!(stub.run(&["completions", "tcsh"]).code, 2);
+    stub.run("completions tcsh").exits(2);
 }
 
 #[test]
@@ -145,8 +145,7 @@ fn every_command_has_a_manual_page() {
     let stub = Stub::new(1, "");
     let page = stub.run(&["man"]).stdout;
     assert!(page.contains(".TH skill-evals 1") && page.contains("skill\\-evals\\-run(1)"), "{page}");
-    let ran = stub.run(&["man", "share/man/man1"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    stub.run("man share/man/man1").exits(0);
     let page = |name: &str| std::fs::read_to_string(stub.root().join("share/man/man1").join(name)).expect("a page");
     assert!(page("skill-evals.1").contains(".SH SUBCOMMANDS"));
     let run = page("skill-evals-run.1");
@@ -171,7 +170,7 @@ fn repeats_that_failed_alike_are_one_block() {
         "  look into   artifacts/skill-evals/r/work/tidy/bad/codex/1 (and 2, 4, 5 next to it)\n",
         "tidy/bad/codex/3: fail\n",
     ] {
-        assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
+        ran.prints(part);
     }
     assert_eq!(ran.stdout.matches("must-include (outcome)").count(), 2, "{}", ran.stdout);
     // The same in the harness, which adds how many had to pass.
@@ -197,7 +196,7 @@ fn checks_of_one_name_are_numbered_and_say_which_they_are() {
         "  failed      must-include 3 of 3 (outcome)\n    expected  the final message matches \"Oslo\"\n",
         "must-include 1 of 3 (the final message matches \"Done\")",
     ] {
-        assert!(ran.stdout.contains(part), "{part}\n{}{}", ran.stdout, ran.stderr);
+        ran.prints(part);
     }
     let summary = stub.json("r", "summary.json");
     let failed = &summary["cases"][0]["failed_checks"];

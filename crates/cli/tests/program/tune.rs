@@ -55,20 +55,19 @@ fn skill(stub: &Stub) -> String {
 fn a_better_description_is_shown_with_its_length_and_written_only_if_asked() {
     let stub = repository();
     let ran = stub.run(&["tune", "tidy", "--candidate", "better"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     for said in [
         "current: about 5 tokens in every session\nbetter: about 9 tokens, 4 more\n",
         " and 3 cases of neighbors decide",
         "held out, better: better: ",
         "--apply writes it into skills/tidy/SKILL.md",
     ] {
-        assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+        ran.prints(said);
     }
     assert!(!ran.stdout.contains("training, "), "one candidate needs no choice: {}", ran.stdout);
     assert!(!ran.stdout.contains("neighbor loses"), "{}", ran.stdout);
     assert_eq!(skill(&stub), SKILL);
-    let applied = stub.run(&["tune", "tidy", "--candidate", "better", "--apply"]);
-    assert!(applied.code == 0 && applied.stdout.contains("wrote skills/tidy/SKILL.md"), "{}", applied.stdout);
+    stub.run("tune tidy --candidate better --apply").exits(0).prints("wrote skills/tidy/SKILL.md");
     let old = ">-\n  Tidies\n  a directory.\n";
     assert_eq!(skill(&stub), SKILL.replace(old, "Tidies a directory; a better text.\n"));
 }
@@ -76,13 +75,8 @@ fn a_better_description_is_shown_with_its_length_and_written_only_if_asked() {
 #[test]
 fn of_several_candidates_the_training_cases_choose_one() {
     let stub = repository();
-    let ran = stub.run(&["tune", "tidy", "--candidate", "worse", "--candidate", "better", "--max-trials", "300"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains("training, worse: ") && ran.stdout.contains("held out, better: better"),
-        "{}",
-        ran.stdout
-    );
+    let ran = stub.run("tune tidy --candidate worse --candidate better --max-trials 300");
+    ran.exits(0).prints("training, worse: ").prints("held out, better: better");
     // No held-out case was asked before the choice.
     let starts = stub.starts();
     let last = starts.iter().rposition(|prompt| prompt.starts_with("Task")).expect("a trial");
@@ -98,10 +92,8 @@ fn of_several_candidates_the_training_cases_choose_one() {
 #[test]
 fn a_description_that_takes_from_a_neighbor_is_refused() {
     let stub = repository();
-    let ran = stub.run(&["tune", "tidy", "--candidate", "greedy", "--apply"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("a neighbor loses by it: other/o"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("skills/tidy/SKILL.md stays as it is"), "{}", ran.stdout);
+    let ran = stub.run("tune tidy --candidate greedy --apply");
+    ran.exits(1).prints("a neighbor loses by it: other/o").prints("skills/tidy/SKILL.md stays as it is");
     assert_eq!(skill(&stub), SKILL);
 }
 
@@ -115,21 +107,17 @@ fn what_cannot_be_compared_is_told_before_a_trial() {
         ("long", long.as_str(), "it has 1100 characters; at most 1024"),
     ] {
         stub.write(name, text);
-        let ran = stub.run(&["tune", "tidy", "--candidate", name]);
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{name}: {}{}", ran.stdout, ran.stderr);
+        stub.run(&["tune", "tidy", "--candidate", name]).exits(2).warns(why);
     }
-    let few = stub.run(&["tune", "other", "--candidate", "better"]);
-    assert!(few.code == 2 && few.stderr.contains("write more that do not call the skill"), "{}", few.stderr);
-    let none = stub.run(&["tune", "tidy"]);
-    assert!(none.code == 2 && none.stderr.contains("<--candidate <FILE>|--agent <AGENT>>"), "{}", none.stderr);
+    stub.run("tune other --candidate better").exits(2).warns("write more that do not call the skill");
+    stub.run("tune tidy").exits(2).warns("<--candidate <FILE>|--agent <AGENT>>");
     let agent = stub.run(&["tune", "tidy", "--agent", "codex", "--dry-run"]);
     assert!(agent.code == 0 && agent.stdout.starts_with("tidy: asks codex once: about "), "{}", agent.stderr);
-    assert!(agent.stdout.contains("\neach of 3 candidates:\n"), "{}", agent.stdout);
+    agent.prints("\neach of 3 candidates:\n");
     let dry = stub.run(&["tune", "tidy", "--candidate", "better", "--dry-run"]);
-    assert!(dry.code == 0 && dry.stdout.contains("at most 400 trials"), "{}{}", dry.stdout, dry.stderr);
+    dry.exits(0).prints("at most 400 trials");
     let two = stub.run(&["tune", "tidy", "--candidate", "better", "--candidate", "worse", "--dry-run"]);
-    assert_eq!(two.code, 0, "{}", two.stderr);
-    assert!(two.stdout.contains("\neach of 2 candidates:\n"), "{}", two.stdout);
+    two.exits(0).prints("\neach of 2 candidates:\n");
     assert_eq!(two.stdout.matches("at most 100 trials in pairs").count(), 1, "{}", two.stdout);
     assert!(
         two.stdout.contains("\nthen the best of these: ") && two.stdout.ends_with(", at most 200 trials\n"),
@@ -146,9 +134,7 @@ fn what_cannot_be_compared_is_told_before_a_trial() {
 fn an_agent_proposes_descriptions_and_sees_only_training_cases() {
     let stub = repository();
     drafting(&stub, &["One better text.", "One worse text."]);
-    let ran = stub.run(&["tune", "tidy", "--agent", "codex"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains(", number 1: about 4 tokens, 1 fewer\n"), "{}", ran.stdout);
+    stub.run("tune tidy --agent codex").exits(0).prints(", number 1: about 4 tokens, 1 fewer\n");
     let asked = fs::read_to_string(stub.root().join("asked")).expect("what it was asked");
     for number in 0..30 {
         let name = format!("tidy/c{number}");
@@ -180,9 +166,8 @@ fn an_unusable_description_of_the_agent_is_left_out_and_the_others_are_compared(
     let stub = repository();
     drafting(&stub, &["One better text.", " ", &"a".repeat(1_100)]);
     let ran = stub.run(&["tune", "tidy", "--agent", "codex"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains(", number 2: left out: it is empty\n"), "{}", ran.stdout);
-    assert!(ran.stdout.contains(", number 3: left out: it has 1100 characters; at most 1024\n"), "{}", ran.stdout);
+    ran.exits(0).prints(", number 2: left out: it is empty\n");
+    ran.prints(", number 3: left out: it has 1100 characters; at most 1024\n");
     // What is wrong with a file is said before the agent is paid.
     let asked = stub.root().join("asked");
     fs::remove_file(&asked).expect("what it was asked");
@@ -197,13 +182,11 @@ fn the_cost_limit_holds_for_the_proposal_too_and_for_no_unknown_cost() {
     drafting(&stub, &["One better text."]);
     // The proposal has 100 tokens of input.
     stub.settings("[prices.codex]\ninput = 10000.0\noutput = 0.0\n");
-    let ran = stub.run(&["tune", "tidy", "--agent", "codex", "--max-cost-usd", "0.5"]);
-    assert!(ran.code == 2 && ran.stderr.contains("the cost limit is reached"), "{}{}", ran.stdout, ran.stderr);
+    stub.run("tune tidy --agent codex --max-cost-usd 0.5").exits(2).warns("the cost limit is reached");
     let stub = repository();
     drafting(&stub, &["One better text."]);
-    let ran = stub.run(&["tune", "tidy", "--agent", "codex", "--max-cost-usd", "0.5"]);
     let said = "the cost limit cannot be held: it is unknown what codex cost";
-    assert!(ran.code == 2 && ran.stderr.contains(said), "{}{}", ran.stdout, ran.stderr);
+    stub.run("tune tidy --agent codex --max-cost-usd 0.5").exits(2).warns(said);
     assert_eq!(stub.starts().iter().filter(|prompt| prompt.starts_with("Task")).count(), 0);
 }
 
@@ -221,7 +204,7 @@ fn a_tune_that_is_killed_pays_for_nothing_twice() {
     let starts = stub.starts().len();
     fs::remove_file(&asked).expect("it was asked");
     let whole = stub.run(&arguments);
-    assert_eq!(whole.code, 0, "{}{}", whole.stdout, whole.stderr);
+    whole.exits(0);
     assert!(!asked.exists() && whole.stderr.contains("its descriptions are used"), "{}", whole.stderr);
     let paid = stub.starts().len();
     // After the answer, nothing is left over: the same question is measured again.
@@ -242,8 +225,7 @@ fn what_an_unfinished_tune_has_paid_is_used_or_named_and_never_paid_again_unsaid
     let refused = |why: &str| {
         let ran = tune();
         assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stderr.contains("tidy.tune.json") && ran.stderr.contains(why), "{}", ran.stderr);
-        assert!(ran.stderr.contains("remove it, and a tune pays anew"), "{}", ran.stderr);
+        ran.warns("tidy.tune.json").warns(why).warns("remove it, and a tune pays anew");
     };
     fs::create_dir_all(&record).expect("a directory");
     refused("it is not a file");

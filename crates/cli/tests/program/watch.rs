@@ -82,8 +82,7 @@ fn recorded() -> Stub {
     let stub = Stub::new(0, "");
     let rows: Vec<String> = (0..4).map(|index| format!("c{index},false,Prompt {index},Done\n")).collect();
     fs::write(table(&stub), format!("id,should_trigger,prompt,must_include\n{}", rows.concat())).expect("cases");
-    let ran = stub.run(&["run", "--record"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --record").exits(0);
     stub
 }
 

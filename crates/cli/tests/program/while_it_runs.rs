@@ -12,7 +12,7 @@ use crate::support::stub::{Stub, in_own_group, ran, signal};
 fn one_cause_is_shown_once_with_the_other_cases_behind_it() {
     let stub = Stub::new(3, "echo broken >&2; exit 3");
     let run = stub.run(&["run"]);
-    assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
+    run.exits(3);
     assert_eq!(run.stdout.matches("  why ").count(), 1, "{}", run.stdout);
     assert_eq!(run.stdout.matches(": error (as above)\n").count(), 2, "{}", run.stdout);
     // Of an agent that crashed, the checks are one line.
@@ -25,12 +25,12 @@ fn stale_and_missing_recordings_say_once_what_to_do() {
     let missing = stub.run(&["run", "--replay"]);
     assert_eq!(missing.stdout.matches("record it").count(), 1, "{}", missing.stdout);
     assert_eq!(missing.stdout.matches(": no recording\n").count(), 3, "{}", missing.stdout);
-    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    stub.run("run --record").exits(0);
     stub.write("skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Another.\n---\n\nAnother.\n");
     let stale = stub.run(&["run", "--replay"]);
     assert_eq!(stale.stdout.matches("what to do").count(), 1, "{}", stale.stdout);
     assert_eq!(stale.stdout.matches("/codex: the recording is stale").count(), 3, "{}", stale.stdout);
-    assert!(stale.stdout.contains("3 recordings are stale: `skill-evals run --stale --record`"), "{}", stale.stdout);
+    stale.prints("3 recordings are stale: `skill-evals run --stale --record`");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_mistake_of_several_cases_is_shown_once_with_the_places_of_the_others() {
     stub.write("evals/triggers.json", r#"{"skill": "pot", "should_trigger": ["Tea", "A tea", "My tea", "Our tea"]}"#);
     let dry = stub.run(&["run", "--dry-run"]);
     assert_eq!(dry.stdout.matches("error[unknown-skill]").count(), 1, "{}", dry.stdout);
-    assert!(dry.stdout.contains("\n4 errors\n"), "{}", dry.stdout);
+    dry.prints("\n4 errors\n");
 }
 
 #[test]
@@ -66,22 +66,19 @@ fn ctrl_c_says_how_to_resume() {
 #[test]
 fn a_replay_with_a_name_is_stored() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--record"]).code, 0);
-    assert_eq!(stub.run(&["run", "--replay", "--run-id", "named"]).code, 0);
-    let shown = stub.run(&["show", "--run", "named"]);
-    assert!(shown.code == 0 && shown.stdout.contains("tidy/c0/codex"), "{}{}", shown.stdout, shown.stderr);
+    stub.run("run --record").exits(0);
+    stub.run("run --replay --run-id named").exits(0);
+    stub.run("show --run named").exits(0).prints("tidy/c0/codex");
 }
 
 #[test]
 fn a_trial_is_shown_from_the_latest_run_that_has_it() {
     let stub = Stub::new(2, "");
     for case in ["c0", "c1"] {
-        assert_eq!(stub.run(&["run", "--case", case, "--run-id", &format!("of-{case}")]).code, 0);
+        stub.run(&["run", "--case", case, "--run-id", &format!("of-{case}")]).exits(0);
     }
-    let shown = stub.run(&["show", "tidy/c0"]);
-    assert!(shown.code == 0 && shown.stdout.contains("of-c0"), "{}{}", shown.stdout, shown.stderr);
-    let unknown = stub.run(&["show", "tidy/c7"]);
-    assert!(unknown.code == 2 && unknown.stderr.contains("in the run of-c1"), "{}", unknown.stderr);
+    stub.run("show tidy/c0").exits(0).prints("of-c0");
+    stub.run("show tidy/c7").exits(2).warns("in the run of-c1");
 }
 
 #[test]
@@ -92,7 +89,7 @@ fn a_latest_run_of_which_a_part_is_missing_is_an_error_and_no_other_is_shown_in_
     ] {
         let stub = Stub::new(1, "");
         for id in ["one", "two"] {
-            assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+            stub.run(&["run", "--run-id", id]).exits(0);
         }
         let path = stub.run_folder("two");
         for part in parts {
@@ -101,22 +98,22 @@ fn a_latest_run_of_which_a_part_is_missing_is_an_error_and_no_other_is_shown_in_
         }
         for command in [&["show"][..], &["show", "tidy/c0"], &["summary"], &["status"], &["report"]] {
             let ran = stub.run(command);
-            assert_eq!(ran.code, 2, "{command:?}: {}{}", ran.stdout, ran.stderr);
+            ran.exits(2);
             let said =
                 format!("{}: {words}: a part of the run was removed; restore it, or remove the rest", path.display());
             assert!(ran.stdout.is_empty() && ran.stderr.contains(&said), "{command:?}: {}{}", ran.stdout, ran.stderr);
         }
         fs::remove_dir_all(&path).expect("the rest");
-        assert!(stub.run(&["show"]).stdout.contains("run one"));
+        stub.run("show").prints("run one");
     }
 }
 
 #[test]
 fn a_trial_that_ended_in_the_latest_run_without_a_directory_is_not_shown_from_an_earlier_one() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "one"]).code, 0);
+    stub.run("run --run-id one").exits(0);
     stub.body("exit 3");
-    assert_eq!(stub.run(&["run", "--run-id", "two"]).code, 3);
+    stub.run("run --run-id two").exits(3);
     let work = stub.run_folder("two").join("work");
     fs::remove_dir_all(&work).expect("trials");
     let path = stub.run_folder("two").display().to_string();
@@ -126,19 +123,17 @@ fn a_trial_that_ended_in_the_latest_run_without_a_directory_is_not_shown_from_an
     ] {
         let shown = stub.run(command);
         assert!(shown.code == 2 && shown.stdout.is_empty(), "{}{}", shown.stdout, shown.stderr);
-        assert!(shown.stderr.contains(&path) && shown.stderr.contains(words), "{}", shown.stderr);
+        shown.warns(&path).warns(words);
     }
-    assert!(stub.run(&["show", "tidy/c0", "--run", "one"]).stdout.contains("run one"));
+    stub.run("show tidy/c0 --run one").prints("run one");
 }
 
 #[test]
 fn a_report_that_no_browser_can_open_is_written_all_the_same() {
     let stub = Stub::new(1, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let report = ran(stub.command(&["report", "r", "--open"]).env("PATH", stub.scratch()));
-    assert_eq!(report.code, 0, "{}{}", report.stdout, report.stderr);
-    assert!(report.stdout.contains("artifacts/skill-evals/r/report.html"), "{}", report.stdout);
-    assert!(report.stderr.contains("no browser can be opened"), "{}", report.stderr);
+    report.exits(0).prints("artifacts/skill-evals/r/report.html").warns("no browser can be opened");
 }
 
 #[test]
@@ -149,7 +144,7 @@ fn the_report_of_several_modes_has_a_row_for_each_case_those_first_in_which_mode
     // In one of the modes the second case fails: whichever starts first.
     stub.body("case \"$prompt\" in B*) mkdir \"$folder/first\" 2>/dev/null && exec printf '%s\\n' '{\"type\":\"thread.started\",\"thread_id\":\"1\"}' '{\"type\":\"turn.started\"}' '{\"type\":\"item.completed\",\"item\":{\"id\":\"0\",\"type\":\"agent_message\",\"text\":\"Two.\"}}' '{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":10,\"output_tokens\":5}}';; esac");
     let run = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    run.exits(1);
     let page = stub.run(&["report", "r", "-o", "-"]).stdout;
     let (_, cases) = page.split_once("<table class=\"grid cases\">").expect("a row for each case");
     let (cases, _) = cases.split_once("</table>").expect("an end");
@@ -168,6 +163,5 @@ fn a_pattern_is_shown_as_it_is_written() {
         "evals/skills/tidy/prompts.csv",
         "id,should_trigger,prompt,must_include\nc0,false,Prompt 0,\\d+ files\n",
     );
-    let run = stub.run(&["run"]);
-    assert!(run.stdout.contains(r#"matches "\d+ files""#), "{}", run.stdout);
+    stub.run("run").prints(r#"matches "\d+ files""#);
 }

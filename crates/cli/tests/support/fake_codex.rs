@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::fixture::{Fixture, Ran, temporary};
+use super::fixture::{Fixture, Ran, ran, temporary};
 
 const TRACE: &str = include_str!("../../../../tests/fixtures/traces/codex/triggers/trace.jsonl");
 const ROLLOUT: &str = include_str!("../../../../tests/fixtures/traces/codex/triggers/rollout.jsonl");
@@ -79,12 +79,7 @@ impl Fake {
         // It writes into a directory of the test.
         command.env("SKILL_EVALS_ISOLATION", "agent").env("SKILL_EVALS_CALIBRATE", "off");
         command.env("SKILL_EVALS_RETRIES", "1").env("SKILL_EVALS_RETRY_WAIT_S", "0.05");
-        let output = command.output().expect("the program starts");
-        Ran {
-            code: output.status.code().expect("the program was not killed"),
-            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-        }
+        ran(&mut command)
     }
 
     /// `skill-evals run --run-id t` with these arguments behind it.

@@ -4,7 +4,7 @@ use crate::support::repository;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::fixture::{Fixture, Ran};
+use super::fixture::{Fixture, Ran, ran};
 
 /// A harness over a repository: its arguments and variables.
 pub struct Harness {
@@ -54,12 +54,7 @@ impl Harness {
     }
 
     pub fn run(mut self) -> Ran {
-        let output = self.command.output().expect("the harness starts");
-        Ran {
-            code: output.status.code().expect("the harness was not killed"),
-            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-        }
+        ran(&mut self.command)
     }
 }
 

@@ -1,7 +1,6 @@
 //! A repository whose evals run live, with a real program that talks to a stand-in model.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -12,7 +11,7 @@ use skill_evals_evidence::trial::outcome::{CheckResult, Grade, Status, Verdict};
 
 pub use skill_evals_testing::processes_with;
 
-use super::fixture::{Fixture, Ran};
+use super::fixture::{Fixture, Ran, ran};
 use super::real::{copilot_packages, link_ripgrep, path_with_programs};
 use super::stand_in::{CODEX_KEY, Request, StandIn, Turn, endpoint, started};
 
@@ -112,21 +111,12 @@ impl Live {
     }
 
     pub fn run(&self, args: &[&str]) -> Ran {
-        Self::ran(&mut self.command(args))
+        ran(&mut self.command(args))
     }
 
     /// The same, where claude retries as often as it does by itself.
     pub fn run_with_own_retries(&self, args: &[&str]) -> Ran {
-        Self::ran(self.command(args).env_remove("CLAUDE_CODE_MAX_RETRIES"))
-    }
-
-    fn ran(command: &mut Command) -> Ran {
-        let output = command.output().expect("the program starts");
-        Ran {
-            code: output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0)),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        ran(self.command(args).env_remove("CLAUDE_CODE_MAX_RETRIES"))
     }
 
     /// Starts it and comes back at once.

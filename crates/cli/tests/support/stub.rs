@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::fixture::{Fixture, Ran, temporary};
+pub use super::fixture::ran;
+use super::fixture::{Args, Fixture, Ran, temporary};
 use skill_evals_results::store::with_digests;
 
 /// The repository and the directory for scratch files, both outside every other repository.
@@ -132,8 +133,8 @@ impl Stub {
         command
     }
 
-    pub fn run(&self, args: &[&str]) -> Ran {
-        ran(&mut self.command(args))
+    pub fn run<'a>(&self, args: impl Args<'a>) -> Ran {
+        ran(&mut self.command(&args.words()))
     }
 
     /// The output in a terminal of 80 columns, which `script` provides. `PAGER` is `pager`.
@@ -192,16 +193,6 @@ impl Stub {
 /// Starts a command in a group of its own, as a shell does, and comes back at once.
 pub fn in_own_group(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().expect("the program starts")
-}
-
-/// Runs a command to its end.
-pub fn ran(command: &mut Command) -> Ran {
-    let output = command.output().expect("the program starts");
-    Ran {
-        code: output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0)),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
 }
 
 /// Runs a shell script with a small disk as the directory `artifacts`, on which `fill` leaves 400 KiB. `$0` is the

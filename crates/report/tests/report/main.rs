@@ -3,3 +3,4 @@
 mod comparison;
 mod lint;
 mod problems;
+mod progress;

@@ -136,8 +136,7 @@ fn several_filters_take_what_matches_one_of_them() {
     let names = listed(&harness(&fixture(), &["--list", "tidy::last", "sweep-up::first"]).run());
     assert_eq!(names, ["sweep_up::first_one::codex", "tidy::last::codex"]);
     let ran = harness(&fixture(), &["tidy::last", "sweep-up::first"]).run();
-    assert!(ran.stdout.contains("running 2 tests"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("2 filters leave 2 of 8 trials"), "{}", ran.stderr);
+    ran.prints("running 2 tests").warns("2 filters leave 2 of 8 trials");
     let names = listed(&harness(&fixture(), &["--list", "--exact", "tidy::last::codex", "tidy::lint"]).run());
     assert_eq!(names, ["tidy::lint", "tidy::last::codex"]);
 }
@@ -174,7 +173,7 @@ fn a_seed_makes_an_order_and_the_same_seed_the_same() {
 fn fail_fast_starts_nothing_after_the_first_failure() {
     let ran = harness(&fixture(), &["--fail-fast", "--test-threads", "1"]).run();
     // In order: three lints, sweep_up's two cases without a recording, then tidy's broken row.
-    assert_eq!(ran.code, 101);
+    ran.exits(101);
     let line = |name: &str| ran.stdout.lines().find(|line| line.contains(name)).expect("a line").to_owned();
     assert!(line("test tidy::bad::codex").ends_with("... FAILED"), "{}", ran.stdout);
     assert!(line("test tidy::last::codex").contains("not run: --fail-fast"), "{}", ran.stdout);
@@ -194,15 +193,14 @@ fn show_output_shows_the_checks_of_passed_trials() {
     let name = "greeting::explicit::codex";
     let sample = Fixture::copy_of_sample();
     let ran = harness(&sample, &["--show-output", "--exact", name]).run();
-    assert!(ran.stderr.contains("greeting/explicit/codex: pass\n  passed "), "{}", ran.stderr);
+    ran.warns("greeting/explicit/codex: pass\n  passed ");
     assert!(!harness(&sample, &["--exact", name]).run().stderr.contains("passed"));
 }
 
 #[test]
 fn what_has_no_effect_is_said() {
     let ran = harness(&fixture(), &["--ensure-time", "tidy::lint"]).run();
-    assert_eq!(ran.code, 0);
-    assert!(ran.stderr.contains("--ensure-time has no effect"), "{}", ran.stderr);
+    ran.exits(0).warns("--ensure-time has no effect");
 }
 
 #[test]

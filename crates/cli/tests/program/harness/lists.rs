@@ -40,12 +40,10 @@ fn ignored_are_those_without_a_recording_and_no_broken_ones() {
 fn an_ignored_trial_says_why_and_fails_where_it_was_asked_for() {
     let name = "tidy::last::codex";
     let ran = harness(&fixture(), &["--exact", name]).run();
-    assert_eq!(ran.code, 0);
-    assert!(ran.stdout.contains("ignored (no recording; SKILL_EVALS_LIVE=1 runs the agent)"), "{}", ran.stdout);
+    ran.exits(0).prints("ignored (no recording; SKILL_EVALS_LIVE=1 runs the agent)");
     for option in ["--ignored", "--include-ignored"] {
         let ran = harness(&fixture(), &["--exact", name, option]).run();
-        assert_eq!(ran.code, 101, "{}", ran.stdout);
-        assert!(ran.stdout.contains("tidy/last/codex: no recording; SKILL_EVALS_LIVE=1 runs the agent"));
+        ran.exits(101).prints("tidy/last/codex: no recording; SKILL_EVALS_LIVE=1 runs the agent");
     }
 }
 
@@ -103,14 +101,12 @@ fn names_that_tools_would_take_for_one_fail_by_names_of_their_own() {
     assert_eq!(unique.len(), names.len(), "{names:?}");
     assert!(names.contains(&"repository::lint".to_owned()) && names.contains(&"repository::skill_lint".to_owned()));
     let ran = harness(&fixture, &["--exact", "a_b::smoke_negative::codex_again"]).run();
-    assert_eq!(ran.code, 101);
-    assert!(ran.stdout.contains("the test name `a_b::smoke_negative::codex` is taken"), "{}", ran.stdout);
+    ran.exits(101).prints("the test name `a_b::smoke_negative::codex` is taken");
 }
 
 #[test]
 fn an_empty_repository_is_no_success() {
     let fixture = Fixture::new().file("evals/README.md", "nothing yet");
     let ran = harness(&fixture, &[]).run();
-    assert_eq!(ran.code, 101);
-    assert!(ran.stdout.contains("no skills and no cases found"), "{}", ran.stdout);
+    ran.exits(101).prints("no skills and no cases found");
 }

@@ -20,10 +20,8 @@ fn start(mut harness: Harness) -> Child {
 fn agents_run_where_asked_and_one_folder_keeps_the_run() {
     let fixture = with_stub_agent("one,true,Greet Ada\ntwo,false,Rest\n", "");
     let ran = live(&fixture, &[]).run();
-    assert_eq!(ran.code, 101);
-    assert!(ran.stdout.contains("test greeting::one::codex ... ok"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("test greeting::two::codex ... FAILED"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("failed      not-triggered"), "{}", ran.stdout);
+    ran.exits(101).prints("test greeting::one::codex ... ok").prints("test greeting::two::codex ... FAILED");
+    ran.prints("failed      not-triggered");
     let [folder] = run_folders(fixture.root()).try_into().expect("one directory");
     assert!(folder.join("work/greeting/one/codex/1/grade.json").is_file());
     assert!(!ran.stderr.contains("SKILL_EVALS_LIVE"), "{}", ran.stderr);
@@ -86,7 +84,7 @@ fn the_harness_says_for_what_a_trial_waits_and_for_how_long() {
         harness.env("SKILL_EVALS_RETRIES", "2").run()
     };
     let ran = run();
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     let said = ran.stderr.lines().find(|line| line.starts_with("greeting/one/codex: ")).unwrap_or_default();
     assert!(said.contains("refused by the provider (attempt 1 of 3): "), "{}", ran.stderr);
     assert!(said.contains("429 Too Many Requests; trying again in 0 s, waiting at most "), "{said}");

@@ -1,7 +1,6 @@
 //! The harness as a program: what it takes, prints, and leaves, whatever starts it.
 
 mod arguments;
-mod custom_checks;
 mod lists;
 mod live;
 mod progress;

@@ -46,8 +46,7 @@ fn test(stub: &Stub, filter: &str, variable: &str) -> Ran {
 fn an_agent_that_a_harness_reads_is_graded_like_every_agent() {
     let stub = repository(FINE);
     let live = test(&stub, "tidy::", "SKILL_EVALS_LIVE");
-    assert!(live.stdout.contains("test tidy::p::mine ... ok"), "{}{}", live.stdout, live.stderr);
-    assert!(live.stdout.contains("test tidy::n::mine ... FAILED"), "{}{}", live.stdout, live.stderr);
+    live.prints("test tidy::p::mine ... ok").prints("test tidy::n::mine ... FAILED");
     let (meta, grade) =
         (stub.json("r", "work/tidy/p/mine/1/meta.json"), stub.json("r", "work/tidy/p/mine/1/grade.json"));
     assert_eq!(meta["agent"]["description"]["protocol"], "rust", "{meta:#}");
@@ -94,10 +93,9 @@ fn its_recording_is_read_by_the_harness_and_by_no_other_program() {
         .env("SKILL_EVALS_ROOT", stub.root())
         .env("SKILL_EVALS_LIVE", "1")
         .env("SKILL_EVALS_RECORD", "1");
-    let recorded = ran(program.env_remove("NEXTEST").env_remove("NEXTEST_RUN_ID"));
-    assert_eq!(recorded.code, 0, "{}{}", recorded.stdout, recorded.stderr);
+    ran(program.env_remove("NEXTEST").env_remove("NEXTEST_RUN_ID")).exits(0);
     let replayed = test(&stub, "tidy::p", "SKILL_EVALS_REQUIRE_RECORDINGS");
-    assert!(replayed.stdout.contains("test tidy::p::mine ... ok"), "{}{}", replayed.stdout, replayed.stderr);
+    replayed.prints("test tidy::p::mine ... ok");
     for args in [&["run", "--replay", "tidy/p"][..], &["run", "tidy/p"]] {
         let other = stub.run(args);
         let said = other.stdout + &other.stderr;

@@ -100,8 +100,7 @@ fn a_stored_trial_of_a_case_in_rust_says_why_the_program_cannot_grade_it() {
     let mut program = stub.with_variables(std::process::Command::new(example("cases")));
     program.args(["tidy::tidies_rust"]).current_dir(stub.root()).env("SKILL_EVALS_ROOT", stub.root());
     ran(program.env_remove("NEXTEST").env("SKILL_EVALS_LIVE", "1").env("SKILL_EVALS_RUN_ID", "r"));
-    let graded = stub.run(&["grade", "r"]);
-    assert!(graded.stdout.contains("or it is written in Rust and runs by cargo test only"), "{}", graded.stdout);
+    stub.run("grade r").prints("or it is written in Rust and runs by cargo test only");
 }
 
 #[test]
@@ -113,8 +112,6 @@ fn cases_in_rust_run_live_and_are_recorded() {
         ran(program.env_remove("NEXTEST").env_remove("NEXTEST_RUN_ID").env("SKILL_EVALS_RECORD", "1"))
     };
     let live = run("SKILL_EVALS_LIVE");
-    assert_eq!(live.code, 0, "{}", live.stdout);
-    assert!(live.stdout.contains("test tidy::says_nothing_about_weather::codex ... ok"), "{}", live.stdout);
-    assert!(live.stdout.contains("test tidy::tidies_rust::codex"), "{}", live.stdout);
+    live.exits(0).prints("test tidy::says_nothing_about_weather::codex ... ok").prints("test tidy::tidies_rust::codex");
     assert!(stub.starts().iter().any(|prompt| prompt.contains("Tidy this Python file.")), "{:?}", stub.starts());
 }

@@ -41,8 +41,7 @@ fn stubs_have_the_names_of_the_trials() {
     for fixture in
         [crate_of(fixture()), crate_of(Fixture::copy_of_sample()), crate_of(Fixture::new().skill("repository"))]
     {
-        let ran = fixture.run(&["stubs"]);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        fixture.run("stubs").exits(0);
         let mut names = listed(&harness(&fixture, &["--list"]).run());
         names.sort();
         assert_eq!(paths(&text(&fixture)), names);
@@ -56,7 +55,7 @@ fn stubs_are_written_once_and_then_up_to_date() {
     assert_eq!(fixture.run(&["stubs"]).stdout, "tests/skill_evals/stubs.rs: is up to date, 8 trials\n");
     // Whatever the environment asks for at the moment.
     let asked = harness(&fixture, &["--exact", "repository::lint"]).env("SKILL_EVALS_MODE", "none").run();
-    assert_eq!(asked.code, 0, "{}", asked.stdout);
+    asked.exits(0);
 }
 
 #[test]
@@ -64,16 +63,14 @@ fn the_lint_says_when_stubs_are_out_of_date() {
     let fixture = crate_of(Fixture::copy_of_sample());
     assert_eq!(fixture.run(&["lint", "--check-evals"]).code, 0, "no stubs, no problem");
     fixture.run(&["stubs"]);
-    assert_eq!(fixture.run(&["lint", "--check-evals"]).code, 0);
+    fixture.run("lint --check-evals").exits(0);
     assert_eq!(harness(&fixture, &["repository::lint"]).run().code, 0);
     let fixture = fixture.task("new", r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "greeting" } }"#);
     let ran = fixture.run(&["lint", "--check-evals"]);
-    assert_eq!(ran.code, 0);
-    assert!(ran.stdout.contains("warning[stale-stubs]: the stubs are out of date"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("run `skill-evals stubs`"), "{}", ran.stdout);
+    ran.exits(0).prints("warning[stale-stubs]: the stubs are out of date").prints("run `skill-evals stubs`");
     // It makes no trial wrong: a warning next to a test that passes.
     let ran = harness(&fixture, &["repository::lint"]).run();
-    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    ran.exits(0);
     assert!(ran.stderr.contains("warning[stale-stubs]") && !ran.stdout.contains("stale-stubs"), "{}", ran.stderr);
     fixture.run(&["stubs"]);
     assert_eq!(harness(&fixture, &["repository::lint"]).run().code, 0);
@@ -82,8 +79,7 @@ fn the_lint_says_when_stubs_are_out_of_date() {
 #[test]
 fn without_a_crate_there_is_no_place_for_stubs() {
     let ran = fixture().run(&["stubs"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("no crate for the stubs"), "{}", ran.stderr);
+    ran.exits(2).warns("no crate for the stubs");
     let ran = fixture().run(&["stubs", "--file", "elsewhere.rs"]);
     assert_eq!(ran.stdout, "elsewhere.rs: written, 8 trials\n");
 }
@@ -92,22 +88,20 @@ fn without_a_crate_there_is_no_place_for_stubs() {
 fn in_a_test_without_the_harness_every_stub_fails_with_the_missing_lines() {
     let main = "include!(\"skill_evals/stubs.rs\");\n\nfn main() {}\n";
     let fixture = crate_of(fixture()).file("tests/skill_evals.rs", main);
-    assert_eq!(fixture.run(&["stubs"]).code, 0);
+    fixture.run("stubs").exits(0);
     let compiled = |args: &[&str]| {
         let mut rustc = Command::new("rustc");
         rustc
             .args(["--edition", "2024", "--crate-name", "skill_evals", "-Dwarnings", "-Adead-code", "-o", "program"])
             .args(args);
         rustc.arg("tests/skill_evals.rs").current_dir(fixture.root());
-        let built = ran(&mut rustc);
-        assert_eq!(built.code, 0, "{}", built.stderr);
+        ran(&mut rustc).exits(0);
         ran(&mut Command::new(fixture.root().join("program")))
     };
     let stubs = compiled(&["--test"]);
-    assert_eq!(stubs.code, 101, "{}", stubs.stdout);
-    assert!(stubs.stdout.contains("test result: FAILED. 0 passed; 8 failed"), "{}", stubs.stdout);
+    stubs.exits(101).prints("test result: FAILED. 0 passed; 8 failed");
     let missing = "Add to Cargo.toml:\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n";
-    assert!(stubs.stdout.contains(missing), "{}", stubs.stdout);
+    stubs.prints(missing);
     // The harness has none of them.
     assert_eq!(compiled(&[]).code, 0);
 }

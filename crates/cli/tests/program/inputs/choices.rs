@@ -19,8 +19,7 @@ fn folders_are_created_and_root_and_workspace_are_filled_in() {
         agent.display()
     );
     fs::write(stub.root().join("evals/evals.toml"), settings).expect("settings");
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r").exits(0);
     let seen = fs::read_to_string(stub.run_folder("r").join("work/tidy/c0/codex/1/workspace/seen")).expect("a list");
     assert!(seen.starts_with("human\n"), "{seen}");
     assert!(seen.contains(&format!("{}/data\n", stub.root().display())), "{seen}");
@@ -114,13 +113,12 @@ fn skills_that_lie_beside_their_cases_and_nowhere_else_are_found_without_setting
     let names: Vec<&str> = one.lines().filter_map(|line| line.split('\t').next()).collect();
     assert_eq!(names, ["lost/of-lost/native", "lost/of-lost/codex"]);
     for (wrong, why) in [("--task=gone", "unknown task `gone`"), ("--mode=gone", "unknown mode `gone`")] {
-        let ran = fixture.run(&["list", wrong]);
-        assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
+        fixture.run(&["list", wrong]).exits(2).warns(why);
     }
     let lint = fixture.run(&["lint", "--check-evals"]);
     assert!(lint.code == 0 && lint.stdout.starts_with("2 skills, 2 cases"), "{}", lint.stdout);
     let dry = fixture.run(&["run", "--replay", "--dry-run", "--task=of-lost", "--mode=cli-native", "--model=some"]);
-    assert!(dry.code == 0 && dry.stdout.contains("lost/of-lost/cli-native"), "{}{}", dry.stdout, dry.stderr);
+    dry.exits(0).prints("lost/of-lost/cli-native");
     assert!(!dry.stdout.contains("of-found"), "{}", dry.stdout);
 }
 

@@ -27,8 +27,7 @@ fn files_of_a_row_are_copied_under_their_own_names() {
     );
     stub.write("evals/skills/tidy/data/orders.csv", "1,2\n");
     stub.write("evals/skills/tidy/more/deep/a.txt", "a\n");
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r").exits(0);
     assert_eq!(seen(&stub, "c0"), "./more/deep/a.txt\n./orders.csv\n");
     let meta = stub.json("r", "work/tidy/c0/codex/1/meta.json");
     let changed: Vec<&str> = meta["files"]
@@ -51,8 +50,7 @@ fn files_of_a_task_have_a_text_or_a_source_and_replace_those_of_the_fixture() {
     stub.write("evals/tasks/sources/x.txt", "of a directory");
     stub.write("evals/skills/tidy/fixtures/base/in/b.txt", "of the fixture");
     stub.write("evals/skills/tidy/fixtures/base/kept.txt", "kept");
-    let ran = stub.run(&["run", "--run-id", "r", "--mode", "codex"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r --mode codex").exits(0);
     let seen = seen(&stub, "one");
     for part in
         ["==> ./a.txt <==\nnext to the task", "./c/x.txt <==\nof a directory", "./in/b.txt <==\ninline", "./kept.txt"]
@@ -67,24 +65,20 @@ fn a_fixture_with_cases_of_its_own_is_given_whole_and_replays() {
     let table = "id,should_trigger,prompt,fixture,require_files\nc0,false,Do it,base,seen\n";
     stub.write("evals/skills/tidy/prompts.csv", table);
     stub.write("evals/skills/tidy/base/evals/skills/x/prompts.csv", "id,should_trigger,prompt\n");
-    let ran = stub.run(&["run", "--record"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    let replayed = stub.run(&["run", "--replay"]);
-    assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
+    stub.run("run --record").exits(0);
+    stub.run("run --replay").exits(0);
 }
 
 #[test]
 fn a_recording_is_stale_when_a_file_of_its_case_changes() {
     let stub = task(r#"[ { "path": "b.txt", "content": "inline" }, "a.txt" ]"#);
     stub.write("evals/tasks/a.txt", "before");
-    let ran = stub.run(&["run", "--record", "--mode", "codex"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert_eq!(stub.run(&["run", "--replay", "--mode", "codex"]).code, 0);
+    stub.run("run --record --mode codex").exits(0);
+    stub.run("run --replay --mode codex").exits(0);
     stub.write("evals/tasks/a.txt", "after");
-    let stale = stub.run(&["run", "--replay", "--mode", "codex"]);
-    assert!(stale.stdout.contains("stale") && stale.stdout.contains("files"), "{}", stale.stdout);
+    stub.run("run --replay --mode codex").prints("stale").prints("files");
     stub.write("evals/tasks/a.txt", "before");
-    assert_eq!(stub.run(&["run", "--replay", "--mode", "codex"]).code, 0);
+    stub.run("run --replay --mode codex").exits(0);
 }
 
 #[test]

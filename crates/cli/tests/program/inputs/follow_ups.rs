@@ -23,8 +23,7 @@ fn stub(follow_ups: &str, body: &str) -> Stub {
 #[test]
 fn codex_is_resumed_with_each_message_and_the_last_answer_is_the_final_message() {
     let stub = stub(r#""[""Two"", ""Three""]""#, "");
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r").exits(0);
     assert_eq!(stub.starts(), ["One", "Two", "Three"]);
     let args = fs::read_to_string(stub.root().join("args")).expect("arguments");
     let lines: Vec<&str> = args.lines().collect();
@@ -52,8 +51,7 @@ fn a_session_that_does_not_answer_every_message_is_an_error() {
         (SAYS_NOTHING_TO_TWO, "answered 1 of 2 messages"),
     ] {
         let stub = stub("Two", body);
-        let ran = stub.run(&["run", "--run-id", "r"]);
-        assert_eq!(ran.code, 3, "{body}: {}{}", ran.stdout, ran.stderr);
+        stub.run("run --run-id r").exits(3);
         assert_eq!(stub.starts(), ["One", "Two"], "{body}");
         let line = &stub.progress("r")[0];
         assert_eq!(line["verdict"], "error", "{body}");
@@ -64,8 +62,7 @@ fn a_session_that_does_not_answer_every_message_is_an_error() {
 #[test]
 fn a_message_in_the_middle_without_an_answer_is_an_error() {
     let stub = stub(r#""[""Two"", ""Three""]""#, SAYS_NOTHING_TO_TWO);
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r").exits(3);
     assert_eq!(stub.starts(), ["One", "Two", "Three"]);
     let line = &stub.progress("r")[0];
     assert!(line["trouble"]["detail"].as_str().expect("a detail").contains("answered 2 of 3 messages"), "{line}");
@@ -78,8 +75,7 @@ fn the_answer_to_an_earlier_message_is_not_that_to_the_last_one() {
     assert_ne!(keeps, SESSION);
     let stub = stub("Two", "");
     stub.body(&keeps);
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r").exits(0);
     let last = stub.run_folder("r").join("work/tidy/c0/codex/1/final.txt");
     assert_eq!(fs::read_to_string(last).expect("an answer"), "Two", "what its events say");
 }
@@ -87,6 +83,6 @@ fn the_answer_to_an_earlier_message_is_not_that_to_the_last_one() {
 #[test]
 fn a_message_is_not_sent_after_one_that_failed() {
     let stub = stub("Two", "exit 3");
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 3);
+    stub.run("run --run-id r").exits(3);
     assert_eq!(stub.starts(), ["One"]);
 }

@@ -23,8 +23,7 @@ fn codex_continues_a_session_with_the_history_which_is_not_part_of_the_evidence(
     stub.write("evals/skills/tidy/before.json", HISTORY);
     let rows = "id,should_trigger,prompt,history,follow_ups\nc0,false,One,before.json,Two\n";
     stub.write("evals/skills/tidy/prompts.csv", rows);
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r").exits(0);
     let args = fs::read_to_string(stub.root().join("args")).expect("arguments");
     let [first, second] = args.lines().collect::<Vec<_>>()[..] else { panic!("two starts: {args}") };
     let options = first.strip_suffix(" -- One").expect("the prompt last");
@@ -51,11 +50,10 @@ fn codex_continues_a_session_with_the_history_which_is_not_part_of_the_evidence(
     let places: Vec<usize> = order.iter().map(|text| shown.find(text).unwrap_or_else(|| panic!("{shown}"))).collect();
     assert!(places.is_sorted(), "{shown}");
 
-    assert_eq!(stub.run(&["grade", "r"]).code, 0);
+    stub.run("grade r").exits(0);
     stub.write("evals/skills/tidy/before.json", &HISTORY.replace("sea", "home"));
-    let ran = stub.run(&["grade", "r"]);
     let why = "the prompt of `tidy/c0` has changed since this answer: its grade is not changed";
-    assert!(ran.stdout.contains(why), "{}{}", ran.stdout, ran.stderr);
+    stub.run("grade r").prints(why);
 }
 
 #[test]
@@ -67,8 +65,7 @@ fn a_session_that_the_agent_does_not_resume_is_an_error() {
         stub.write("evals/skills/tidy/before.json", HISTORY);
         let rows = "id,should_trigger,prompt,history\nc0,false,One,before.json\n";
         stub.write("evals/skills/tidy/prompts.csv", rows);
-        let ran = stub.run(&["run", "--run-id", "r"]);
-        assert_eq!(ran.code, 3, "{code}: {}{}", ran.stdout, ran.stderr);
+        stub.run("run --run-id r").exits(3);
         let line = &stub.progress("r")[0];
         assert_eq!(line["verdict"], "error", "{code}: {line}");
         assert!(line["trouble"]["detail"].is_string(), "{code}: {line}");

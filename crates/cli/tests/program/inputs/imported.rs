@@ -76,9 +76,8 @@ fn json_of(fixture: &Fixture, path: &str) -> Value {
 fn a_run_of_pkbllm_becomes_a_stored_run_that_every_command_reads() {
     let fixture = old_run();
     let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
-    assert_eq!(graded.code, 1, "{}{}", graded.stdout, graded.stderr);
-    assert!(graded.stderr.contains("work/tidy/cut: cut short, without a grade; left out"), "{}", graded.stderr);
-    assert!(graded.stderr.contains("is the run `pkbllm-20260102-030405`"), "{}", graded.stderr);
+    graded.exits(1).warns("work/tidy/cut: cut short, without a grade; left out");
+    graded.warns("is the run `pkbllm-20260102-030405`");
     let verdict = |case: &str| json_of(&fixture, &format!("work/tidy/{case}/codex/1/grade.json"))["verdict"].clone();
     assert_eq!([verdict("made"), verdict("calm"), verdict("slow")], ["pass", "fail", "fail"], "{}", graded.stdout);
     let grade = json_of(&fixture, "work/tidy/made/codex/1/grade.json");
@@ -103,19 +102,16 @@ fn a_run_of_pkbllm_becomes_a_stored_run_that_every_command_reads() {
     let kept = walkdir::WalkDir::new(fixture.root().join("artifacts")).into_iter().flatten();
     assert!(!kept.into_iter().any(|entry| entry.file_name() == "auth.json"), "no login is copied");
     let id = "pkbllm-20260102-030405";
-    let summary = fixture.run(&["summary", id]);
-    assert!(summary.stdout.contains("1 passed, 2 failed, 0 errors"), "{}{}", summary.stdout, summary.stderr);
-    let shown = fixture.run(&["show", "made", "--run", id]).stdout;
-    assert!(shown.contains("imported    run by pkbllm in ") && shown.contains("started     unknown"), "{shown}");
-    assert!(fixture.run(&["history"]).stdout.contains(id));
-    assert!(fixture.run(&["status", id]).stdout.contains("finished"));
+    fixture.run(&["summary", id]).prints("1 passed, 2 failed, 0 errors");
+    fixture.run(&["show", "made", "--run", id]).prints("imported    run by pkbllm in ").prints("started     unknown");
+    fixture.run("history").prints(id);
+    fixture.run(&["status", id]).prints("finished");
     // Its exit status is the run's.
-    assert_eq!(fixture.run(&["report", id, "-o", "page.html"]).code, 1);
+    fixture.run(&["report", id, "-o", "page.html"]).exits(1);
     assert!(fixture.root().join("page.html").is_file());
     let again = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
     assert_eq!((again.code, again.stdout == graded.stdout), (1, true), "{}", again.stderr);
-    let other = fixture.run(&["grade", OLD, "--as", "pkbllm", "--run-id", "second"]);
-    assert_eq!(other.code, 1, "{}", other.stderr);
+    fixture.run(&["grade", OLD, "--as", "pkbllm", "--run-id", "second"]).exits(1);
     let compared = fixture.run(&["compare", id, "second"]);
     assert!(
         compared.code == 4 && compared.stdout.starts_with("undecided: 1/3 → 1/3"),
@@ -154,11 +150,10 @@ fn an_answer_that_only_the_trace_has_is_the_answer() {
     let fixture = ran(repository(), "made", "Tidy up.", "All is Done.", 0)
         .file(&format!("{OLD}/work/tidy/made/out/made.md"), "made\n");
     fs::remove_file(fixture.root().join(OLD).join("work/tidy/made/final.txt")).expect("a file");
-    let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
-    assert_eq!(graded.code, 0, "{}{}", graded.stdout, graded.stderr);
+    fixture.run(&["grade", OLD, "--as", "pkbllm"]).exits(0);
     let kept = fixture.root().join("artifacts/skill-evals/pkbllm-20260102-030405/work/tidy/made/codex/1/final.txt");
     assert_eq!(fs::read_to_string(kept).expect("the answer"), "All is Done.");
-    assert!(fixture.run(&["show", "made", "--run", "pkbllm-20260102-030405"]).stdout.contains("All is Done."));
+    fixture.run("show made --run pkbllm-20260102-030405").prints("All is Done.");
 }
 
 #[test]
@@ -194,16 +189,15 @@ fn a_folder_of_pkbllms_among_the_runs_is_none_of_them_and_every_command_says_wha
     fs::rename(fixture.root().join(OLD), runs.join("20260102-030405")).expect("a directory");
     assert!(!fixture.run(&["runs"]).stdout.contains("20260102"));
     for args in [["grade", "20260102-030405"], ["summary", "20260102-030405"], ["stop", "20260102-030405"]] {
-        let ran = fixture.run(&args);
         let hint = "`skill-evals grade artifacts/skill-evals/20260102-030405 --as pkbllm`";
-        assert!(ran.code == 2 && ran.stderr.contains(hint), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        fixture.run(&args).exits(2).warns(hint);
     }
     let taken = fixture.run(&["run", "--dry-run", "--run-id", "20260102-030405"]);
     assert!(taken.code == 2 && taken.stderr.contains("` exists; --resume"), "it is not written into: {}", taken.stderr);
-    assert_eq!(fixture.run(&["clean", "--keep", "0"]).code, 0);
+    fixture.run("clean --keep 0").exits(0);
     assert!(runs.join("20260102-030405/work").is_dir(), "it is not removed with ours");
     let graded = fixture.run(&["grade", "artifacts/skill-evals/20260102-030405", "--as", "pkbllm"]);
-    assert!(graded.stderr.contains("is the run `pkbllm-20260102-030405`"), "{}", graded.stderr);
+    graded.warns("is the run `pkbllm-20260102-030405`");
 }
 
 #[test]
@@ -213,8 +207,7 @@ fn with_the_session_of_its_agent_a_trial_is_graded_in_full() {
     let fixture = ran(repository(), "calm", "What is 2+2?", "Two.", 0)
         .file(&format!("{sessions}/rollout-2026-t-0.jsonl"), format!("{}\n", offer("the judge's")))
         .file(&format!("{sessions}/rollout-2026-t-1.jsonl"), format!("{}\n", offer(OFFER)));
-    let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
-    assert_eq!(graded.code, 0, "{}{}", graded.stdout, graded.stderr);
+    fixture.run(&["grade", OLD, "--as", "pkbllm"]).exits(0);
     let grade = json_of(&fixture, "work/tidy/calm/codex/1/grade.json");
     let checks: Vec<&str> =
         grade["checks"].as_array().expect("checks").iter().filter_map(|c| c["id"].as_str()).collect();
@@ -229,9 +222,9 @@ fn a_case_that_asked_something_else_then_is_left_out_and_keys_of_the_old_login_a
     let fixture = ran(fixture, "calm", "What is 2+2?\n", "Two, by of-the-old-login-0123.", 0);
     let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
     let why = "work/tidy/made: the prompt of `tidy/made` has changed since; left out";
-    assert!(graded.stderr.contains(why), "{}{}", graded.stdout, graded.stderr);
+    graded.warns(why);
     // The mask may hide what the message must not include.
-    assert!(graded.code == 3 && graded.stdout.contains("a secret in it is masked"), "{}", graded.stdout);
+    graded.exits(3).prints("a secret in it is masked");
     let work = fixture.root().join("artifacts/skill-evals/pkbllm-20260102-030405/work/tidy");
     assert!(!work.join("made").exists());
     let said = fs::read_to_string(work.join("calm/codex/1/final.txt")).expect("the message");
@@ -243,8 +236,7 @@ fn what_pkbllms_runner_made_of_a_judge_that_left_no_answer_is_unscored() {
     let fixture = ran(repository(), "made", "Tidy up.", "Done.", 0)
         .file(&format!("{OLD}/work/tidy/made/out/made.md"), "made\n")
         .file(&format!("{OLD}/work/tidy/made/judge.normalized.json"), JUDGED);
-    let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
-    assert!(graded.code == 3 && graded.stdout.contains("the judge's answer is not there"), "{}", graded.stdout);
+    fixture.run(&["grade", OLD, "--as", "pkbllm"]).exits(3).prints("the judge's answer is not there");
 }
 
 #[test]
@@ -252,7 +244,7 @@ fn what_cannot_be_read_is_told_with_file_and_line_and_leaves_no_run() {
     let wrong = |path: &str, text: &str, words: &[&str]| {
         let fixture = old_run().file(&format!("{OLD}/{path}"), text);
         let ran = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
-        assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(2);
         assert!(words.iter().all(|word| ran.stderr.contains(word)), "{}", ran.stderr);
         assert!(!fixture.root().join("artifacts/skill-evals/pkbllm-20260102-030405").exists());
     };
@@ -269,10 +261,9 @@ fn what_cannot_be_read_is_told_with_file_and_line_and_leaves_no_run() {
     );
     let others = Fixture::new().skill_text("other", SKILL).prompts("other", CASES);
     let none = ran(others, "made", "Tidy up.", "Done.", 0).run(&["grade", OLD, "--as", "pkbllm"]);
-    assert!(none.code == 2 && none.stderr.contains("no case that can be graded"), "{}{}", none.stdout, none.stderr);
+    none.exits(2).warns("no case that can be graded");
     let fixture = repository();
-    let nowhere = fixture.run(&["grade", "evals", "--as", "pkbllm"]);
-    assert!(nowhere.code == 2 && nowhere.stderr.contains("no directory `work`"), "{}", nowhere.stderr);
-    assert_eq!(fixture.run(&["grade", "evals", "--as", "other"]).code, 2);
+    fixture.run("grade evals --as pkbllm").exits(2).warns("no directory `work`");
+    fixture.run("grade evals --as other").exits(2);
     assert!(!Path::new(fixture.root()).join("artifacts").exists());
 }

@@ -70,11 +70,11 @@ fn a_repository_of_pkbllms_layout_runs_with_the_three_lines_that_the_docs_show()
         ran(command.args(args).current_dir(fixture.root()).env("PATH", &path).env("HOME", scratch.path()))
     };
     let lint = run(&["lint", "--check-evals"]);
-    assert!(lint.code == 0 && lint.stdout.contains("skill-name-folder"), "{}", lint.stdout);
+    lint.exits(0).prints("skill-name-folder");
     let live = run(&["run", "--run-id", "r", "--case", "scaffold-e2e"]);
     let trial = fixture.root().join("artifacts/skill-evals/r/work/own-notes/scaffold-e2e/codex/1");
     let left = |name: &str| fs::read_to_string(trial.join("workspace").join(name)).unwrap_or_default();
-    assert_eq!(live.code, 0, "{}{}{}", live.stdout, live.stderr, left("said.txt"));
+    live.exits(0);
     assert_eq!(left("human_materials/notes/paper/README.md"), "# paper\n");
     let meta: serde_json::Value =
         serde_json::from_slice(&fs::read(trial.join("meta.json")).expect("facts")).expect("JSON");

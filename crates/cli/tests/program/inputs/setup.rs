@@ -21,7 +21,7 @@ fn run(setup: &str, more: &str) -> (Stub, Ran) {
 #[test]
 fn setup_commands_run_in_order_in_the_workspace_before_the_agent_and_are_timed() {
     let (stub, ran) = run("mkdir lib; echo one > lib/made\ncat lib/made > lib/again && echo y >> edited", "");
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     let trial = stub.run_folder("r").join("work/tidy/c0/codex/1");
     let seen = fs::read_to_string(trial.join("workspace/seen")).expect("a file");
     assert_eq!(seen, "edited\nlib\nseen\none\n");
@@ -41,9 +41,8 @@ fn setup_commands_run_in_order_in_the_workspace_before_the_agent_and_are_timed()
         .collect();
     assert_eq!(changed, ["edited", "out", "seen"]);
     assert!(trial.join("workspace/lib/again").exists(), "scripts that check the trial find it");
-    let shown = stub.run(&["show", "tidy/c0/codex", "--run", "r"]).stdout;
-    assert!(shown.contains("setup       `mkdir lib; echo one > lib/made`, 0."), "{shown}");
-    assert_eq!(stub.run(&["record", "r"]).code, 0);
+    stub.run("show tidy/c0/codex --run r").prints("setup       `mkdir lib; echo one > lib/made`, 0.");
+    stub.run("record r").exits(0);
     let replayed = stub.run(&["run", "--replay"]);
     assert_eq!((replayed.code, stub.starts().len()), (0, 1), "{}{}", replayed.stdout, replayed.stderr);
 }
@@ -83,9 +82,8 @@ fn checks_read_files_as_the_setup_left_them_and_never_as_the_repository_has_them
     };
     write("evals/tasks/data.txt", "old");
     task("echo new > data.txt");
-    let ran = stub.run(&["run", "--mode", "codex", "--record"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert_eq!(stub.run(&["run", "--mode", "codex", "--replay"]).code, 0);
+    stub.run("run --mode codex --record").exits(0);
+    stub.run("run --mode codex --replay").exits(0);
     // Too large to be stored.
     write("evals/tasks/data.txt", &"new\n".repeat(500_000));
     task("tr n o < data.txt > other && mv other data.txt");
@@ -121,13 +119,9 @@ fn a_trial_whose_setup_fails_is_stored_with_the_end_of_its_output() {
             let detail = trouble["detail"].as_str().expect("a detail");
             assert!(detail.contains(words) && !detail.contains("ghp_"), "{setup}: {detail}");
         }
-        let graded = stub.run(&["grade", "r"]);
-        assert!(graded.code == 3 && graded.stdout.contains("the setup failed"), "{setup}: {}", graded.stdout);
-        let shown = stub.run(&["show", "tidy/c0/codex/1", "--run", "r"]);
-        assert!(shown.code == 0 && shown.stdout.contains("the setup failed"), "{setup}: {}", shown.stderr);
-        let table = stub.run(&["export", "r", "--to", "csv"]).stdout;
-        assert!(table.contains("r,tidy,c0,codex,1,error,"), "{setup}: {table}");
-        let summed = stub.run(&["summary", "r"]);
-        assert!(summed.code == 3 && summed.stdout.contains("1 error"), "{setup}: {}", summed.stdout);
+        stub.run("grade r").exits(3).prints("the setup failed");
+        stub.run("show tidy/c0/codex/1 --run r").exits(0).prints("the setup failed");
+        stub.run("export r --to csv").prints("r,tidy,c0,codex,1,error,");
+        stub.run("summary r").exits(3).prints("1 error");
     }
 }

@@ -37,11 +37,10 @@ fn a_link_that_stays_inside_the_skill_is_given_as_what_it_points_to() {
     fs::write(stub.root().join("skills/tidy/references/a.md"), "the text\n").expect("a file");
     link(&stub, "skills/tidy/again.md", "references/../references/a.md");
     link(&stub, "skills/tidy/more", "references");
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r").exits(0);
     let seen = stub.run_folder("r").join("work/tidy/c0/codex/1/workspace/seen");
     assert_eq!(fs::read_to_string(seen).expect("a file"), "the text\nthe text\n");
-    assert_eq!(stub.run(&["lint"]).code, 0);
+    stub.run("lint").exits(0);
 }
 
 #[test]
@@ -58,16 +57,14 @@ fn a_skill_that_cannot_be_copied_is_an_error_of_its_own_trials_only() {
         let stub = two_skills("ls .agents/skills > seen");
         link(&stub, "skills/tidy/loop.md", target);
         let ran = stub.run(&["run", "--run-id", "r"]);
-        assert_eq!(ran.code, 3, "{target}: {}{}", ran.stdout, ran.stderr);
+        ran.exits(3);
         let line = |skill: &str| stub.progress("r").into_iter().find(|line| line["skill"] == skill).expect("a line");
         assert_eq!(line("tidy")["verdict"], "error", "{target}");
         let trouble = line("tidy")["trouble"].to_string();
         assert!(trouble.contains("loop.md") && trouble.contains(why), "{target}: {trouble}");
         let seen = stub.run_folder("r").join("work/other/x/codex/1/workspace/seen");
         assert_eq!(fs::read_to_string(seen).expect("the other skill's trial ran"), "other\n", "{target}");
-        let said = stub.run(&["lint"]);
-        assert_eq!(said.code, 1, "{target}: {}", said.stdout);
-        assert!(said.stdout.contains("skills/tidy/loop.md") && said.stdout.contains(why), "{target}: {}", said.stdout);
+        stub.run("lint").exits(1).prints("skills/tidy/loop.md").prints(why);
     }
 }
 
@@ -78,13 +75,11 @@ fn pipes_and_files_without_bounds_are_said_and_never_read() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
     let big = fs::File::create(stub.root().join("skills/other/big.bin")).expect("a file");
     big.set_len(3 << 30).expect("a sparse file");
-    let ran = stub.run(&["run", "--run-id", "r"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r").exits(3);
     let troubles: Vec<String> = stub.progress("r").iter().map(|line| line["trouble"].to_string()).collect();
     assert!(troubles.iter().any(|text| text.contains("named pipe")), "{troubles:?}");
     assert!(troubles.iter().any(|text| text.contains("at most 1 GiB")), "{troubles:?}");
-    let lint = stub.run(&["lint"]).stdout;
-    assert!(lint.contains("named pipe") && lint.contains("at most 1 GiB"), "{lint}");
+    stub.run("lint").prints("named pipe").prints("at most 1 GiB");
 }
 
 #[test]
@@ -92,8 +87,7 @@ fn a_skill_that_is_edited_while_the_run_goes_on_is_digested_as_it_was_given() {
     let edit = r#"echo more >> "$folder/skills/tidy/SKILL.md""#;
     let stub = Stub::new(1, edit);
     let before = Material::list(&stub.root().join("skills/tidy")).digest().expect("a digest");
-    let ran = stub.run(&["run", "--run-id", "r", "--trials", "2", "--jobs", "1"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r --trials 2 --jobs 1").exits(0);
     for trial in 1..=2 {
         let meta = stub.json("r", &format!("work/tidy/c0/codex/{trial}/meta.json"));
         assert_eq!(meta["inputs"]["skill tidy"], before.as_str(), "trial {trial}");
@@ -121,8 +115,7 @@ fn the_digest_of_a_copy_is_that_of_its_source() {
 fn changing(change: &str) -> (Stub, Vec<String>) {
     let stub = Stub::new(3, &format!("cat .agents/skills/tidy/* > read\nls .agents/skills/tidy >> read\n{change}"));
     fs::write(stub.root().join("skills/tidy/notes.md"), "notes\n").expect("a file");
-    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r --jobs 1").exits(0);
     let read = |case: usize| {
         let file = stub.run_folder("r").join(format!("work/tidy/c{case}/codex/1/workspace/read"));
         fs::read_to_string(file).expect("what was read")
@@ -184,8 +177,7 @@ esac
 cat $f > read"#;
     let stub = Stub::new(6, body);
     let args = ["run", "--run-id", "r", "--jobs", "3"];
-    let ran = stub.run(&args);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    stub.run(&args).exits(3);
     let verdict = |case: usize| {
         let id = format!("c{case}");
         let line = stub.progress("r").into_iter().rfind(|line| line["case"] == id.as_str()).expect("a line");
@@ -211,8 +203,7 @@ cat $f > read"#;
     // What was not measured is measured with copies from the start: nothing that one does again reaches the others.
     let again = body.replace("most=3", "most=9").replace("/changed", "/again");
     stub.body(&again);
-    let resumed = stub.run(&[&args[..], &["--resume"]].concat());
-    assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
+    stub.run(&[&args[..], &["--resume"]].concat()).exits(0);
     assert_eq!(stub.starts().len(), 9, "only those three run again");
 }
 
@@ -232,8 +223,7 @@ fn in_a_sandbox_all_trials_are_shown_the_same_files_and_none_can_write_to_them()
                 chmod u+w $f; echo more >> $f; rm -f $f; mkdir .agents/skills/more; cat $f > read; ls .agents/skills > names";
     let stub = Stub::new(3, body);
     let mut command = stub.command(&["run", "--run-id", "r", "--jobs", "3"]);
-    let ran = ran(command.env("SKILL_EVALS_ISOLATION", "bwrap"));
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran(command.env("SKILL_EVALS_ISOLATION", "bwrap")).exits(0);
     let left = |name: &str| -> BTreeSet<String> {
         let file = |case| stub.run_folder("r").join(format!("work/tidy/c{case}/codex/1/workspace/{name}"));
         (0..3).map(|case| fs::read_to_string(file(case)).expect("what it left")).collect()
@@ -275,8 +265,7 @@ fn an_agent_that_writes_over_the_originals_spoils_no_measurement_unseen() {
     let over = r#"cat .agents/skills/tidy/SKILL.md > read
 for f in "$HOME"/../../../*/skills/tidy/SKILL.md; do chmod u+w "$f"; echo more >> "$f"; done; rm -f .agents/skills/tidy/SKILL.md"#;
     let stub = Stub::new(2, over);
-    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r --jobs 1").exits(0);
     for case in 0..2 {
         let folder = stub.run_folder("r").join(format!("work/tidy/c{case}/codex/1"));
         let read = fs::read_to_string(folder.join("workspace/read")).expect("what was read");
@@ -289,8 +278,7 @@ for f in "$HOME"/../../../*/skills/tidy/SKILL.md; do chmod u+w "$f"; echo more >
         "for f in \"$folder\"/artifacts/skill-evals/*/skills_snapshot/tidy/SKILL.md; do chmod u+w \"$f\"; echo more >> \"$f\"; done\n{over}"
     );
     let stub = Stub::new(2, &body);
-    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r --jobs 1").exits(3);
     let errors: Vec<String> = stub
         .progress("r")
         .iter()

@@ -70,8 +70,7 @@ fn a_user_that_cannot_be_played_is_an_error() {
         (&["Hello!", "Hello?"], "could not be sent, 2 times: it is not the JSON object that was asked for"),
     ] {
         let stub = stub(lines);
-        let ran = stub.run(&["run", "--run-id", "r"]);
-        assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+        stub.run("run --run-id r").exits(3);
         let line = &stub.progress("r")[0];
         assert_eq!((line["verdict"].as_str(), line["trouble"]["kind"].as_str()), (Some("error"), Some("user-failed")));
         assert!(line["trouble"]["detail"].as_str().expect("a detail").contains(why), "{line}");
@@ -83,22 +82,19 @@ fn a_user_that_cannot_be_played_is_an_error() {
 #[test]
 fn a_changed_user_makes_recordings_stale_and_replay_and_grade_ask_no_player() {
     let stub = stub(&[SAY, DONE]);
-    let ran = stub.run(&["run", "--run-id", "r", "--record"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub.run("run --run-id r --record").exits(0);
     let starts = stub.starts().len();
     let (replayed, graded) = (stub.run(&["run", "--replay"]), stub.run(&["grade", "r"]));
     assert_eq!((replayed.code, graded.code), (0, 0), "{}{}", replayed.stderr, graded.stderr);
     assert_eq!(stub.starts().len(), starts);
     stub.write("evals/skills/tidy/user.json", &USER.replace("3 March", "4 March"));
-    let stale = stub.run(&["run", "--replay"]);
-    assert_eq!(stale.code, 2, "{}", stale.stdout);
-    assert!(stale.stdout.contains("user"), "{}", stale.stdout);
+    stub.run("run --replay").exits(2).prints("user");
 }
 
 #[test]
 fn the_tokens_of_a_player_are_apart_and_the_cost_of_a_trial_has_them() {
     let stub = stub(&[SAY, DONE]);
-    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    stub.run("run --run-id r").exits(0);
     let meta = stub.json("r", "work/tidy/c0/codex/1/meta.json");
     let usage = &meta["user"]["usage"];
     assert_eq!((usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()), (Some(20), Some(10)), "{usage}");
@@ -123,7 +119,7 @@ fn a_failure_that_ends_with_a_question_says_so_unless_a_user_could_answer() {
         stub.body(&asks);
         stub.write("evals/skills/tidy/prompts.csv", &rows);
         let ran = stub.run(&["run", "--run-id", "r"]);
-        assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+        ran.exits(1);
         assert_eq!(ran.stdout.contains(words), is_said, "{rows}: {}", ran.stdout);
     }
 }

@@ -31,7 +31,7 @@ fn a_workspace_that_was_replaced_by_a_link_holds_nothing() {
     fs::write(outside.path().join("secret.txt"), "TOP_SECRET").expect("a file");
     let replace = format!("cd ..; rm -rf workspace; ln -s {} workspace", outside.path().display());
     let (stub, ran) = trial(&replace, "secret.txt");
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(1);
     assert_eq!(meta(&stub)["files"], serde_json::json!([]));
     assert!(!kept(&stub).join("workspace").exists(), "nothing of it is kept");
     assert_eq!(fs::read_to_string(outside.path().join("secret.txt")).expect("still there"), "TOP_SECRET");
@@ -40,7 +40,7 @@ fn a_workspace_that_was_replaced_by_a_link_holds_nothing() {
 #[test]
 fn a_folder_behind_a_link_is_not_kept() {
     let (stub, ran) = trial("ln -s /etc etc; ln -s /etc/passwd passwd; mkdir mine; echo x > mine/x", "mine/x");
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     let files = meta(&stub)["files"].as_array().expect("a list").clone();
     assert_eq!(files.len(), 1, "{files:?}");
     assert!(!kept(&stub).join("workspace/etc").exists());
@@ -50,37 +50,32 @@ fn a_folder_behind_a_link_is_not_kept() {
 #[test]
 fn a_required_file_is_found_through_a_link_that_stays_in_the_workspace_only() {
     let (_stub, inside) = trial("echo x > real; ln -s real out.txt", "out.txt");
-    assert_eq!(inside.code, 0, "{}{}", inside.stdout, inside.stderr);
+    inside.exits(0);
     let (_stub, outside) = trial("ln -s /etc/passwd out.txt", "out.txt");
-    assert_eq!(outside.code, 3, "{}{}", outside.stdout, outside.stderr);
-    assert!(
-        outside.stdout.contains("out.txt is a link or a special file, which is not followed"),
-        "{}",
-        outside.stdout
-    );
+    outside.exits(3).prints("out.txt is a link or a special file, which is not followed");
 }
 
 #[test]
 fn a_required_file_is_found_among_more_files_than_are_listed() {
     let many = "mkdir a; i=0; while [ $i -lt 101 ]; do mkdir a/$i; (cd a/$i; touch $(seq 100)); i=$((i+1)); done";
     let (stub, ran) = trial(&format!("{many}; echo x > zz.txt; mkdir zzz; echo x > zzz/x"), "zz.txt;zzz");
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     assert_eq!(meta(&stub)["files_truncated"], true);
     // Looked for and not there is an answer too.
     let (_stub, ran) = trial(many, "zz.txt");
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(1);
 }
 
 #[test]
 fn a_required_folder_may_be_empty() {
     let (stub, there) = trial("mkdir -p out/deep full; echo x > full/x", "out;full");
-    assert_eq!(there.code, 0, "{}{}", there.stdout, there.stderr);
+    there.exits(0);
     let files = serde_json::json!([{ "path": "full/x", "size": 2, "changed": true }, { "path": "out/", "size": 0, "changed": false }]);
     assert_eq!(meta(&stub)["files"], files);
     let grade = stub.json("r", "work/tidy/c0/codex/1/grade.json").to_string();
     assert!(grade.contains("an empty directory") && grade.contains("a directory with full/x"), "{grade}");
     let (_stub, missing) = trial("mkdir other", "out");
-    assert_eq!(missing.code, 1, "{}{}", missing.stdout, missing.stderr);
+    missing.exits(1);
 }
 
 #[test]
@@ -91,7 +86,7 @@ fn names_that_hold_a_secret_are_masked() {
     );
     stub.settings("pass_env = ['MY_TOKEN']");
     let ran = crate::support::stub::ran(stub.command(&["run", "--run-id", "r"]).env("MY_TOKEN", "hunter2-hunter2"));
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     let files = meta(&stub)["files"].to_string();
     assert!(
         files.contains("\"[masked]\"") && files.contains("\"x-[masked]/b\"") && files.contains("\"x-[masked].txt\""),
@@ -112,7 +107,7 @@ fn names_that_are_not_utf_8_or_too_long_are_no_error() {
     let odd =
         "cd \"$start\"; echo x > \"$(printf 'a\\377b')\"; echo x > \"$(printf 'a\\nb')\"; echo x > '-rf'; mkfifo pipe";
     let (stub, ran) = trial(&format!("start=$PWD; {long}; {odd}"), "-rf");
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    ran.exits(0);
     let files = meta(&stub)["files"].to_string();
     assert!(files.contains("a\u{fffd}b") && files.contains("a\\nb"), "{files}");
     assert!(!files.contains("pipe"), "{files}");
@@ -129,7 +124,7 @@ fn a_final_message_or_session_that_is_a_pipe_or_a_link_is_an_error_and_is_not_re
         ("rm -rf \"$CODEX_HOME/sessions\"; ln -s / \"$CODEX_HOME/sessions\"".to_owned(), ""),
     ] {
         let (stub, ran) = trial(&replace, "");
-        assert_eq!(ran.code, 3, "{replace}: {}{}", ran.stdout, ran.stderr);
+        ran.exits(3);
         let trouble = stub.progress("r")[0]["trouble"].to_string();
         assert!(trouble.contains(why), "{replace}: {trouble}");
     }

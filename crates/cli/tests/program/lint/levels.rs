@@ -44,7 +44,7 @@ fn what_is_allowed_is_counted_beside_what_is_not() {
     let fixture =
         prefixed(PREFIXED).skill_text("more", "---\nname: more\ndescription: Does more.\nlicence: MIT\n---\n");
     let ran = fixture.run(&["lint"]);
-    assert_eq!(ran.code, 0);
+    ran.exits(0);
     let told = "\n1 warning, 1 allowed by evals.toml\nallowed 1× skill-name-folder: folders carry a prefix\n";
     assert!(ran.stdout.ends_with(told), "{}", ran.stdout);
     assert!(!ran.stdout.contains("[skill-name-folder]"), "it is not drawn: {}", ran.stdout);
@@ -56,10 +56,7 @@ fn a_rule_is_as_bad_as_evals_toml_says() {
     let fixture = prefixed(both);
     assert_eq!(fixture.run(&["lint"]).code, 0, "a warning");
     let fixture = fixture.skill_text("more", "---\nname: more\ndescription: Does more.\nlicence: MIT\n---\n");
-    let ran = fixture.run(&["lint"]);
-    assert_eq!(ran.code, 1);
-    assert!(ran.stdout.contains("error[front-matter-unknown-key]"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("warning[skill-name-folder]"), "{}", ran.stdout);
+    fixture.run("lint").exits(1).prints("error[front-matter-unknown-key]").prints("warning[skill-name-folder]");
 }
 
 #[test]
@@ -73,10 +70,9 @@ fn a_warning_of_a_case_that_is_made_an_error_keeps_the_case_from_running() {
     let fixture = fixture.file("evals/evals.toml", "lint.error = ['marker-in-prompt']\n");
     let broken = names(&fixture);
     assert!(broken.len() == 1 && broken[0].starts_with("tidy/given/codex\t"), "{broken:?}");
-    let dry = fixture.run(&["run", "--dry-run"]);
-    assert!(dry.stdout.contains("marker-in-prompt"), "{}{}", dry.stdout, dry.stderr);
+    fixture.run("run --dry-run").prints("marker-in-prompt");
     let ran = harness(&fixture, &["tidy::given"]).run();
-    assert!(ran.code == 101 && ran.stdout.contains("error[marker-in-prompt]"), "{}", ran.stdout);
+    ran.exits(101).prints("error[marker-in-prompt]");
 }
 
 #[track_caller]

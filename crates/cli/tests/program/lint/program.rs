@@ -8,15 +8,15 @@ const AT: &str = "evals/skills/tidy/prompts.csv";
 #[test]
 fn cases_are_checked_and_skills_without_any_are_named_if_asked_for() {
     let broken = with_row("", "broken,yes,Do it").run(&["lint"]);
-    assert!(broken.code == 1 && broken.stdout.contains("bad-boolean"), "{}", broken.stdout);
+    broken.exits(1).prints("bad-boolean");
     let pattern = with_row(",must_include", "broken,true,Do it,(").run(&["lint"]);
-    assert!(pattern.code == 1 && pattern.stdout.contains("bad-regex"), "{}", pattern.stdout);
+    pattern.exits(1).prints("bad-regex");
     let fixture = Fixture::new().skill("tidy").skill("more").task("one", TASK);
     let [plain, with_all, strict] =
         [&["lint"][..], &["lint", "--check-evals"], &["lint", "--strict"]].map(|args| fixture.run(args));
     assert_eq!((plain.code, plain.stdout.as_str()), (0, "2 skills, 1 case: no problems\n"));
-    assert!(with_all.code == 0 && with_all.stdout.contains("warning[no-cases]"), "{}", with_all.stdout);
-    assert!(strict.code == 1 && strict.stdout.contains("error[no-cases]"), "{}", strict.stdout);
+    with_all.exits(0).prints("warning[no-cases]");
+    strict.exits(1).prints("error[no-cases]");
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn problems_exit_with_1_and_no_repository_with_2() {
     assert_eq!(with_row("", "broken,yes,Do it").run(&["lint", "--check-evals"]).code, 1);
     let empty = Fixture::new();
     let ran = run_in(empty.root(), &["lint", "--root", "nowhere"]);
-    assert_eq!(ran.code, 2);
+    ran.exits(2);
     assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("no skills found in"), "{}", ran.stderr);
     assert_eq!(run_in(empty.root(), &["lint", "--chek-evals"]).code, 2, "invalid arguments");
 }
@@ -32,7 +32,7 @@ fn problems_exit_with_1_and_no_repository_with_2() {
 #[test]
 fn json_has_code_place_and_message() {
     let ran = with_row("", "broken,yes,Do it").run(&["lint", "--check-evals", "--json"]);
-    assert_eq!(ran.code, 1);
+    ran.exits(1);
     insta::assert_snapshot!(ran.stdout);
 }
 
@@ -42,7 +42,7 @@ fn errors_are_drawn_before_warnings_and_both_are_counted() {
         .skill_text("a", "---\nname: a\ndescription: Does a.\nlicence: MIT\n---\n")
         .skill_text("b", "---\nname: B\ndescription: Does b.\n---\n");
     let ran = fixture.run(&["lint"]);
-    assert_eq!(ran.code, 1);
+    ran.exits(1);
     insta::assert_snapshot!(ran.stdout);
     assert!(!ran.stdout.contains('\u{1b}'), "no color outside a terminal");
 }
@@ -85,21 +85,16 @@ fn a_schema_that_would_never_end_is_an_error_in_no_time() {
     let judged =
         Fixture::new().skill("tidy").prompts("tidy", "id,should_trigger,prompt,judge\na,true,x,true\nb,false,y,\n");
     let ran = judged.file("evals/schemas/style_rubric.schema.json", schema).run(&["lint", "--check-evals"]);
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains("style_rubric.schema.json") && ran.stdout.contains("applied more than"),
-        "{}",
-        ran.stdout
-    );
+    ran.exits(1).prints("style_rubric.schema.json").prints("applied more than");
 }
 
 #[test]
 fn no_curated_cases_are_a_warning_and_when_strict_an_error() {
     let fixture = Fixture::new().skill("tidy");
     assert_only(&fixture, "skills/tidy/SKILL.md: [no-cases]", &[]);
-    assert_eq!(fixture.run(&["lint", "--check-evals"]).code, 0);
+    fixture.run("lint --check-evals").exits(0);
     let strict = fixture.run(&["lint", "--strict"]);
-    assert_eq!(strict.code, 1);
+    strict.exits(1);
     insta::assert_snapshot!(strict.stdout);
 }
 

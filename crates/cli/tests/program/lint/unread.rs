@@ -48,15 +48,9 @@ fn cases_in_a_wrong_place_keep_the_built_in_ones_of_their_skill_from_running() {
             let said = [ran.stdout, ran.stderr].concat();
             assert!(ran.code == 2 && said.contains(path), "{path}: {} {said}", ran.code);
         }
-        assert_eq!(fixture.run(&["lint"]).code, 1, "{path}");
-        let generated = fixture.run(&["generate", "--skill", "tidy"]);
-        assert!(
-            generated.code == 1 && generated.stdout.contains("skipped skills/tidy"),
-            "{path}: {}",
-            generated.stdout
-        );
-        let harness = fixture.run(&["harness", "--exact", "tidy::prompts_csv::codex"]);
-        assert!(harness.code == 101 && harness.stdout.contains(path), "{path}: {}", harness.stdout);
+        fixture.run("lint").exits(1);
+        fixture.run("generate --skill tidy").exits(1).prints("skipped skills/tidy");
+        fixture.run("harness --exact tidy::prompts_csv::codex").exits(101).prints(path);
     }
 }
 
@@ -145,10 +139,10 @@ fn what_an_agent_or_a_build_is_given_is_taken_for_no_cases() {
 fn a_file_beside_cases_that_are_read_is_an_error_that_the_settings_can_lower() {
     let fixture = Fixture::new().skill("tidy").prompts("tidy", SHEET).file("evals/skills/tidy/prompts.csv.bak", SHEET);
     assert_eq!(fixture.good_cases(), ["a", "b"]);
-    assert_eq!(fixture.run(&["lint"]).code, 1);
-    assert_eq!(fixture.run(&["harness", "repository::lint"]).code, 101);
+    fixture.run("lint").exits(1);
+    fixture.run("harness repository::lint").exits(101);
     let fixture = fixture.file("evals/evals.toml", "lint.warning = [\"unread-cases\"]\n");
-    assert_eq!(fixture.run(&["lint"]).code, 0);
+    fixture.run("lint").exits(0);
 }
 
 #[test]
@@ -163,7 +157,7 @@ fn a_broken_task_that_names_its_skill_is_no_reason_for_built_in_cases() {
 fn a_sheet_with_only_a_header_says_that_it_has_no_rows() {
     let fixture = Fixture::new().skill("tidy").prompts("tidy", format!("{HEADER}\n"));
     let ran = fixture.run(&["run", "--skill", "tidy", "--replay"]);
-    assert!(ran.code == 2 && ran.stdout.contains("the file has a header and no rows"), "{}{}", ran.stdout, ran.stderr);
+    ran.exits(2).prints("the file has a header and no rows");
     assert!(!ran.stderr.contains("there is no skill"), "{}", ran.stderr);
 }
 
@@ -177,7 +171,7 @@ fn settings_in_a_wrong_place_or_of_a_wrong_name_are_told() {
             let said = [ran.stdout, ran.stderr].concat();
             assert!(ran.code == 2 && said.contains(path) && said.contains(right), "{path}: {} {said}", ran.code);
         }
-        assert_eq!(fixture.run(&["lint"]).code, 1, "{path}");
+        fixture.run("lint").exits(1);
     }
     for path in [right, "evals/fixtures.toml", "evals/Cargo.toml", "docs/evals.toml"] {
         assert_eq!(with_file(path, "").run(&["lint"]).code, 0, "{path}");

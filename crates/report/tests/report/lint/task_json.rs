@@ -2,6 +2,7 @@
 
 use skill_evals_testing::fixture::Fixture;
 use skill_evals_testing::lint::{TASK, assert_only};
+use skill_evals_testing::tables;
 
 fn with_task(text: &str) -> Fixture {
     Fixture::new().skill("tidy").task("good", TASK).task("bad", text)
@@ -49,42 +50,15 @@ fn a_key_that_is_null_is_absent() {
     );
     let fixture = with_task(&text);
     assert_eq!((fixture.lines().as_str(), fixture.good_cases()), ("", vec!["bad".to_owned(), "good".to_owned()]));
-    // Of the keys that a task cannot do without that is one too few.
-    for (text, key, at) in [
-        (r#"{ "prompt": null, "evalConfig": { "expectedSkillName": "tidy" } }"#, "prompt", "1:1"),
-        (r#"{ "prompt": "Do it", "evalConfig": null }"#, "evalConfig", "1:1"),
-        (
-            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": null } }"#,
-            "evalConfig.expectedSkillName",
-            "1:36",
-        ),
-    ] {
-        let problem = format!("evals/tasks/bad.json:{at}: [missing-key] the key `{key}` is missing");
-        assert_only(&with_task(text), &problem, &["bad"]);
-    }
 }
 
 #[test]
-fn a_timeout_and_a_limit_on_turns_are_whole_numbers_within_bounds() {
-    let with = |more: &str| {
-        let text =
-            format!("{{ \"prompt\": \"Do it\", \"evalConfig\": {{ \"expectedSkillName\": \"tidy\", {more} }} }}");
-        with_task(&text)
-    };
-    let fixture = with("\"timeoutS\": 60, \"maxTurns\": 4");
+fn a_timeout_and_a_limit_on_turns_are_whole_numbers() {
+    let fixture = with_task(&TASK.replace("\"tidy\"", "\"tidy\", \"timeoutS\": 60, \"maxTurns\": 4"));
     let catalog = fixture.catalog();
     let found = catalog.cases.iter().find(|found| found.id == "bad").expect("the task");
     let case = found.case().expect("a case");
     assert_eq!((case.timeout.map(|time| time.as_secs()), case.max_turns), (Some(60), Some(4)));
-    for (more, message) in [
-        ("\"timeoutS\": 0", "`evalConfig.timeoutS` is 0; expected a whole number, 1 to 86400"),
-        ("\"timeoutS\": 1.5", "`evalConfig.timeoutS` is 1.5; expected a whole number, 1 to 86400"),
-        ("\"maxTurns\": 10001", "`evalConfig.maxTurns` is 10001; expected a whole number, 1 to 10000"),
-    ] {
-        let (fixture, lines) = (with(more), with(more).lines());
-        assert!(lines.ends_with(&format!("[bad-number] {message}\n")) && lines.lines().count() == 1, "{lines}");
-        assert_eq!(fixture.broken_cases(), ["bad"]);
-    }
 }
 
 #[test]
@@ -94,33 +68,6 @@ fn unknown_keys_come_with_the_one_that_was_meant() {
     );
     insta::assert_snapshot!(fixture.drawn());
     assert_eq!(fixture.good_cases(), ["good"]);
-}
-
-#[test]
-fn missing_keys_are_named_at_the_object_that_lacks_them() {
-    assert_only(
-        &with_task(r#"{ "prompt": "Do it", "evalConfig": {} }"#),
-        "evals/tasks/bad.json:1:36: [missing-key] the key `evalConfig.expectedSkillName` is missing",
-        &["bad"],
-    );
-    assert_only(
-        &with_task(r#"{ "prompt": "Do it" }"#),
-        "evals/tasks/bad.json:1:1: [missing-key] the key `evalConfig` is missing",
-        &["bad"],
-    );
-}
-
-#[test]
-fn text_that_is_no_json_is_marked_where_it_stops_being_json() {
-    assert_only(&with_task("{\n  \"prompt\": \"Do it\",\n}\n"), "evals/tasks/bad.json:2:20: [json-syntax]", &["bad"]);
-    assert_only(&with_task(""), "evals/tasks/bad.json:1:1: [json-syntax] the file is empty", &["bad"]);
-    assert_only(&with_task("{ // no\n }"), "evals/tasks/bad.json:1:3: [json-syntax]", &["bad"]);
-    assert_only(&with_task("[1]"), "evals/tasks/bad.json:1:1: [value-type] the file is an array", &["bad"]);
-    assert_only(
-        &with_task(r#"{ "prompt": "a", "prompt": "b", "evalConfig": { "expectedSkillName": "tidy" } }"#),
-        "evals/tasks/bad.json:1:18: [unknown-key] duplicate key `prompt`",
-        &["bad"],
-    );
 }
 
 #[test]
@@ -187,73 +134,25 @@ fn changes_in_mid_session_are_made_in_the_order_of_their_turns() {
     }
 }
 
-#[test]
-fn a_change_that_cannot_be_made_is_told_at_its_place() {
-    for (during, problem) in [
-        ("5", "1:77: [value-type] `evalConfig.during` is a number; expected a list of changes"),
-        ("[5]", "1:78: [value-type] a change is a number; expected an object"),
-        (r#"[{ "afterTurn": 1 }]"#, "1:78: [missing-key] a change says one of `add`, `edit`, `remove`"),
-        (r#"[{ "afterTurn": 1, "add": "a", "edit": "b" }]"#, "1:78: [missing-key] a change says one of"),
-        (r#"[{ "remove": "tidy" }]"#, "1:78: [missing-key] the key `evalConfig.during.afterTurn` is missing"),
-        (
-            r#"[{ "afterTurn": 0, "remove": "tidy" }]"#,
-            "1:93: [bad-number] `evalConfig.during.afterTurn` is 0; expected a whole number, 1 to 10000",
-        ),
-        (
-            r#"[{ "afterTurn": 1, "remove": "tidy", "expectSeen": 1 }]"#,
-            "1:128: [value-type] `evalConfig.during.expectSeen` is a number; expected true or false",
-        ),
-        (r#"[{ "afterTurn": 1, "drop": "tidy" }]"#, "1:96: [unknown-key] unknown key `drop`"),
-        (
-            r#"[{ "afterTurn": 1, "add": "../flags" }]"#,
-            "1:103: [bad-path] `evalConfig.during.add`: \"../flags\" leaves",
-        ),
-        (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:103: [bad-change] the directory evals/none does not exist"),
-        (
-            r#"[{ "afterTurn": 1, "add": "evals/changes/empty" }]"#,
-            "1:103: [bad-change] the directory evals/changes/empty has no SKILL.md",
-        ),
-        (
-            r#"[{ "afterTurn": 1, "add": "evals/changes/other" }]"#,
-            "1:103: [bad-change] the skill in evals/changes/other is called `flags`",
-        ),
-        (r#"[{ "afterTurn": 1, "add": "skills/tidy" }]"#, "1:103: [bad-change] the skill `tidy` exists already"),
-        (
-            r#"[{ "afterTurn": 1, "edit": "evals/changes/flags" }]"#,
-            "1:104: [bad-change] the skill `flags` does not exist by then",
-        ),
-        (
-            r#"[{ "afterTurn": 1, "remove": "flags" }, { "afterTurn": 2, "add": "evals/changes/flags" }]"#,
-            "1:106: [bad-change] the skill `flags` does not exist by then",
-        ),
-    ] {
-        let fixture = with_changes(during);
-        let lines = fixture.lines();
-        assert!(lines.contains(&format!("evals/tasks/bad.json:{problem}")), "{during}: {lines}");
-    }
+/// What lint says of a task, and which tasks are broken.
+fn told(text: &str) -> String {
+    let fixture = with_task(text);
+    let lines = fixture.lines();
+    let (broken, problems) = (fixture.broken_cases().join(", "), lines.lines().count());
+    assert!(fixture.good_cases().contains(&"good".to_owned()), "the other cases are still there");
+    format!("{lines}{problems} problem; broken: {broken}")
 }
 
-#[test]
-fn a_nul_character_in_what_a_program_is_given_is_found_at_its_place() {
-    for (text, key) in [
-        (r#"{ "prompt": "Do\u0000it", "evalConfig": { "expectedSkillName": "tidy" } }"#, "prompt"),
-        (r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "setup": ["a\u0000"] } }"#, "setup"),
-        (
-            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "followUps": ["a\u0000"] } }"#,
-            "follow_ups",
-        ),
-        (
-            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "history":
-                [{ "role": "user", "content": "a\u0000" }, { "role": "assistant", "content": "b" }] } }"#,
-            "history",
-        ),
-        (
-            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "user": { "goal": "a\u0000" } } }"#,
-            "user",
-        ),
-    ] {
-        let lines = with_task(text).lines();
-        let problem = format!("[value-type] `{key}` has a NUL character, which no program can be given");
-        assert!(lines.starts_with("evals/tasks/bad.json:") && lines.contains(&problem), "{lines}");
-    }
+/// The same of a task with a key more.
+fn with_key(key: &str) -> String {
+    told(&format!(r#"{{ "prompt": "Do it", "evalConfig": {{ "expectedSkillName": "tidy", {key} }} }}"#))
+}
+
+tables! {
+    |during| with_changes(during).lines() => a_change_that_cannot_be_made_is_told_at_its_place;
+    told =>
+        missing_keys_are_named_at_the_object_that_lacks_them,
+        text_that_is_no_json_is_marked_where_it_stops_being_json,
+        a_nul_character_in_what_a_program_is_given_is_found_at_its_place;
+    with_key => a_number_out_of_bounds_is_told_with_them;
 }

@@ -13,8 +13,8 @@ use skill_evals_evidence::trace::Trace;
 use skill_evals_evidence::trial::evidence::Evidence;
 use skill_evals_evidence::trial::outcome::{Outcome, Status, Verdict};
 
-use crate::support::fixture::Fixture;
-use crate::support::repository;
+use skill_evals_testing::fixture::Fixture;
+use skill_evals_testing::repository;
 
 type Found = fn(&Trial<'_>) -> Result<Finding, CheckError>;
 
