@@ -15,7 +15,7 @@
 #[doc(inline)]
 pub use crate::decide::plan::ComparePlan;
 pub use crate::grade::rubric::Judgment;
-pub use crate::trace::description::DescriptionVisibility;
+pub use crate::trace::exposure::DescriptionVisibility;
 pub use crate::trace::trouble::{Trouble, TroubleKind};
 pub use crate::trace::{Activation, Mechanism, Resource, Step, Usage};
 #[doc(inline)]
@@ -23,9 +23,11 @@ pub use crate::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Imported, Inputs, Meta, ServerMeta, SkillMeta, SourceMeta,
 };
 #[doc(inline)]
-pub use crate::trial::history::{HistoryMessage, Speaker};
-#[doc(inline)]
 pub use crate::trial::id::TrialId;
+#[doc(inline)]
+pub use crate::trial::input_file::{HistoryMessage, Speaker};
+#[doc(inline)]
+pub use crate::trial::outcome::AttemptCost;
 #[doc(inline)]
 pub use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Metrics, Score, Status, Verdict, Weight};
 pub use crate::trial::run_record::{
@@ -33,9 +35,7 @@ pub use crate::trial::run_record::{
     TrialRecord,
 };
 #[doc(inline)]
-pub use crate::trial::setup::SetupMeta;
+pub use crate::trial::run_record::{Variant, VariantQuestion, VariantRun};
 #[doc(inline)]
-pub use crate::trial::spent::AttemptCost;
-#[doc(inline)]
-pub use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
+pub use crate::trial::workspace_file::SetupMeta;
 pub use crate::trial::workspace_file::WorkspaceFile;

@@ -33,7 +33,7 @@ use crate::report::{compared, diagnostics, gate, table};
 use crate::results::gate::GateAnswer;
 use crate::settings::{Settings, Trust, load};
 use crate::text::problem::Problem;
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::NotRun;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::RunChoices;
 

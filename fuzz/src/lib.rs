@@ -22,7 +22,7 @@ use std::path::Path;
 use skill_evals_cases::cases::repo_files::{FileKind, RepoFiles};
 use skill_evals_evidence::files::material::MaterialProblem;
 use skill_evals_evidence::text::diagnostic::Diagnostic;
-use skill_evals_evidence::text::source_text::ends_line;
+use skill_evals_evidence::text::diagnostic::ends_line;
 
 /// Checks that every problem points into `bytes`, and that it can be drawn.
 pub fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {

@@ -23,7 +23,7 @@ use crate::run::pairing::Pairing;
 use crate::run::pairs::{self, PairsStopped};
 use crate::run::planned::PlannedRun;
 use crate::run::started::StartedRun;
-use crate::run::{budget, history, kept, pairing, preflight, same_contents};
+use crate::run::{history, kept, pairing, preflight, rate_limiter, same_contents};
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
 use crate::store::RunFolder;
@@ -282,7 +282,7 @@ impl Engine<'_> {
         }
         let mut run = planned(Loaded { repository, settings, catalog }, chosen)?;
         if request.is_gate {
-            budget::limit_gate(&mut run.settings, &run.plan);
+            rate_limiter::limit_gate(&mut run.settings, &run.plan);
         }
         Ok(run)
     }

@@ -23,7 +23,7 @@ use crate::results::summary::Summary;
 use crate::run::changed_skills::{changed_skills, other_changes};
 use crate::run::merge::{self, MergedRun};
 use crate::run::skill_version::{ReadTree, SkillVersion};
-use crate::run::{problems, scheduler};
+use crate::run::{preflight, scheduler};
 use crate::settings::{GateSettings, Settings, Stop};
 use crate::store::{self, RECORDINGS, RunFolder};
 use crate::text::diagnostic::Diagnostic;
@@ -184,7 +184,7 @@ impl Gate {
 /// The errors of `lint`, as the settings judge them.
 fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let options = lint::LintOptions { no_cases: None, listings: &agent::LISTINGS, partial: settings.partial };
-    let mut problems = settings.lint.judged(problems::all(repository, settings, catalog, options));
+    let mut problems = settings.lint.judged(preflight::all_problems(repository, settings, catalog, options));
     problems.retain(Diagnostic::is_error);
     problems
 }

@@ -21,7 +21,7 @@ use crate::cases::repository::Repository;
 use crate::results::calibration::AgentCalibration;
 use crate::run::planned::PlannedRun;
 use crate::run::started::StartedRun;
-use crate::run::{custom_check, open_run, preflight, problems, same_contents};
+use crate::run::{custom_check, open_run, preflight, same_contents};
 use crate::settings::Settings;
 use crate::store::RunFolder;
 use crate::text::problem::Problem;
@@ -91,7 +91,7 @@ impl Engine<'_> {
         if let Some(note) = live.scratch.note() {
             self.host.warn(note);
         }
-        if let Some(problem) = problems::copied_by(&run) {
+        if let Some(problem) = preflight::copied_by(&run) {
             self.host.warn(&problem.message);
         }
         for (id, changed) in &live.kept_although_changed {

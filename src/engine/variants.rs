@@ -12,8 +12,8 @@ use crate::settings::Settings;
 use crate::settings::trials::Trials;
 use crate::store::RunFolder;
 use crate::text::problem::Problem;
+use crate::trial::run_record::VariantRun;
 use crate::trial::run_record::{RunChoices, RunRecord};
-use crate::trial::variants::VariantRun;
 
 /// What the variants are to show.
 #[derive(Clone, Debug)]

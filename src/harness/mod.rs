@@ -16,7 +16,6 @@ pub mod args;
 mod context;
 #[doc(hidden)]
 mod trials;
-mod watch;
 
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
@@ -43,8 +42,8 @@ use crate::run::planned::PlannedRun;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{BuiltIn, Settings, TestSelection, Trust};
 use crate::text::name::Filters;
+use crate::text::name::RelativePath;
 use crate::text::problem::Problem;
-use crate::text::relative_path::RelativePath;
 
 #[doc(inline)]
 pub use crate::agent::StreamEvent;
@@ -58,9 +57,9 @@ pub use trials::CaseBuilder;
 pub use trials::{HarnessError, TrialResult};
 
 use args::{HarnessRequest, HarnessRoot, ParsedArgs};
+use context::{Audience, Watch, say};
 use context::{ProcessTally, TestContext};
 use trials::PrintError;
-use watch::{Audience, Watch, say};
 
 /// Runs the evals of the repository that contains this crate, with the arguments of this process.
 #[must_use]

@@ -13,11 +13,11 @@ use thiserror::Error;
 
 use super::args::{self, EXIT_BAD_ARGUMENTS};
 use super::context::TestContext;
-use super::watch::say;
+use super::context::say;
 use super::{Harness, HarnessPlan, own_rerun_command, planned};
+use crate::cases::catalog::RustCase;
 use crate::cases::repository::Repository;
-use crate::cases::rust_case::RustCase;
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::report::paint::Paint;
 use crate::report::trial_text::{self, RerunCommand};
 use crate::report::{diagnostics, rate, table, trial_text as report};

@@ -24,11 +24,11 @@ use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{StoreError, TrialFolder};
 use crate::text::redact::{Redactor, secrets_within_all};
 use crate::trace::Trace;
-use crate::trace::change::ChangeMeta;
 use crate::trace::exposure::{Reference, SkillTexts};
+use crate::trace::file::ChangeMeta;
 use crate::trial::evidence::{Ending, ServerMeta};
+use crate::trial::input_file::UserMeta;
 use crate::trial::outcome::{Trouble, TroubleKind};
-use crate::trial::user::UserMeta;
 
 /// Errors of a disk that can store nothing more.
 const DISK_FULL: [io::ErrorKind; 3] =

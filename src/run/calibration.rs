@@ -15,7 +15,7 @@ use crate::store::{CalibrationCache, StoreError};
 use crate::text::diagnostic::{Code, Diagnostic, suggest};
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::digest;
-use crate::trial::reading::{Doubts, Reading};
+use crate::trial::evidence::{Doubts, Reading};
 
 /// Why nobody knows what an agent that the user describes shows its model.
 const NEVER_SEEN: &str = "this agent was never calibrated, so that nobody knows whether it looks for skills where `skills` says; \

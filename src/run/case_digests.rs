@@ -1,7 +1,7 @@
 //! What decides the result of a case in a mode, as digests: they show that a case has changed without running it.
 
 use crate::cases::case::Case;
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::run::digests::SkillFolders;
 use crate::run::plan::PlannedCase;
 use crate::run::planned::PlannedRun;

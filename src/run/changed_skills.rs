@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::agent::snapshot::plugin_files;
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::case_parts::SeenBy;
-use crate::cases::case_tree::{CaseTree, TreeDigests};
+use crate::cases::case_parts::{CaseTree, TreeDigests};
 use crate::cases::catalog::Catalog;
 use crate::cases::plugin::Plugin;
 use crate::cases::skill_material::skill_material;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::calibration::InstalledAgent;
 use super::planned::PlannedRun;
 use crate::agent;
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::results::estimate::{self, AmountRange, Estimate, ExpectedCost, KnownCost};
 use crate::settings::mode::{Delivery, Mode};
 use crate::settings::{Price, Settings};
@@ -14,8 +14,8 @@ use crate::stats::real;
 use crate::store::{self, TrialFolder, TrialOrigin};
 use crate::trace::exposure::Reference;
 use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::outcome::AttemptCost;
 use crate::trial::outcome::Verdict;
-use crate::trial::spent::AttemptCost;
 
 /// Maximum number of earlier runs that are read.
 const RUNS: usize = 50;

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::agent::trial_env::capture::{masked, wanted};
 use crate::cases::case::Case;
+use crate::cases::case_parts::start_files;
 use crate::cases::catalog::FoundSkill;
-use crate::cases::start_files::start_files;
-use crate::files::beneath::{WalkControl, WalkedFile};
 use crate::files::bounded;
+use crate::files::inside::{WalkControl, WalkedFile};
 use crate::files::material::Material;
 use crate::files::rooted::RootedPath;
 use crate::profile::{self, Profile};
@@ -21,7 +21,7 @@ use crate::results::table;
 use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
 use crate::run::planned::PlannedRun;
-use crate::run::review::{self, TrialReview};
+use crate::run::regrade::TrialReview;
 use crate::run::stored_trial::StoredTrial;
 use crate::run::{agent_run, judge, regrade};
 use crate::settings::TestSelection;
@@ -174,7 +174,7 @@ impl Importer<'_> {
         }
         let found = self.run.catalog.cases.iter().find(|found| *found.skill == *id.skill && found.id == id.case);
         let (Some(Ok(case)), Some(skill)) = (found.map(|found| found.case()), self.run.catalog.skill(&id.skill)) else {
-            return Ok(Err(review::gone(&id.skill, &id.case)));
+            return Ok(Err(regrade::case_is_gone(&id.skill, &id.case)));
         };
         // An answer to another prompt proves nothing.
         let says_more = !case.history.is_empty() || case.has_more_messages();

@@ -26,7 +26,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Trace, excerpt};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{AgentMeta, Inputs, digest};
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::NotRun;
 use crate::trial::outcome::{Grade, Verdict};
 
 /// How often a judge may answer for one vote: after an unusable answer it is asked again.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::results::table;
 use crate::run::kept_store::{KeptStore, ReportedAgent};
 use crate::run::pairing::Pairing;

@@ -1,6 +1,6 @@
 //! What a run keeps for later ones, and what earlier ones kept for it.
 
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::settings::mode::AgentKind;
 use crate::store::{KeptTrial, KeptTrials, RunningComparison, StoreError};
 use crate::trial::id::CaseInMode;

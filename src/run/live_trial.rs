@@ -1,9 +1,8 @@
 //! One attempt at a trial with its agent: prepare, run, decode, grade, judge, store.
 
-use crate::run::mocked::show;
-use crate::run::setup::run_setup;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::snapshot::{self, SkillSnapshot};
@@ -11,14 +10,15 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::trial_env::capture::masked;
 use crate::agent::{Assignment, OutputSchema};
 use crate::cases::case::Case;
-use crate::cases::case_parts::{self, files_part};
-use crate::cases::case_tree::or_problem;
+use crate::cases::case_parts::{self, files_part, or_problem, start_files};
 use crate::cases::catalog::FoundSkill;
+use crate::cases::mocks::Mocks;
 use crate::cases::plugin::Plugin;
-use crate::cases::start_files::start_files;
-use crate::checks::program::ProgramRuns;
+use crate::cases::repository::Repository;
+use crate::checks::grading_input::{ProgramEnding, ProgramRuns, Unknown};
 use crate::files::inside;
 use crate::grade::checks;
+use crate::mock::CallLog;
 use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
@@ -27,6 +27,8 @@ use crate::run::calibration::ModeKnowledge;
 use crate::run::digests::SkillFolders;
 use crate::run::judge;
 use crate::run::live::LiveRun;
+use crate::run::planned::PlannedRun;
+use crate::run::programs::{EndedProgram, SandboxedRun};
 use crate::run::question::Player;
 use crate::run::rate_limiter::{self, CacheLeader};
 use crate::run::regrade::{by_checks, with_input};
@@ -36,17 +38,19 @@ use crate::settings::Stop;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::skill::slug;
 use crate::store::{self, TrialFolder};
-use crate::text::redact::secrets_within_all;
-use crate::trace::Trace;
-use crate::trace::change::ChangeMeta;
+use crate::text::redact::{Redactor, secrets_within_all};
 use crate::trace::exposure::SkillTexts;
+use crate::trace::file::ChangeMeta;
 use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{Step, Trace};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Evidence, Inputs, Meta, RefusedAttempts, SKILL_PART, ServerMeta, SkillMeta, SourceMeta,
 };
 use crate::trial::id::TrialId;
+use crate::trial::input_file::{MockCall, MockCalls, MockServer};
 use crate::trial::outcome::{Grade, Verdict};
+use crate::trial::workspace_file::SetupMeta;
 
 pub(super) struct LiveTrial<'a> {
     pub run: &'a StartedRun,
@@ -345,4 +349,117 @@ pub(super) fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) 
         history: case.history.clone(),
         tags: case.tags.clone(),
     }
+}
+
+// What is answered from files in a trial, and the record of its calls.
+
+/// What the agent of a trial was shown.
+pub(super) struct ShownMocks {
+    calls: CallLog,
+    servers: BTreeMap<String, MockServer>,
+}
+
+/// Shows the agent what is answered from files, if anything is; its digest goes into `inputs`.
+pub(super) fn show(
+    run: &PlannedRun,
+    mode: &Mode,
+    case: &Case,
+    trial_env: &TrialEnv,
+    inputs: &mut Inputs,
+) -> Result<Option<ShownMocks>, Trouble> {
+    let mocks = Mocks::of(&Repository::new(run.root.clone()), &run.settings.mocks, case, mode.delivery);
+    let listed = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
+    let mut mocks = mocks.map_err(|problems| files(&listed(problems)))?;
+    // What was read before may have changed since.
+    inputs.0.remove(case_parts::MOCKS);
+    let Some(digest) = &mocks.digest else { return Ok(None) };
+    inputs.0.insert(case_parts::MOCKS.to_owned(), digest.clone());
+    // As agents name them, and in place of them.
+    if let Some(plugin) = run.plugin_for(mode, case) {
+        for server in &plugin.servers {
+            let mocked = mocks.servers.remove(server);
+            mocks.servers.extend(mocked.map(|mocked| (plugin.server_name(server), mocked)));
+        }
+    }
+    let calls = trial_env.show_mocks(&mocks).map_err(|error| disk(&error))?;
+    Ok(Some(ShownMocks { calls, servers: mocks.servers }))
+}
+
+impl ShownMocks {
+    /// The calls that were made, also those of tools that no file answers: an agent does not send them to a server.
+    pub(super) fn record(self, trace: &Trace, redactor: &Redactor) -> MockCalls {
+        let Self { calls, servers } = self;
+        let mut record = calls.calls();
+        for step in &trace.steps {
+            let Step::Tool { name, input, .. } = step else { continue };
+            let of = servers.iter().find_map(|(known, server)| {
+                Some((server, name.strip_prefix("mcp__")?.strip_prefix(known)?.strip_prefix("__")?))
+            });
+            let Some((server, tool)) = of.filter(|(server, tool)| server.tools.iter().all(|known| known.name != *tool))
+            else {
+                continue;
+            };
+            let name = format!("{}/{tool}", server.name);
+            record.calls.push(MockCall { name, input: input.clone(), answered: false, violated: None });
+        }
+        for MockCall { name, input, violated, .. } in &mut record.calls {
+            (*name, *input) = (redactor.mask_text(name), redactor.masked(input).cut());
+            *violated = violated.as_ref().map(|why| redactor.masked(why).cut());
+        }
+        record
+    }
+}
+
+// Setup commands: they prepare the workspace of a trial, in the agent's sandbox and before the agent.
+
+/// Runs these commands one after the other. All of them together have `timeout`. The first one that fails, or that takes the
+/// skills from the agent of `mode`, is the trouble of the trial, with the end of its output.
+pub(super) fn run_setup(
+    run: &PlannedRun,
+    mode: Option<&Mode>,
+    commands: &[String],
+    trial_env: &mut TrialEnv,
+    timeout: Duration,
+    redactor: &Redactor,
+) -> Result<Vec<SetupMeta>, Trouble> {
+    let mut ended = Vec::new();
+    if commands.is_empty() {
+        return Ok(ended);
+    }
+    let began = Instant::now();
+    for command in commands {
+        let started = Instant::now();
+        let program = SandboxedRun {
+            root: &run.root,
+            settings: &run.settings,
+            trial_env,
+            program: Path::new("/bin/sh"),
+            args: ["-c".into(), command.into()].to_vec(),
+            env: BTreeMap::new(),
+            reads: &[],
+            input: None,
+            timeout: timeout.saturating_sub(began.elapsed()),
+            more_time: "`timeout_s` of the case gives its setup more",
+            redactor,
+        };
+        let EndedProgram { ending, last_output, .. } =
+            program.run().map_err(|why| Trouble::new(TroubleKind::Interrupted, why.to_string()))?;
+        let failure = match ending {
+            // No program can start there.
+            Ok(ProgramEnding { exit_code: 0, .. }) if !trial_env.has_workspace() => {
+                Some("it removed or replaced the workspace".to_owned())
+            }
+            Ok(ProgramEnding { exit_code: 0, .. }) => mode.and_then(|mode| snapshot::disturbed(mode, trial_env)),
+            Ok(ProgramEnding { not_started: Some(why), .. }) | Err(Unknown(why)) => Some(why),
+            Ok(ProgramEnding { exit_code, .. }) => Some(format!("exit status {exit_code}")),
+        };
+        if let Some(why) = failure {
+            let said = if why.contains(&last_output) { String::new() } else { format!(": {last_output}") };
+            let told = redactor.mask_text(&format!("`{command}`: {why}{said}"));
+            return Err(Trouble::new(TroubleKind::Setup, told));
+        }
+        ended.push(SetupMeta::new(redactor.mask_text(command), started.elapsed()));
+    }
+    trial_env.note_setup();
+    Ok(ended)
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::process::background;
 use crate::report::markdown;
-use crate::results::ended::AgentVersions;
+use crate::results::run_status::AgentVersions;
 use crate::results::run_status::{NotRunReasons, is_live};
 use crate::results::summary::Summary;
-use crate::results::{ended, stored_comparison};
+use crate::results::{run_status, stored_comparison};
 use crate::run::case_digests;
 use crate::run::planned::PlannedRun;
 use crate::settings::Settings;
@@ -16,7 +16,7 @@ use crate::store::{Journal, RunFolder, RunLock, Staging, StoreError};
 use crate::text::cut;
 use crate::text::problem::Problem;
 use crate::trial::id::{CaseInMode, TrialId};
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::NotRun;
 use crate::trial::run_record::{ComparedSides, PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord};
 use crate::trial::shard::{Shard, ShardedCase};
 
@@ -345,7 +345,7 @@ impl Merger<'_> {
 
     fn add_results(&mut self, shard: Shard, from: &RunFolder) -> Result<BTreeSet<TrialId>, StoreError> {
         // What is missing is reported with the reason.
-        let (records, rest) = ended::all_here(from)?;
+        let (records, rest) = run_status::all_ended_here(from)?;
         for trial in from.trials()? {
             let Some(id) = trial.id() else { continue };
             // A damaged trial would make the merged run as little worth as its shard.

@@ -16,7 +16,6 @@
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
 mod agent_run;
-pub mod budget;
 pub mod calibration;
 pub mod case_digests;
 pub mod changed_skills;
@@ -30,28 +29,22 @@ pub mod kept_store;
 pub mod live;
 mod live_trial;
 pub mod merge;
-mod mocked;
 pub mod open_run;
 pub mod pairing;
 pub mod pairs;
 pub mod plan;
 pub mod planned;
 pub mod preflight;
-pub mod problems;
 mod program_runner;
 pub mod programs;
-mod progress_files;
 pub mod question;
-mod rate_limiter;
+pub mod rate_limiter;
 pub mod record;
 pub mod regrade;
-pub mod review;
 pub mod same_contents;
 pub mod scheduler;
 mod settled;
-mod setup;
 pub mod shared_contents;
-pub mod skill_texts;
 pub mod skill_version;
 pub mod started;
 pub mod stored_trial;

@@ -1,7 +1,7 @@
 //! The two sides of a comparison: what each makes of the modes that were chosen, and the cases that both can run.
 
 use crate::cases::case::FoundCase;
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::checks::CaseCheck;
 use crate::grade::verdict::NEEDS_SKILL;
 use crate::run::changed_skills::readable_skills;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
+use crate::cases::selection::TestCase;
 use crate::cases::selection::{modes, selected_cases};
-use crate::cases::test_case::TestCase;
 use crate::decide::threshold;
 use crate::settings::trials::Trials;
 use crate::settings::{EffectiveRepetition, Settings};

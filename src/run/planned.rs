@@ -15,16 +15,16 @@ use crate::run::kept_store::KeptStore;
 use crate::run::plan::RunPlan;
 use crate::run::program_runner::ProgramRunner;
 use crate::run::shared_contents::SharedContents;
-use crate::run::skill_texts::TextReader;
 use crate::run::skill_version::SkillVersion;
+use crate::run::skill_version::TextReader;
 use crate::settings::mode::Mode;
 use crate::settings::{EffectiveRepetition, Settings};
 use crate::text::diagnostic::Diagnostic;
 use crate::text::problem::Problem;
 use crate::trial::evidence::Inputs;
+use crate::trial::run_record::VariantRun;
 use crate::trial::run_record::{ComparedSides, RunChoices};
 use crate::trial::shard::Shard;
-use crate::trial::variants::VariantRun;
 
 /// A run whose trials have not started, and what they will be decided by. A [`StartedRun`](crate::run::started::StartedRun) has
 /// one, which does not change any more.

@@ -15,10 +15,10 @@ use crate::agent::command;
 use crate::agent::isolation::{self, SandboxedProgram};
 use crate::agent::trial_env::TrialEnv;
 use crate::cases::case_parts::files_part;
-use crate::cases::program_content::{self, readable};
-use crate::cases::start_files::start_files;
-use crate::checks::contents::Unknown;
-use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspaceProgram};
+use crate::cases::case_parts::start_files;
+use crate::cases::case_parts::{self, readable};
+use crate::checks::grading_input::Unknown;
+use crate::checks::grading_input::{ProgramEnding, ProgramRun, ProgramRuns, WorkspaceProgram};
 use crate::files::material::Material;
 use crate::files::rooted::{RootedPath, WalkedFile};
 use crate::files::{bounded, inside};
@@ -61,7 +61,7 @@ pub fn run_all(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>) -> Result<C
         } else {
             Err("it did not run".into())
         };
-        let (digest, ending) = match program_content::digest(&run.root, program) {
+        let (digest, ending) = match case_parts::program_digest(&run.root, program) {
             Ok(digest) => (digest, ending),
             Err(error) => (String::new(), Err(format!("it cannot be read: {error}").into())),
         };
@@ -174,7 +174,7 @@ fn restore(run: &PlannedRun, trial_evidence: &TrialEvidence<'_>, trial_env: &Tri
 
 /// Adds the program's own files to a copy of the workspace, except those that are there.
 fn add_files(root: &Path, program: &WorkspaceProgram, to: &RootedPath) -> Result<(), Problem> {
-    let mut files = program_content::added(root, program);
+    let mut files = case_parts::add_program_content(root, program);
     let is_new = |path: &Path| !to.join(path).exists();
     files.files.retain(|file| is_new(&file.path));
     files.directories.retain(|directory| is_new(directory));

@@ -16,7 +16,7 @@ use crate::text::diagnostic::SourceLocation;
 use crate::trace::Trace;
 use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
 use std::path::Path;
 use std::time::Duration;
 use std::{io, thread};

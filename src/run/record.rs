@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::agent;
 use crate::cases::case::Case;
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::files::at::At;
 use crate::files::look;
 use crate::report::rate;

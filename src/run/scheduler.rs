@@ -8,7 +8,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use crate::agent;
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::decide::threshold::{self, ThresholdSide};
 use crate::run::plan::{DecisionGoal, PlannedCase};
 use crate::run::preflight::{self, ReadyCase};
@@ -20,7 +20,7 @@ use crate::stats::proportion::Rate;
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::RefusedAttempts;
 use crate::trial::id::TrialId;
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::NotRun;
 use crate::trial::outcome::{Outcome, TrialError, Trouble, TroubleKind, Verdict};
 use crate::trial::run_record::TrialRecord;
 

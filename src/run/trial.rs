@@ -5,7 +5,7 @@ use crate::run::regrade::regrade;
 use crate::run::stored_trial::StoredTrial;
 use std::fmt::Display;
 
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::results::table;
 use crate::run::digests::{RecordingDrift, SkillFolders, as_before, opened_skills};
 use crate::run::live_trial::LiveTrial;
@@ -19,10 +19,10 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{Meta, RefusedAttempts};
 use crate::trial::id::TrialId;
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::AttemptCost;
+use crate::trial::outcome::NotRun;
 use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, Outcome, TrialError, Verdict};
 use crate::trial::run_record::TrialRecord;
-use crate::trial::spent::AttemptCost;
 
 /// Replays repeat `number` of a planned trial from its recording. `tell` gets what takes time.
 pub fn replay(

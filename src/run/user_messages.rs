@@ -8,8 +8,8 @@ use crate::trace::Usage;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::AgentMeta;
-use crate::trial::history::{HistoryMessage, Speaker};
-use crate::trial::user::{Persona, UserEnding, UserMeta};
+use crate::trial::input_file::{HistoryMessage, Speaker};
+use crate::trial::input_file::{Persona, UserEnding, UserMeta};
 
 /// How often a player may answer for one message: after an answer that cannot be sent it is asked again.
 const ANSWERS: u32 = 2;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::cases::case::{Case, FoundCase, ReadCase};
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::checks::CaseCheck;
 use crate::lint::calls_skill;
 use crate::run::pairing::{free_name, mode_of};
@@ -16,7 +16,7 @@ use crate::settings::mode::{Delivery, Mode, SkillSelection};
 use crate::skill::Skill;
 use crate::text::problem::Problem;
 use crate::trial::run_record::ComparedSide;
-use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
+use crate::trial::run_record::{Variant, VariantQuestion, VariantRun};
 
 /// A run of variants before it begins.
 #[derive(Clone, Debug)]

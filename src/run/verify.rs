@@ -9,10 +9,10 @@ use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::case_parts::files_part;
+use crate::cases::case_parts::start_files;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::RepoFiles;
-use crate::cases::start_files::start_files;
-use crate::checks::program::ProgramRuns;
+use crate::checks::grading_input::ProgramRuns;
 use crate::checks::{CaseCheck, GradingInput, Presence};
 use crate::files::material::Material;
 use crate::files::rooted::RootedPath;
@@ -23,7 +23,7 @@ use crate::run::live_trial::case_meta;
 use crate::run::planned::PlannedRun;
 use crate::run::regrade::with_input;
 use crate::run::stored_trial::TrialEvidence;
-use crate::run::{programs, setup};
+use crate::run::{live_trial, programs};
 use crate::settings::FILE;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{self, TrialFolder};
@@ -245,7 +245,7 @@ impl CaseVerifier<'_> {
             trial_env.create_directories(&run.settings.create).about(&name)?;
             let timeout = case.timeout.unwrap_or(run.settings.timeout);
             let redactor = run.program_runner.open(&run.settings)?.1.masking(secrets_within_all(&case.setup));
-            let ended = setup::run_setup(run, None, &case.setup, &mut trial_env, timeout, &redactor);
+            let ended = live_trial::run_setup(run, None, &case.setup, &mut trial_env, timeout, &redactor);
             meta.setup = ended.map_err(|trouble| match trouble.kind {
                 TroubleKind::Setup => self.unusable("setup", &trouble),
                 _ => NotVerified::Run(Problem::from(trouble).about(&name)),

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use std::thread;
 
 use serde_json::json;
-use skill_evals::run::skill_texts::TextReader;
+use skill_evals::run::skill_version::TextReader;
 use skill_evals_agents::agent;
 use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use skill_evals::run::skill_texts::TextReader;
+use skill_evals::run::skill_version::TextReader;
 use skill_evals_agents::agent;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};

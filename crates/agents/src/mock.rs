@@ -29,7 +29,7 @@ use crate::files::{bounded, look};
 use crate::mcp::{NotAnswered, OfferedTool, serve_tools};
 use crate::settings::pattern;
 use crate::text::problem::Problem;
-use crate::trial::mock::{Expected, MockCall, MockCalls, MockServer, MockTool, ReadyAnswer, line};
+use crate::trial::input_file::{Expected, MockCall, MockCalls, MockServer, MockTool, ReadyAnswer, line};
 
 /// The directory of commands.
 pub const COMMANDS: &str = "bin";

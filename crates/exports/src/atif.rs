@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::report::export::trials::{ExportPart, ExportedTrial, TrialWriter, without_null};
 use crate::report::export::{Export, ExportKind};
+use crate::report::export::{ExportPart, ExportedTrial, TrialWriter, without_null};
 use crate::results::session;
 use crate::results::timeline::{EventKind, TimelineEvent};
-use crate::trial::history::Speaker;
+use crate::trial::input_file::Speaker;
 
 pub static EXPORT: Export = Export {
     name: "atif",

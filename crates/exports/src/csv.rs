@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use csv::Writer;
 
-use crate::report::export::trials::{ExportPart, ExportedTrial, TrialWriter};
 use crate::report::export::{Export, ExportKind};
+use crate::report::export::{ExportPart, ExportedTrial, TrialWriter};
 use crate::text::escape;
 use crate::trial::outcome::Status;
 

@@ -12,7 +12,7 @@ use crate::results::gate::{GateAnswer, GateResults};
 use crate::results::summary::CaseCounts;
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::NotRun;
 use crate::trial::outcome::Verdict;
 
 pub static EXPORT: Export = Export {

@@ -16,7 +16,7 @@ use crate::results::summary::{CaseCounts, Summary};
 use crate::text::escape;
 use crate::text::problem::Problem;
 use crate::trial::id::{CaseInMode, test_name};
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::NotRun;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::FailedCheck;
 

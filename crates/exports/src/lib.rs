@@ -7,12 +7,6 @@
 //!
 //! Read [`EXPORTS`], one short format such as [`csv`], then [`html`].
 
-use skill_evals_cases::grade;
-use skill_evals_evidence::{settings, text, trace, trial};
-use skill_evals_report as report;
-use skill_evals_results::results;
-use skill_evals_stats::{decide, stats};
-
 pub mod atif;
 pub mod csv;
 pub mod github;
@@ -21,6 +15,12 @@ pub mod junit;
 pub mod otlp;
 pub mod promptfoo;
 pub mod skill_creator;
+
+use skill_evals_cases::grade;
+use skill_evals_evidence::{settings, text, trace, trial};
+use skill_evals_report as report;
+use skill_evals_results::results;
+use skill_evals_stats::{decide, stats};
 
 use crate::report::export::{Export, ExportKind};
 use crate::text::escape;

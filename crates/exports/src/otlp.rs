@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::report::export::trials::{ExportPart, ExportedTrial, TrialWriter};
 use crate::report::export::{Export, ExportKind};
+use crate::report::export::{ExportPart, ExportedTrial, TrialWriter};
 use crate::results::timeline::{EventKind, TimelineEvent};
 use crate::settings::mode::AgentKind;
 use crate::trial::evidence::digest;

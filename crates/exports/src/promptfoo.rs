@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::report::export::trials::{ExportPart, ExportedTrial, TrialWriter, without_null};
 use crate::report::export::{Export, ExportKind};
+use crate::report::export::{ExportPart, ExportedTrial, TrialWriter, without_null};
 use crate::trial::evidence::digest;
+use crate::trial::outcome::AttemptCost;
 use crate::trial::outcome::CheckResult;
-use crate::trial::spent::AttemptCost;
 
 pub static EXPORT: Export = Export {
     name: "promptfoo",

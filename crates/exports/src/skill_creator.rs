@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::report::export::trials::{ExportPart, ExportedTrial, TrialPlan, TrialWriter, without_null};
 use crate::report::export::{Export, ExportKind};
+use crate::report::export::{ExportPart, ExportedTrial, TrialPlan, TrialWriter, without_null};
 use crate::results::timeline::EventKind;
 
 /// `--to skill-creator`.

@@ -7,7 +7,7 @@ use crate::paint::{Paint, Tone};
 use crate::results::calibration::{AgentCalibration, CalibrationRow, ReadState};
 use crate::settings::mode::Delivery;
 use crate::text::escape;
-use crate::trial::reading::Reading;
+use crate::trial::evidence::Reading;
 
 /// The agent and its version.
 fn name(calibration: &AgentCalibration) -> String {

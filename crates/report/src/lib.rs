@@ -9,27 +9,17 @@
 //! Read [`paint::Paint`] (colors or none), [`diagnostics`], [`trial_text`] (a trial), [`table`] (a run), [`compared`] (two sides) and
 //! [`export::Export`] (a format of results; those that are files are in `skill-evals-exports`).
 
-use skill_evals_cases::{cases, lint};
-use skill_evals_evidence::{settings, skill, text, trace, trial};
-use skill_evals_results::{results, store};
-use skill_evals_stats::{decide, stats};
-
 pub mod calibration;
 pub mod columns;
 pub mod compared;
-pub mod comparison;
-pub mod coverage;
 pub mod diagnosis;
 pub mod diagnostics;
 pub mod estimate;
 pub mod export;
 pub mod gate;
-mod headline;
-pub mod history;
 pub mod judges;
 pub mod listing;
 pub mod markdown;
-pub mod models;
 pub mod paint;
 pub mod progress;
 pub mod rate;
@@ -37,5 +27,9 @@ pub mod run_status;
 pub mod session;
 pub mod show;
 pub mod table;
-pub mod timeline;
 pub mod trial_text;
+
+use skill_evals_cases::{cases, lint};
+use skill_evals_evidence::{settings, skill, text, trace, trial};
+use skill_evals_results::{results, store};
+use skill_evals_stats::{decide, stats};

@@ -8,7 +8,7 @@ use crate::results::compared::ComparisonResults;
 use crate::results::summary::{Summary, TrialCounts};
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::NotRun;
 use crate::trial::outcome::Verdict;
 use crate::{compared, rate, table, trial_text};
 

@@ -8,7 +8,7 @@ use crate::decide::threshold::ThresholdSide;
 use crate::diagnostics::counted;
 use crate::paint::{Paint, Tone};
 use crate::rate;
-use crate::results::ended::ProgressDifferences;
+use crate::results::run_status::ProgressDifferences;
 use crate::results::run_status::{RunState, RunStatus, UndecidedCase};
 use crate::table::{clock, cost, decided, endings, tokens};
 use crate::text::escape;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::paint::{Paint, Tone};
 use crate::results::timeline::{CheckFinding, EventKind, EventPart, TextPiece, Timeline};
+use crate::session::{self, clock, figures};
 use crate::text::escape;
-use crate::timeline::{self as words, clock, figures};
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Status};
 use crate::trial_text::{about, calls_of_mocks, score, scripted};
@@ -44,7 +44,7 @@ pub fn show(trial: &ShownTrial<'_>, paint: Paint) -> String {
     for at in 0..trial.timeline.entries.len() {
         event(&mut text, trial, at, paint);
     }
-    if let Some(left_out) = words::left_out(&trial.timeline.entries, trial.timeline.dropped) {
+    if let Some(left_out) = session::left_out(&trial.timeline.entries, trial.timeline.dropped) {
         let _ = writeln!(text, "\n{}", paint.on(Tone::Faint, &left_out));
     }
     text
@@ -125,7 +125,7 @@ fn checks(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
 fn evidence(text: &mut String, timeline: &Timeline, finding: &CheckFinding, paint: Paint) {
     if finding.pieces.is_empty() {
         if let Some((at, event)) = finding.entry.and_then(|at| Some((at, timeline.entries.get(at)?))) {
-            let _ = writeln!(text, "  see       {}  {}", at + 1, words::title(event, escape::line));
+            let _ = writeln!(text, "  see       {}  {}", at + 1, session::title(event, escape::line));
         }
         return;
     }
@@ -163,14 +163,14 @@ fn event(text: &mut String, trial: &ShownTrial<'_>, at: usize, paint: Paint) {
     let event = &trial.timeline.entries[at];
     let indent = "  ".repeat(event.depth as usize);
     let time = clock(event).map(|time| format!("  {}", paint.on(Tone::Faint, &escape::line(time)))).unwrap_or_default();
-    let title = paint.on(title_tone(&event.what), &words::title(event, escape::line));
+    let title = paint.on(title_tone(&event.what), &session::title(event, escape::line));
     let figures = match figures(event) {
         figures if figures.is_empty() => figures,
         figures => format!("  {}", paint.on(Tone::Faint, &format!("({figures})"))),
     };
     let _ = writeln!(text, "\n{indent}{:>3}{time}  {title}{figures}", at + 1);
     for mark in &event.marks {
-        let _ = writeln!(text, "{indent}     {}", paint.on(Tone::Open, &words::note(mark, escape::line)));
+        let _ = writeln!(text, "{indent}     {}", paint.on(Tone::Open, &session::note(mark, escape::line)));
     }
     for (part, whole) in event.what.texts() {
         // Names and paths are in the title.
@@ -180,7 +180,7 @@ fn event(text: &mut String, trial: &ShownTrial<'_>, at: usize, paint: Paint) {
         let prompt =
             if matches!((&event.what, part), (EventKind::Command { .. }, EventPart::Input)) { "$ " } else { "" };
         let pieces = trial.timeline.pieces_of(at).filter(|piece| piece.part == part);
-        let marked = marked(&words::shown(&event.what, whole), pieces, paint);
+        let marked = marked(&session::shown(&event.what, whole), pieces, paint);
         let lines: Vec<&str> = marked.trim_end().lines().collect();
         let is_read = matches!(event.what, EventKind::Prompt { .. } | EventKind::Said { answer: true, .. });
         let folded = if trial.is_whole || is_read { 0 } else { folded_lines(lines.len()) };

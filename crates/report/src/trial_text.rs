@@ -14,7 +14,7 @@ use crate::text::diagnostic::shown_path;
 use crate::text::escape;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
-use crate::trial::mock::MockCalls;
+use crate::trial::input_file::MockCalls;
 use crate::trial::outcome::{CheckResult, Grade, Judged, Outcome, Score, Status, TrialError, TroubleKind, Verdict};
 
 /// Why a test without a recording is ignored in replay.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::case::fields::{self, CaseDraft};
-use skill_evals_cases::checks::contents::NoContents;
-use skill_evals_cases::checks::program::ProgramRuns;
+use skill_evals_cases::checks::grading_input::NoContents;
+use skill_evals_cases::checks::grading_input::ProgramRuns;
 use skill_evals_cases::checks::{self, CaseCheck, GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks::{grade, is_settled};
 use skill_evals_cases::grade::general::GENERAL;

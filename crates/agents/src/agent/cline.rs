@@ -29,7 +29,7 @@ use crate::profile::AgentKind;
 use crate::text::redact::strings;
 use crate::trace::StopReason;
 use crate::trace::trouble::Trouble;
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
 
 #[derive(Debug)]
 pub struct Cline;

@@ -17,7 +17,7 @@ use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{ROOT, Settings};
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
 
 #[derive(Default)]
 pub struct AgentCommand {

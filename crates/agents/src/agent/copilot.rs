@@ -26,7 +26,7 @@ use crate::files::look;
 use crate::profile::AgentKind;
 use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
 
 #[derive(Debug)]
 pub struct Copilot;

@@ -28,7 +28,7 @@ use crate::settings::{Home, Settings};
 use crate::skill::slug;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
 
 #[derive(Debug)]
 pub struct OpenCode;

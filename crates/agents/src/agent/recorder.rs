@@ -15,9 +15,9 @@ use crate::agent::skill_list::{KnownTools, file_of_uri, is_own_tool, is_tool, li
 use crate::settings::mode::AgentKind;
 use crate::skill::{SKILL_FILE, USER_ONLY, of_plugin, slug};
 use crate::text::redact::Masked;
-use crate::trace::change::{ChangeKind, ChangeMeta};
-use crate::trace::description::DescriptionVisibility;
+use crate::trace::exposure::DescriptionVisibility;
 use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
+use crate::trace::file::{ChangeKind, ChangeMeta};
 use crate::trace::trouble::Trouble;
 use crate::trace::{
     AgentProgress, ChangeVisibility, Marked, Mechanism, Step, StopReason, Trace, TraceBuilder, Usage, WaitingFor,

@@ -26,7 +26,7 @@ use crate::profile::AgentKind;
 use crate::settings::Home;
 use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, spoken};
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
 
 #[derive(Debug)]
 pub struct Vibe;

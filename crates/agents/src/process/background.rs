@@ -12,7 +12,7 @@ use nix::unistd::{Pid, getpid, getppid, setsid};
 use super::start::spawn;
 use super::tree::start_time_of;
 use crate::settings::BACKGROUND_VARIABLE;
-use crate::trial::current::Runner;
+use crate::trial::event::Runner;
 
 /// Interval between two checks of a process that was asked to end.
 const POLL: Duration = Duration::from_millis(25);

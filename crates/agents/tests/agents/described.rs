@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use skill_evals_agents::agent;
 use skill_evals_evidence::settings::mode::AgentKind;
-use skill_evals_evidence::trace::description::DescriptionVisibility;
+use skill_evals_evidence::trace::exposure::DescriptionVisibility;
 use skill_evals_evidence::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
 
 const GREETING: &str = "Greets people: a <word> & a bow. Use when asked to greet somebody.";

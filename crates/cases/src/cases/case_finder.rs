@@ -13,22 +13,19 @@ use crate::cases::case::{
     foreign_formats, smoke,
 };
 use crate::cases::case_folders::is_direct;
-use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, evals_folder};
-use crate::cases::harbor;
+use crate::cases::catalog::{Catalog, EVALS, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, SkillIndex, evals_folder};
 use crate::cases::layout::Layout;
 use crate::cases::other_skill::{NotRead, OtherSkill};
-use crate::cases::other_skills;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::{Repository, Scope};
-use crate::cases::skill_index::SkillIndex;
+use crate::cases::skills;
 use crate::cases::unread::{self, CaseFiles, UnreadFile};
-use crate::cases::unread_settings;
-use crate::files::inside;
-use crate::settings::NamedScript;
+use crate::files::{inside, look};
+use crate::settings::{FILE, NamedScript};
 use crate::skill::SKILL_FILE;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, suggest};
 use crate::text::name;
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 
 /// The first part of the test's name of a case whose skill is not here.
 const NO_SKILL: &str = "tasks";
@@ -69,7 +66,7 @@ impl CaseFinder<'_> {
             }
         }
         self.add_found_by_walk();
-        self.catalog.problems.extend(unread_settings::settings(self.repository));
+        self.catalog.problems.extend(unread_settings(self.repository));
         self.add_smoke_cases();
         let mut cases: Vec<(Arc<str>, Vec<FoundCase>)> = self.cases.into_iter().collect();
         cases.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -119,7 +116,7 @@ impl CaseFinder<'_> {
         if !self.catalog.skills.iter().any(|found| found.skill().folder == folder) {
             let help = format!(
                 "name its directory too, in evals/evals.toml: {}",
-                other_skills::roots_line(self.catalog, [Path::new(SKILL_EVALS)])
+                skills::roots_line(self.catalog, [Path::new(SKILL_EVALS)])
             );
             let message = "skill not tested: outside every skill root";
             let problem = Diagnostic::new(Code::SkillRoot, SourceLocation::file(&file), message);
@@ -211,7 +208,7 @@ impl CaseFinder<'_> {
                     format!(
                         "it lies in {}: {}",
                         file.display(),
-                        other_skills::roots_line(self.catalog, [Path::new(SKILL_EVALS)])
+                        skills::roots_line(self.catalog, [Path::new(SKILL_EVALS)])
                     )
                 } else {
                     suggest(&case.skill, &self.catalog.slugs())
@@ -245,13 +242,13 @@ impl CaseFinder<'_> {
             }
             other.is_none()
         });
-        let findings = other_skills::findings(self.catalog);
+        let findings = skills::findings(self.catalog);
         self.catalog.problems.extend(findings);
-        let (tasks, warning) = harbor::harbor_tasks(&files.foreign);
+        let (tasks, warning) = unread::harbor_tasks(&files.foreign);
         self.catalog.problems.extend(warning);
         // Harbor's own files: the two of a task, and its directories. Other files next to them may be cases.
         let is_own = |path: &PathBuf| {
-            let is_file = harbor::HARBOR.iter().any(|name| path.ends_with(name));
+            let is_file = unread::HARBOR.iter().any(|name| path.ends_with(name));
             path.ancestors().skip(if is_file { 1 } else { 2 }).any(|folder| tasks.contains(folder))
         };
         let (own, foreign): (Vec<_>, Vec<_>) = std::mem::take(&mut files.foreign).into_iter().partition(is_own);
@@ -301,7 +298,7 @@ impl CaseFinder<'_> {
     /// Adds what is named SKILL.md and no skill.
     fn name_other_skills(&mut self, files: &[PathBuf]) {
         let folders = self.catalog.skills.iter().map(|found| found.skill().folder.clone()).collect();
-        let of = |file: &PathBuf| other_skills::other_skill(file, self.catalog, &folders, self.repository);
+        let of = |file: &PathBuf| skills::other_skill(file, self.catalog, &folders, self.repository);
         let mut others: Vec<OtherSkill> = files.iter().filter_map(of).collect();
         let ignored = self.ignored(others.iter().map(|other| other.file.clone()));
         others.iter_mut().filter(|other| ignored.contains(&other.file)).for_each(|other| other.why = NotRead::Ignored);
@@ -500,4 +497,37 @@ fn mark_duplicates(cases: &mut [FoundCase], tree: &dyn RepoFiles) {
         let source = ReadCase::new(found.format(), Err(problems));
         cases[at] = FoundCase::new(id, found.skill.clone(), found.file.clone(), found.line, source);
     }
+}
+
+// Files that look like the settings and are not read.
+
+/// Such files: they would have no effect.
+pub(super) fn unread_settings(repository: &Repository) -> Vec<Diagnostic> {
+    let root = &repository.root;
+    let mut paths = Vec::new();
+    for folder in ["", EVALS] {
+        let entries = repository.noting(look::entries(&root.join(folder))).unwrap_or_default();
+        paths.extend(entries.iter().map(|entry| Path::new(folder).join(entry.file_name())));
+    }
+    paths.retain(|path| has_name_of_settings(path) && path != Path::new(FILE));
+    // Some file systems ignore case: there, `Evals.toml` is read.
+    paths.retain(|path| !is_same(&root.join(path), &root.join(FILE)));
+    paths.sort();
+    let mut problems = Vec::new();
+    for path in paths {
+        let message = "this file looks like the settings and is not read";
+        let problem = Diagnostic::new(Code::UnreadSettings, SourceLocation::file(path), message);
+        problems.push(problem.help(format!("if these are settings of skill-evals, move them to {FILE}")));
+    }
+    problems
+}
+
+fn has_name_of_settings(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let is_toml = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
+    name == "evals.toml" || path.starts_with(EVALS) && is_toml && nearest(&name, ["evals.toml"]).is_some()
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

@@ -4,25 +4,30 @@
 //! of it. It takes a case apart by all its fields: a new one does not compile until somebody says who sees it.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::collections::HashMap;
+use std::fmt::{Display, Write};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
 use serde_json::json;
 
 use crate::cases::case::Case;
-use crate::cases::case_tree::CaseTree;
-use crate::cases::start_files::start_files;
-use crate::cases::{mocks, program_content};
+use crate::cases::mocks::{self, MockServers};
+use crate::cases::repository::{self, Repository};
+use crate::cases::skill_material::skill_material;
+use crate::checks::grading_input::WorkspaceProgram;
 use crate::checks::{CaseCheck, SCRIPT_KEY};
-use crate::files::{inside, look};
+use crate::files::material::{Material, MaterialProblem};
+use crate::files::{bounded, inside, look};
 use crate::settings::Settings;
 use crate::settings::mode::Delivery;
 use crate::settings::trials::Repetition;
-use crate::text::relative_path::RelativePath;
-use crate::trace::change::SkillChange;
-use crate::trial::evidence::digest;
+use crate::text::name::RelativePath;
+use crate::trace::file::SkillChange;
+use crate::trial::evidence::{digest, digest as digest_of};
+use crate::trial::input_file::InputContent;
 use crate::trial::outcome::Weight;
 
 /// Who sees a part of a case.
@@ -259,7 +264,7 @@ impl<'a> CasePart<'a> {
         let more: Vec<PathBuf> = match self.content {
             PartContent::Mocks(case) => mocks::folders(case, Delivery::Native).folders,
             PartContent::CaseCheck(check) => {
-                let readable = check.program().map(program_content::sources).unwrap_or_default();
+                let readable = check.program().map(program_sources).unwrap_or_default();
                 readable.into_iter().map(Path::to_path_buf).collect()
             }
             _ => Vec::new(),
@@ -280,4 +285,193 @@ fn change_text(change: &SkillChange) -> String {
 fn check_text(check: &CaseCheck) -> String {
     let CaseCheck { kind, origin: _, ask, weight: _ } = check;
     json!([kind.id, ask.as_json()]).to_string()
+}
+
+// A tree of the repository as the parts of cases find their files in it: the working tree, or a commit.
+
+/// A tree, and how its cases are run.
+#[derive(Clone, Copy, Debug)]
+pub struct CaseTree<'a> {
+    pub root: &'a Path,
+    /// Those of this tree: they name the answers of commands in all cases, and the judge's template.
+    pub settings: &'a Settings,
+    pub delivery: Delivery,
+    pub mock_servers: &'a MockServers,
+    /// What is known of this tree.
+    pub known: &'a TreeDigests,
+}
+
+/// Digests of what many cases of a tree have, each made once.
+#[derive(Debug, Default)]
+pub struct TreeDigests {
+    folders: Mutex<HashMap<PathBuf, String>>,
+    /// The answers of commands in all cases, if there are some.
+    mocked_commands: OnceLock<Result<Option<String>, String>>,
+    /// The judge's template and the schema of its answer.
+    rubric: OnceLock<[String; 2]>,
+}
+
+impl TreeDigests {
+    /// The digest of the files of the skill in this directory, with their paths.
+    pub fn skill(&self, folder: &Path) -> io::Result<String> {
+        self.folder(folder, skill_material)
+    }
+
+    /// The digest of what `list` finds in a directory.
+    pub fn folder(&self, folder: &Path, list: impl FnOnce(&Path) -> Material) -> io::Result<String> {
+        let digests = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(digest) = digests().get(folder) {
+            return Ok(digest.clone());
+        }
+        let digest = of_material(list(folder))?;
+        digests().insert(folder.to_path_buf(), digest.clone());
+        Ok(digest)
+    }
+}
+
+/// The digest of these files, or of the reason why agents cannot get them. What cannot be read has none: nobody knows whether it
+/// changed.
+fn of_material(material: Material) -> io::Result<String> {
+    let digest = material.whole().and_then(|material| material.digest());
+    digest.or_else(|problem| problem.known().map(|why| not_copied(&why)))
+}
+
+/// The digest of a directory, or of the reason why agents cannot get it: its own trials and `lint` report that, and
+/// other trials run.
+pub fn or_problem(digest_of_folder: Result<String, impl Display>) -> String {
+    digest_of_folder.unwrap_or_else(|problem| not_copied(&problem))
+}
+
+fn not_copied(why: &impl Display) -> String {
+    digest(format!("not copied: {why}").as_bytes())
+}
+
+impl CaseTree<'_> {
+    /// The files with which the workspace of a case starts.
+    pub(in crate::cases) fn start_files(&self, case: &Case) -> io::Result<String> {
+        if let (Some(path), []) = (&case.fixture, &*case.files) {
+            let folder = inside::real(self.root, path.as_path())?;
+            return self.known.folder(&folder, Material::list);
+        }
+        of_material(start_files(self.root, case).unwrap_or_default())
+    }
+
+    /// What is answered from files; `None` if nothing is.
+    pub(in crate::cases) fn mocks(&self, case: &Case) -> Option<String> {
+        let tree = Repository::new(self.root);
+        let lines = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("\n");
+        let of_all = self.known.mocked_commands.get_or_init(|| {
+            let (commands, problems) = mocks::commands(&tree, self.settings.mocks.iter());
+            if problems.is_empty() { Ok(mocks::commands_digest(&commands)) } else { Err(lines(problems)) }
+        });
+        let digest = of_all.clone().and_then(|of_all| {
+            mocks::digest_of(&tree, of_all.as_deref(), case, self.delivery, self.mock_servers).map_err(lines)
+        });
+        digest.transpose().map(or_problem)
+    }
+
+    /// A check with this text, with the content of the program or the file that it names.
+    pub(in crate::cases) fn check(&self, check: &CaseCheck, text: &str) -> io::Result<String> {
+        let snapshot = || {
+            let file = inside::read(self.root, check.ask.names().snapshot?.as_path()).map(|content| digest(&content));
+            Some(look::known(file))
+        };
+        let program = check.program().map(|program| program_digest(self.root, program));
+        let content = program.or_else(snapshot).transpose()?;
+        Ok(digest(format!("{text}\n{}", content.unwrap_or_default()).as_bytes()))
+    }
+
+    /// By what a judge grades the trials of a case; `None` if none does.
+    pub(in crate::cases) fn judge(&self, case: &Case) -> Option<String> {
+        let [template, schema] = self.known.rubric.get_or_init(|| {
+            let texts = repository::judge_texts(self.root, self.settings);
+            texts.map_or_else(
+                |problem| [problem.to_string(), String::new()],
+                |texts| texts.map(|text| digest(text.as_bytes())),
+            )
+        });
+        // Assertions alone are judged by the built-in template.
+        let by_rubric = case.judge || case.assertions.is_empty() || self.settings.judge.wanted == Some(true);
+        let template = if by_rubric { template } else { "" };
+        case.is_judged(self.settings).then(|| digest(format!("{template}\n{schema}").as_bytes()))
+    }
+}
+
+// The content of a program: what it can read of the repository, and a digest of that.
+
+/// A script in a directory of this name may read the whole directory, for helpers and data.
+const DIRECTORY: &str = "checks";
+
+/// What a script can read of the repository, from its root: its directory if that is named `checks`, else only the script. All
+/// of it counts as the script's content.
+pub fn readable(script: &RelativePath) -> &Path {
+    let script = script.as_path();
+    script.parent().filter(|parent| parent.ends_with(DIRECTORY)).unwrap_or(script)
+}
+
+/// The files and directories of the repository that a program can read, from its root.
+pub fn program_sources(program: &WorkspaceProgram) -> Vec<&Path> {
+    program.script().map(readable).into_iter().chain(program.directories().map(RelativePath::as_path)).collect()
+}
+
+/// What a program of the repository at `root` finds in its copy of the workspace besides the agent's work.
+pub fn add_program_content(root: &Path, program: &WorkspaceProgram) -> Material {
+    let mut material = Material::default();
+    if let WorkspaceProgram::Command { files, .. } = program {
+        for (source, path) in files {
+            material.add(path.as_path(), root, source.as_path());
+        }
+    }
+    material
+}
+
+/// A digest of a program of the repository at `root`, and of what it can read there.
+pub fn program_digest(root: &Path, program: &WorkspaceProgram) -> io::Result<String> {
+    let content = content(root, program)?;
+    Ok(digest_of(format!("{program}\n{content}").as_bytes()))
+}
+
+/// A digest of what it can read. If that is missing, there is none.
+fn content(root: &Path, program: &WorkspaceProgram) -> io::Result<String> {
+    let digest = |material: Material| {
+        let material = material.seen()?;
+        let digest = material.digest().map(|digest| digest + &material.programs());
+        digest.or_else(MaterialProblem::known)
+    };
+    let unread = |error: io::Error| if look::is_absent(&error) { Ok(String::new()) } else { look::known(Err(error)) };
+    match program {
+        WorkspaceProgram::Command { files, .. } if files.is_empty() => Ok(String::new()),
+        WorkspaceProgram::Command { .. } => digest(add_program_content(root, program)),
+        WorkspaceProgram::Script(script) => {
+            let path = match inside::real(root, readable(script)) {
+                Ok(path) => path,
+                Err(error) => return unread(error),
+            };
+            if look::is_usable_directory(&path) {
+                digest(Material::list(&path))
+            } else {
+                bounded::digest(&path).map(|digest| digest.to_string()).or_else(unread)
+            }
+        }
+    }
+}
+
+// The files that the workspace of a case holds when its agent starts.
+
+/// The fixture of `case` and its own files, which win; `None` if its workspace is empty. `root` is the repository's.
+pub fn start_files(root: &Path, case: &Case) -> Option<Material> {
+    if case.fixture.is_none() && case.files.is_empty() {
+        return None;
+    }
+    let mut material =
+        case.fixture.as_ref().map(|fixture| Material::list_in(root, fixture.as_path())).unwrap_or_default();
+    for file in &case.files {
+        match &file.content {
+            InputContent::Text(text) => material.add_text(file.path.as_path(), text),
+            InputContent::Source(source) => {
+                material.add(file.path.as_path(), root, source.as_path());
+            }
+        }
+    }
+    Some(material)
 }

@@ -6,7 +6,7 @@ use crate::cases::case_folders::evals_folder;
 use crate::checks::{FieldForm, FieldValue, InvalidField};
 use crate::files::{inside, look};
 use crate::text::diagnostic::{Code, shorten};
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
 
 /// Where the sources of one case may be: next to its file, in the directory of its skill's cases, or at the repository's root.

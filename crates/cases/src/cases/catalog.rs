@@ -1,16 +1,23 @@
 //! The skills of a repository and their cases.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cases::case::{Case, FoundCase};
+use serde_json::{Map, Value, json};
+
+use crate::cases::case::task_json::{self, CONFIG};
+use crate::cases::case::{Case, FoundCase, ReadCase, fields, smoke};
+use crate::cases::case_folders::case_folders;
 use crate::cases::mocks::MockServers;
-use crate::cases::other_skill::OtherSkill;
+use crate::cases::other_skill::{NotRead, OtherSkill};
 use crate::cases::plugin::Plugin;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::{SKILL_FILE, Skill, SkillFile, slug};
-use crate::text::diagnostic::{Code, Diagnostic, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
+use crate::text::name;
 use crate::text::problem::Problem;
 
 pub use crate::cases::case_folders::{EVALS, SKILL_EVALS, evals_folder};
@@ -130,5 +137,196 @@ impl Catalog {
     pub fn cases_of<'a>(&'a self, slug: &'a str) -> impl Iterator<Item = &'a Arc<FoundCase>> {
         let first = self.cases.partition_point(|case| &*case.skill < slug);
         self.cases[first..].iter().take_while(move |case| &*case.skill == slug)
+    }
+}
+
+// Which skill a file is for, by its place.
+
+/// The skills in and under each directory of a repository.
+pub(super) struct SkillIndex {
+    /// The directories of skills.
+    skills: HashMap<PathBuf, SkillPlace>,
+    /// The directories above them, without the root: the skill in it, if it is the only one.
+    around: HashMap<PathBuf, Option<SkillPlace>>,
+    /// The directories directly above them, without the root.
+    holders: HashSet<PathBuf>,
+}
+
+/// A skill of the catalog by its slug, or the number of one that is not read.
+#[derive(Clone, PartialEq)]
+enum SkillPlace {
+    Skill(String),
+    Other(usize),
+}
+
+impl SkillIndex {
+    pub(super) fn of(catalog: &Catalog) -> Self {
+        let mut index = Self { skills: HashMap::new(), around: HashMap::new(), holders: HashSet::new() };
+        for found in &catalog.skills {
+            index.add(&found.skill().folder, &SkillPlace::Skill(found.skill().slug.clone()));
+        }
+        for (at, other) in catalog.others.iter().enumerate() {
+            // The cases around a fixture are for others.
+            if other.why == NotRead::Fixture || other.folder().iter().any(|part| part == "tests" || part == "test") {
+                index.skills.insert(other.folder().to_path_buf(), SkillPlace::Other(at));
+            } else {
+                index.add(other.folder(), &SkillPlace::Other(at));
+            }
+        }
+        index
+    }
+
+    fn add(&mut self, folder: &Path, place: &SkillPlace) {
+        let holder = folder.parent().filter(|holder| !holder.as_os_str().is_empty());
+        self.holders.extend(holder.map(Path::to_path_buf));
+        self.skills.entry(folder.to_path_buf()).or_insert_with(|| place.clone());
+        for above in folder.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
+            let only = self.around.entry(above.to_path_buf()).or_insert_with(|| Some(place.clone()));
+            if only.as_ref() != Some(place) {
+                *only = None;
+            }
+        }
+    }
+
+    /// The skill that a path is for: the one whose directory holds it, whose name is a part of it, or the only one in the nearest
+    /// directory around it that has any.
+    fn place(&self, path: &Path, catalog: &Catalog) -> Option<SkillPlace> {
+        let folders = || path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
+        if let Some(place) = folders().find_map(|folder| self.skills.get(folder)) {
+            return Some(place.clone());
+        }
+        let names = path.iter().rev().map(OsStr::to_string_lossy);
+        let mut slugs = names.map(|name| slug(name.split('.').next().unwrap_or_default()));
+        if let Some(slug) = slugs.find(|slug| catalog.skill(slug).is_some()) {
+            return Some(SkillPlace::Skill(slug));
+        }
+        if self.names_unknown(path) {
+            return None;
+        }
+        match folders().find_map(|folder| self.around.get(folder)) {
+            Some(place) => place.clone(),
+            None if catalog.skills.len() == 1 => {
+                catalog.skills.first().map(|found| SkillPlace::Skill(found.skill().slug.clone()))
+            }
+            None => None,
+        }
+    }
+
+    /// Whether a path that no skill's name is a part of has a name where that of a skill belongs.
+    fn names_unknown(&self, path: &Path) -> bool {
+        let is_known = |folder: &Path| self.skills.contains_key(folder) || self.around.contains_key(folder);
+        let is_next_to_skills = |folder: &Path| folder.parent().is_some_and(|holder| self.holders.contains(holder));
+        let in_skill_evals = path.strip_prefix(SKILL_EVALS).is_ok_and(|inside| inside.iter().count() > 1);
+        let names_file = path.to_str().is_some_and(|path| path.ends_with(".prompts.csv"));
+        in_skill_evals || names_file || case_folders(path).any(|folder| !is_known(folder) && is_next_to_skills(folder))
+    }
+
+    /// The slug of the skill that the place of a file stands for.
+    pub(super) fn skill_of(&self, path: &Path, catalog: &Catalog) -> Option<String> {
+        match self.place(path, catalog)? {
+            SkillPlace::Skill(slug) => Some(slug),
+            SkillPlace::Other(_) => None,
+        }
+    }
+
+    /// The number of the skill that is not read and that a file is for.
+    pub(super) fn other_of(&self, path: &Path, catalog: &Catalog) -> Option<usize> {
+        if let SkillPlace::Other(at) = self.place(path, catalog)? { Some(at) } else { None }
+    }
+}
+
+// Cases that a harness has in Rust: as task files would have them, and in no file.
+
+/// A case in Rust.
+#[derive(Clone, Debug)]
+pub struct RustCase {
+    /// The slug of the skill under test.
+    pub skill: String,
+    /// The case's id.
+    pub id: String,
+    /// Where the harness adds it.
+    pub place: SourceLocation,
+    /// Its fields, by their names in any format of ours.
+    pub fields: Map<String, Value>,
+}
+
+/// What tells cases apart in names of tests.
+fn test_name(skill: &str, id: &str) -> (String, String) {
+    (skill.to_owned(), name::segment(id))
+}
+
+fn place_of(found: &FoundCase) -> SourceLocation {
+    SourceLocation { line: found.line, column: 1, ..SourceLocation::file(&*found.file) }
+}
+
+impl RustCase {
+    /// Takes its test name. If an earlier case has it, the case gets another one and is an error.
+    fn unique(&mut self, taken: &mut HashMap<(String, String), SourceLocation>) -> Result<(), Vec<Diagnostic>> {
+        let earlier = match taken.entry(test_name(&self.skill, &self.id)) {
+            Entry::Vacant(free) => {
+                free.insert(self.place.clone());
+                return Ok(());
+            }
+            Entry::Occupied(earlier) => earlier.get().clone(),
+        };
+        let message = format!("the case id `{}` of the skill `{}` is taken by {earlier}", self.id, self.skill);
+        let again = (2..).map(|number| format!("{}-again-{number}", self.id));
+        let is_free = |id: &String| !taken.contains_key(&test_name(&self.skill, id));
+        self.id = again.take(taken.len() + 1).find(is_free).unwrap_or_default();
+        taken.insert(test_name(&self.skill, &self.id), self.place.clone());
+        let problem = Diagnostic::new(Code::DuplicateCase, self.place.clone(), message);
+        Err(vec![problem.help("give each case of a skill a unique id")])
+    }
+
+    /// The case, or every problem of it.
+    fn read(&self, repository: &Path) -> Result<Case, Vec<Diagnostic>> {
+        if let Err(why) = name::check_case_id(&self.id) {
+            return Err(vec![name::id_problem(&self.id, &why, self.place.clone())]);
+        }
+        let mut config = Map::from_iter([("skill".to_owned(), json!(self.skill))]);
+        let mut root = Map::new();
+        for (key, value) in &self.fields {
+            let key = fields::named(key).map_or(key.as_str(), |field| field.key);
+            let object = if task_json::ROOT.contains(&key) { &mut root } else { &mut config };
+            object.insert(key.to_owned(), value.clone());
+        }
+        root.insert(CONFIG.to_owned(), Value::Object(config));
+        let path = self.place.path.with_file_name(format!("{}.json", self.id));
+        let case = task_json::parse(repository, &path, Value::Object(root).to_string().as_bytes());
+        let case = case.map_err(|problems| {
+            problems.into_iter().map(|problem| Diagnostic { place: self.place.clone(), ..problem }).collect::<Vec<_>>()
+        })?;
+        Ok(Case { id: self.id.clone(), origin: self.place.clone(), ..case })
+    }
+}
+
+impl Catalog {
+    /// Adds these cases of the repository behind those of their skills, which need no built-in cases then. A skill that is not here is an error of its
+    /// case, and so is an id that an earlier case has.
+    pub fn add_rust_cases(&mut self, repository: &Path, cases: impl IntoIterator<Item = RustCase>) {
+        let mut cases = cases.into_iter().peekable();
+        if cases.peek().is_none() {
+            return;
+        }
+        let mut taken: HashMap<(String, String), SourceLocation> =
+            self.cases.iter().map(|found| (test_name(&found.skill, &found.id), place_of(found))).collect();
+        for mut rust in cases {
+            let case = if let Some(skill) = self.skill_mut(&rust.skill) {
+                if !std::mem::replace(&mut skill.curated, true) {
+                    let is_built_in = |found: &FoundCase| found.format().name == smoke::FORMAT.name;
+                    self.cases.retain(|found| *found.skill != *rust.skill || !is_built_in(found));
+                    taken.retain(|(skill, _), _| *skill != rust.skill);
+                }
+                rust.unique(&mut taken).and_then(|()| rust.read(repository))
+            } else {
+                let message = format!("the case `{}` is about the skill `{}`, which is not here", rust.id, rust.skill);
+                let hint = suggest(&rust.skill, &self.slugs());
+                Err(vec![Diagnostic::new(Code::UnknownSkill, rust.place.clone(), message).help(hint)])
+            };
+            let source = ReadCase::new(&task_json::NEUTRAL, case);
+            let found = FoundCase::new(rust.id, rust.skill, rust.place.path, rust.place.line, source);
+            let end = self.cases.partition_point(|known| *known.skill <= *found.skill);
+            self.cases.insert(end, Arc::new(found));
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::settings::{CheckSettings, Settings};
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 
 /// Of these files of a repository with this root, those that git ignores.
 pub type IgnoredFiles = fn(&Path, &BTreeSet<PathBuf>) -> io::Result<BTreeSet<PathBuf>>;

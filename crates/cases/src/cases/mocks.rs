@@ -13,9 +13,9 @@ use crate::checks::SOURCES;
 use crate::settings::mode::Delivery;
 use crate::settings::{AnswerText, CommandAnswer};
 use crate::text::diagnostic::{Code, Diagnostic};
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 use crate::trial::evidence::digest;
-use crate::trial::mock::{MockServer, ReadyAnswer};
+use crate::trial::input_file::{MockServer, ReadyAnswer};
 
 /// The largest output of one answer, in bytes.
 const LARGEST_OUTPUT: usize = 16 << 20;

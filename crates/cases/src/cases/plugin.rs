@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::profile;
 use crate::skill::slug;
-use crate::text::relative_path::resolved;
+use crate::text::name::resolved;
 
 /// The directory of plugins next to the skills of an agent. It is no skill itself.
 pub const PLUGINS: &str = ".plugins";

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
-use crate::settings::Settings;
 use crate::settings::mode::Mode;
+use crate::settings::{Settings, Suite, TestSelection};
 use crate::skill::slug;
 use crate::text::diagnostic::{once, suggest};
-
-use crate::settings::{Suite, TestSelection};
 use crate::text::problem::Problem;
+use crate::trial::id::{CaseInMode, TrialId, test_name};
 
 /// The selected cases, in the catalog's order. The error has a line for every unknown name, with the nearest names.
 pub fn selected_cases<'a>(selection: &TestSelection, catalog: &'a Catalog) -> Result<Vec<&'a Arc<FoundCase>>, Problem> {
@@ -169,4 +168,30 @@ pub fn modes<'a>(settings: &'a Settings, found: &FoundCase, recorded: &[String])
         }
     }
     modes
+}
+
+// A case in a mode.
+
+/// A case in a mode: one test.
+#[derive(Clone, Debug)]
+pub struct TestCase {
+    pub found: Arc<FoundCase>,
+    pub mode: Arc<Mode>,
+}
+
+impl TestCase {
+    pub fn test_name(&self) -> String {
+        test_name(&self.found.skill, &self.found.id, &self.mode.name)
+    }
+
+    /// The id of repeat `number`, from 1.
+    pub fn trial(&self, number: u32) -> TrialId {
+        let CaseInMode { skill, case, mode } = self.case_in_mode();
+        TrialId { skill, case, mode, number }
+    }
+
+    /// The names of the case and the mode.
+    pub fn case_in_mode(&self) -> CaseInMode {
+        CaseInMode { skill: self.found.skill.to_string(), case: self.found.id.clone(), mode: self.mode.name.clone() }
+    }
 }

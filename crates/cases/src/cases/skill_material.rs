@@ -11,12 +11,12 @@ use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::plugin::{self, Plugin};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::unread::{looks_like_cases, may_hold_foreign_cases};
-use crate::checks::program::WorkspaceProgram;
+use crate::checks::grading_input::WorkspaceProgram;
 use crate::files::material::{Material, MaterialProblem};
 use crate::files::{bounded, look};
 use crate::settings::FILE;
 use crate::skill::SKILL_FILE;
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 
 /// The directory of our runs in [`ARTIFACTS`].
 const PROGRAM: &str = "skill-evals";

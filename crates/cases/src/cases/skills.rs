@@ -1,19 +1,24 @@
 //! Finds the skills of a repository.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::cases::case::document::{Document, Node, Syntax};
 use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, SKILL_EVALS};
-use crate::cases::manifests;
+use crate::cases::other_skill::{NotRead, OtherSkill};
 use crate::cases::plugin::{self, Plugin};
+use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
 use crate::files::{inside, look};
 use crate::profile;
+use crate::settings::FILE;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
+use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
-use crate::text::relative_path::RelativePath;
+use crate::text::name::{RelativePath, resolved};
 
 /// Where skills usually are: what a repository publishes, then what its maintainers' agents get.
 pub fn default_skill_roots() -> impl Iterator<Item = &'static str> {
@@ -113,7 +118,7 @@ impl Repository {
     /// Adds the skills of the first of these that has any: what is published, the whole repository, agents' own directories,
     /// examples and the like, skills that exist only for evals.
     fn read_default_roots(&self, catalog: &mut Catalog) {
-        let mut published = manifests::published(self, catalog);
+        let mut published = published_skills(self, catalog);
         published.extend(["skills", PLUGINS].map(PathBuf::from));
         let own = agent_folders().map(PathBuf::from).collect();
         let whole = || vec![PathBuf::new()];
@@ -277,4 +282,276 @@ fn skill_file(folder: &Path, files: &[&str]) -> PathBuf {
     let mut paths = files.iter().map(|name| folder.join(name));
     let existing = paths.find(|path| path.symlink_metadata().is_ok());
     existing.unwrap_or_else(|| folder.join(files.first().unwrap_or(&SKILL_FILE)))
+}
+
+// The files named SKILL.md that are no skills of the catalog. Each is named: nobody may believe that it was checked.
+
+/// The most names of skills that a message has of one directory.
+const MOST_NAMES: usize = 30;
+
+/// Directories whose skills are material of tests and cases.
+const FIXTURES: [&str; 7] = ["_fixtures", "eval", "evals", "evaluations", "fixture", "fixtures", "testdata"];
+
+/// Whether a directory of this name has material of tests.
+pub(super) fn is_fixture(name: &OsStr) -> bool {
+    FIXTURES.iter().any(|known| name == *known)
+}
+
+/// The skill at `file`, if the catalog does not have it.
+pub(super) fn other_skill(
+    file: &Path,
+    catalog: &Catalog,
+    folders: &BTreeSet<PathBuf>,
+    tree: &dyn RepoFiles,
+) -> Option<OtherSkill> {
+    let folder = file.parent()?;
+    let is_named = file.file_name()? == SKILL_FILE;
+    if is_named && folders.contains(folder) {
+        return None;
+    }
+    let bytes = tree.read(file).unwrap_or_default();
+    let slug = SkillFile::parse(folder, &bytes).skill.slug;
+    let why = if !is_named {
+        // The file systems of some machines do not tell the two apart.
+        if folders.contains(folder) {
+            return None;
+        }
+        NotRead::FileName
+    } else if folder.iter().any(is_fixture) {
+        NotRead::Fixture
+    } else if catalog.skill(&slug).is_some_and(|known| known.bytes == bytes) {
+        NotRead::Copy
+    } else if catalog.skill(&slug).is_some() {
+        NotRead::SameName
+    } else if folder.ancestors().skip(1).any(|above| folders.contains(above) && !above.as_os_str().is_empty()) {
+        NotRead::InSkill
+    } else {
+        NotRead::Outside
+    };
+    Some(OtherSkill { file: file.to_path_buf(), slug, why, case_files: 0 })
+}
+
+/// The skill root that has it.
+fn root(other: &OtherSkill) -> &Path {
+    if other.why == NotRead::InSkill { other.folder() } else { root_of(other.folder()) }
+}
+
+/// The skill root that is usual for the skill in this directory.
+fn root_of(folder: &Path) -> &Path {
+    let is_hidden = folder.iter().any(|part| part.as_encoded_bytes().starts_with(b"."));
+    let usual =
+        ["skills", "plugins"].map(Path::new).into_iter().find(|root| folder.starts_with(root) && *root != folder);
+    let usual = usual.filter(|root| !is_hidden || *root == Path::new("skills"));
+    // The repository's root is none: each skill in it is one.
+    let parent = || folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(folder);
+    usual.unwrap_or_else(parent)
+}
+
+/// The line of evals.toml that names the roots of the catalog's skills and `more` of them.
+pub(super) fn roots_line<'a>(catalog: &'a Catalog, more: impl IntoIterator<Item = &'a Path>) -> String {
+    let known = catalog.skills.iter().map(|found| root_of(&found.skill().folder));
+    let roots: BTreeSet<&Path> = known.chain(more).collect();
+    let roots: Vec<String> = roots.iter().map(|root| format!("{:?}", shown(root))).collect();
+    format!("skill_roots = [{}]", roots.join(", "))
+}
+
+/// What is said of the skills that are not read: one finding for all that a setting would add, one for wrong names.
+pub(super) fn findings(catalog: &Catalog) -> Vec<Diagnostic> {
+    let of = |kinds: &'static [NotRead]| catalog.others.iter().filter(|other| kinds.contains(&other.why));
+    let mut findings = Vec::new();
+    let mut by_root: BTreeMap<&Path, Vec<&OtherSkill>> = BTreeMap::new();
+    for other in of(&[NotRead::Outside, NotRead::InSkill]) {
+        by_root.entry(root(other)).or_default().push(other);
+    }
+    if let Some(first) = by_root.values().flatten().next() {
+        let places = by_root.iter().map(|(root, others)| format!("{} ({})", shown(root), names(others)));
+        let count: usize = by_root.values().map(Vec::len).sum();
+        let message = format!(
+            "{} outside every skill root and not read{}: {}",
+            if count == 1 { "a skill is".to_owned() } else { format!("{count} skills are") },
+            with_cases(by_root.values().flatten().copied()),
+            places.collect::<Vec<_>>().join(", ")
+        );
+        let help = format!("to test them too, write in {FILE}: {}", roots_line(catalog, by_root.keys().copied()));
+        findings.push(Diagnostic::new(Code::SkillRoot, SourceLocation::file(&first.file), message).help(help));
+    }
+    // Two skills of one name in one root are an error already, which names the second.
+    let of_skills = catalog.skills.iter().flat_map(|found| &found.file.problems);
+    let collisions = of_skills.filter(|problem| problem.code == Code::SlugCollision);
+    let collisions: BTreeSet<&Path> = collisions.map(|problem| &*problem.place.path).collect();
+    let of_one_name: Vec<&OtherSkill> = catalog
+        .others
+        .iter()
+        .filter(|other| match other.why {
+            NotRead::SameName => other.case_files > 0 || !collisions.contains(&*other.file),
+            NotRead::Copy => other.case_files > 0,
+            _ => false,
+        })
+        .collect();
+    let help = format!("rename one of each two, or name the directory of one in {FILE}: `skill_roots`");
+    findings.extend(not_read("because another skill has the same name", &of_one_name, &help));
+    let misnamed: Vec<&OtherSkill> = of(&[NotRead::FileName]).collect();
+    let help = format!("if it is a skill, rename the file to {SKILL_FILE}");
+    findings.extend(not_read(&format!("since agents find only files named {SKILL_FILE}"), &misnamed, &help));
+    findings
+}
+
+/// What is said of skills that are not read for one reason.
+fn not_read(why: &str, others: &[&OtherSkill], help: &str) -> Option<Diagnostic> {
+    let first = others.first()?;
+    let files: Vec<String> = others.iter().map(|other| other.file.display().to_string()).collect();
+    let with_cases = with_cases(others.iter().copied());
+    let message = format!("not read{with_cases}, {why}: {}", cut::names(&files, MOST_NAMES));
+    Some(Diagnostic::new(Code::SkillRoot, SourceLocation::file(&first.file), message).help(help))
+}
+
+/// The files of cases that are not read with these skills, as the end of a sentence.
+fn with_cases<'a>(others: impl Iterator<Item = &'a OtherSkill>) -> String {
+    match others.map(|other| other.case_files).sum::<usize>() {
+        0 => String::new(),
+        1 => ", nor is a file of cases".to_owned(),
+        cases => format!(", nor are {cases} files of cases"),
+    }
+}
+
+fn shown(root: &Path) -> String {
+    if root.as_os_str().is_empty() { ".".to_owned() } else { root.display().to_string() }
+}
+
+fn names(others: &[&OtherSkill]) -> String {
+    let names: Vec<&str> = others.iter().map(|other| other.slug.as_str()).collect();
+    cut::names(&names, MOST_NAMES)
+}
+
+// What the manifests of plugins publish: `plugin.json`, and `marketplace.json` with a list of plugins.
+//
+// A manifest is in the directory of the plugin, or in a hidden directory of it: `.claude-plugin`, `.codex-plugin`,
+// `.github/plugin`, `.agents/plugins`. A key `skills` is a path or a list of paths, relative to the plugin. Without it, and
+// next to it, the skills are in `skills`.
+
+/// The names of manifests.
+const NAMES: [&str; 2] = ["plugin.json", "marketplace.json"];
+
+/// The directories of manifests in a hidden directory of a plugin.
+const FOLDERS: [&str; 3] = ["", "plugin", "plugins"];
+
+/// The key of a plugin's directories of skills.
+const SKILLS: &str = "skills";
+
+/// The directories that the manifests of the repository publish skills in, in their order. Adds the manifests and their problems to
+/// the catalog.
+pub(super) fn published_skills(tree: &dyn RepoFiles, catalog: &mut Catalog) -> Vec<PathBuf> {
+    let mut reader = Reader { tree, roots: Vec::new(), seen: BTreeSet::new(), catalog };
+    reader.plugin(Path::new(""));
+    reader.roots
+}
+
+struct Reader<'a> {
+    tree: &'a dyn RepoFiles,
+    roots: Vec<PathBuf>,
+    /// The plugins that are read: two may list each other.
+    seen: BTreeSet<PathBuf>,
+    catalog: &'a mut Catalog,
+}
+
+impl Reader<'_> {
+    /// Reads the manifests of the plugin in `folder`.
+    fn plugin(&mut self, folder: &Path) {
+        if !self.seen.insert(folder.to_path_buf()) {
+            return;
+        }
+        let names = self.tree.names(folder).unwrap_or_default();
+        let hidden = names.iter().filter(|name| name.as_encoded_bytes().starts_with(b".") && *name != ".git");
+        let folders = hidden.flat_map(|hidden| FOLDERS.map(|inner| folder.join(hidden).join(inner)));
+        let folders: Vec<PathBuf> = std::iter::once(folder.to_path_buf()).chain(folders).collect();
+        for path in folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name))) {
+            if self.tree.kind(&path) == FileKind::File {
+                self.manifest(folder, &path);
+            }
+        }
+    }
+
+    fn manifest(&mut self, folder: &Path, path: &Path) {
+        self.catalog.add_sources([path.to_path_buf()]);
+        let Ok(bytes) = self.tree.read(path) else { return };
+        let mut document = Document::new(path, &bytes, Syntax::Json);
+        let Some(root) = document.root() else {
+            for problem in document.problems.into_vec() {
+                let message = format!("this manifest is not read, nor what it publishes: {}", problem.message);
+                self.catalog.problems.push(Diagnostic::new(Code::SkillRoot, problem.place, message));
+            }
+            return;
+        };
+        if !root.is_map() {
+            let message = format!("this manifest is {}; expected an object", root.kind());
+            let problem =
+                Diagnostic::new(Code::SkillRoot, document.place(root.range.start..root.range.start + 1), message);
+            return self.catalog.problems.push(problem.help("nothing that it publishes is read"));
+        }
+        self.paths(&document, folder, &root);
+        let base = root.get("metadata").and_then(|metadata| metadata.get("pluginRoot")).and_then(Node::text);
+        for entry in root.get("plugins").and_then(Node::elements).unwrap_or_default() {
+            let Some(plugin) = self.source(&document, &folder.join(base.unwrap_or_default()), base.is_some(), entry)
+            else {
+                continue;
+            };
+            self.paths(&document, &plugin, entry);
+            if plugin != folder {
+                self.usual(&plugin);
+                self.plugin(&plugin);
+            }
+        }
+    }
+
+    /// The directory of a plugin of a list, if it is in this repository. A source that is an object is another one; so is a text that
+    /// is no path, `owner/name`, unless the list says where its paths begin.
+    fn source(&mut self, document: &Document<'_>, base: &Path, begins: bool, entry: &Node) -> Option<PathBuf> {
+        let written = entry.get("source")?;
+        let path = written.text().filter(|path| path.starts_with('.') || begins)?;
+        let found = resolved(&base.join(path));
+        let is_here = found.as_ref().is_some_and(|found| self.tree.kind(found) != FileKind::Missing);
+        if !is_here {
+            let message = match found {
+                Some(_) => "this manifest publishes a plugin in a directory that is not here",
+                None => "this manifest publishes a plugin outside the repository",
+            };
+            let problem = Diagnostic::new(Code::SkillRoot, document.place(written.range.clone()), message);
+            self.catalog.problems.push(problem.help("fix the path, or remove the plugin"));
+        }
+        found.filter(|_| is_here)
+    }
+
+    /// Adds the directories that an object names.
+    fn paths(&mut self, document: &Document<'_>, plugin: &Path, object: &Node) {
+        for written in object.get(SKILLS).map(Node::each).unwrap_or_default() {
+            let path = written.text().and_then(|path| resolved(&plugin.join(path)));
+            match path.filter(|path| self.tree.kind(path) != FileKind::Missing) {
+                Some(path) if path.ends_with(SKILL_FILE) => self.roots.extend(path.parent().map(Path::to_path_buf)),
+                Some(path) => self.roots.push(path),
+                // A plugin without skills may have the usual path all the same.
+                None if written.text().is_some_and(|path| path.trim_matches(['.', '/']) == SKILLS) => {}
+                None => {
+                    let (message, help) = match written.text() {
+                        Some(path) if path.contains(['*', '?', '[', '{']) => {
+                            ("this manifest publishes skills by a pattern, which is not read", "name the directories")
+                        }
+                        Some(_) => ("this manifest publishes skills in a directory that is not here", "fix the path"),
+                        None => ("this manifest publishes skills by something other than a path", "write a path"),
+                    };
+                    let place = document.place(written.range.clone());
+                    self.catalog.problems.push(Diagnostic::new(Code::SkillRoot, place, message).help(help));
+                }
+            }
+        }
+    }
+
+    /// Adds the directory of skills that a plugin has without saying so, or the plugin itself if it is one skill.
+    fn usual(&mut self, plugin: &Path) {
+        let skills = plugin.join(SKILLS);
+        if self.tree.kind(&skills) == FileKind::Folder {
+            self.roots.push(skills);
+        } else if self.tree.kind(&plugin.join(SKILL_FILE)) == FileKind::File {
+            self.roots.push(plugin.to_path_buf());
+        }
+    }
 }

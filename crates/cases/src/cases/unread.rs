@@ -10,11 +10,10 @@ use std::sync::Arc;
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats, plugin_eval};
 use crate::cases::case_folders::{case_folders, is_direct};
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, FoundSkill};
-use crate::cases::harbor::INSTRUCTION;
 use crate::cases::layout::Layout;
-use crate::cases::other_skills;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
+use crate::cases::skills;
 use crate::files::at::At;
 use crate::files::look::{self, Entry, Step, Walk};
 use crate::files::{bounded, inside};
@@ -304,7 +303,7 @@ fn is_plugin_case(repository: &Repository, path: &Path) -> bool {
     let is_skipped = |part: &OsStr| [".git", "mocks", "results"].iter().any(|name| part == *name);
     let is_in_fixture = || {
         let above = path.ancestors().skip(1).filter(|part| case_folders(&part.join("case")).next().is_none());
-        above.filter_map(Path::file_name).any(other_skills::is_fixture)
+        above.filter_map(Path::file_name).any(skills::is_fixture)
     };
     let is_case = match path.file_name().and_then(OsStr::to_str) {
         Some(plugin_eval::PROMPT) => exists(plugin_eval::GRADERS) && !exists(plugin_eval::CASE),
@@ -494,4 +493,34 @@ fn has_marks(files: &Files, path: &Path) -> io::Result<bool> {
     text.retain(|byte| *byte != 0);
     let has = |word: &&str| text.windows(word.len()).any(|part| part == word.as_bytes());
     Ok(files.marks.iter().all(has))
+}
+
+// Tasks of Harbor, which this program does not run.
+
+/// The files of a task.
+pub(super) const HARBOR: [&str; 2] = ["task.toml", INSTRUCTION];
+pub(super) const INSTRUCTION: &str = "instruction.md";
+
+/// The most directories that a message names.
+const MOST_HARBOR_NAMES: usize = 10;
+
+/// The directories of tasks of Harbor among those of these files, and the warning about all of them.
+pub(super) fn harbor_tasks(files: &[PathBuf]) -> (BTreeSet<PathBuf>, Option<Diagnostic>) {
+    let folders = |name: &'static str| {
+        let files = files.iter().filter(move |path| has_name(path, name) && !is_direct(path));
+        files.filter_map(|path| path.parent()).map(Path::to_path_buf).collect::<BTreeSet<_>>()
+    };
+    let tasks = &folders(HARBOR[0]) & &folders(INSTRUCTION);
+    let warning = tasks.first().map(|first| {
+        let names: Vec<String> = tasks.iter().map(|task| task.display().to_string()).collect();
+        let message = format!("tasks of Harbor are not read: {}", cut::names(&names, MOST_HARBOR_NAMES));
+        let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(first), message);
+        let help = "run them with Harbor, or write their instructions as cases: docs/formats.md lists the formats";
+        Diagnostic { severity: Severity::Warning, ..problem.help(help) }
+    });
+    (tasks, warning)
+}
+
+fn has_name(path: &Path, name: &str) -> bool {
+    path.file_name().and_then(OsStr::to_str).is_some_and(|found| found.eq_ignore_ascii_case(name))
 }

@@ -1,15 +1,22 @@
 //! The trial that a check looks at, and the answer of the check.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+use std::{fmt, io};
+
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::checks::PrintedOnce;
-use crate::checks::contents::{Contents, Unknown};
-use crate::checks::program::{ProgramEnding, ProgramRuns, WorkspaceProgram};
+use crate::checks::pattern::SearchError;
 use crate::settings::{ActivationRule, Prices};
 use crate::skill::Skill;
-use crate::trace::Marked;
-use crate::trial::answer::FinalAnswer;
-use crate::trial::evidence::Evidence;
+use crate::text::name::RelativePath;
+use crate::text::problem::Problem;
+use crate::trace::{Marked, excerpt};
+use crate::trial::evidence::{Evidence, FinalAnswer};
 use crate::trial::outcome::Status;
 use crate::trial::span::{EventRef, Span};
 
@@ -154,5 +161,175 @@ impl<'a> GradingInput<'a> {
         let trace = self.evidence.trace;
         let mark = trace.marks.iter().filter(|mark| is_it(mark.what)).map(|mark| mark.step).min();
         mark.map(|step| step.min(trace.steps.len().saturating_sub(1)))
+    }
+}
+
+// The contents of files that checks compare, behind a trait, so that grading needs no disk.
+
+/// Why something that a check needs is not known. The answer of such a check is unknown, and this is what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown(pub String);
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for Unknown {
+    fn from(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl From<&str> for Unknown {
+    fn from(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
+impl From<io::Error> for Unknown {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Problem> for Unknown {
+    fn from(problem: Problem) -> Self {
+        Self(problem.to_string())
+    }
+}
+
+impl From<SearchError> for Unknown {
+    fn from(error: SearchError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Unknown> for String {
+    fn from(why: Unknown) -> Self {
+        why.0
+    }
+}
+
+/// Reads the files that checks compare.
+pub trait Contents: fmt::Debug {
+    /// The content of a file of the workspace at the end of the trial.
+    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, Unknown>;
+
+    /// The lines that the agent's program printed, as the trial stores them.
+    fn of_output(&self) -> Result<Vec<u8>, Unknown> {
+        Err("what the agent printed is not stored".into())
+    }
+
+    /// The content of a file of the repository.
+    fn of_repository(&self, path: &Path) -> Result<Vec<u8>, Unknown>;
+}
+
+/// No contents: a trial whose files are not stored.
+#[derive(Clone, Copy, Debug)]
+pub struct NoContents;
+
+impl Contents for NoContents {
+    fn of_workspace(&self, _path: &Path) -> Result<Vec<u8>, Unknown> {
+        Err("its content is not stored".into())
+    }
+
+    fn of_repository(&self, _path: &Path) -> Result<Vec<u8>, Unknown> {
+        Err("the repository is not known".into())
+    }
+}
+
+// Programs that answer checks. Each runs after the agent, in a copy of the workspace. A check reads how it ended.
+
+/// The exit statuses of shells after a signal: 128, and its number.
+const SIGNALS: RangeInclusive<i32> = 129..=192;
+
+/// A program that answers a check.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum WorkspaceProgram {
+    /// A script of the repository, by its path from the root.
+    Script(RelativePath),
+    /// A command line for `/bin/sh`.
+    Command {
+        line: String,
+        /// Maximum duration, if it is not that of the settings.
+        timeout: Option<Duration>,
+        /// Directories of the repository that are added to the copy, each with its path there: what the agent made stays.
+        files: Vec<(RelativePath, RelativePath)>,
+    },
+}
+
+/// How a program ended by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramEnding {
+    /// Its exit status.
+    pub exit_code: i32,
+    /// Its standard output.
+    pub stdout: String,
+    /// Whether its standard output is not UTF-8 text, so that `stdout` lacks a part of it.
+    pub is_binary: bool,
+    /// The last part of its standard error.
+    pub stderr: String,
+    /// Why it did not do its work, by an exit status of shells: they did not find or could not start a program.
+    pub not_started: Option<String>,
+}
+
+impl ProgramEnding {
+    /// Why its exit status says nothing about the trial: it did not start, or a signal ended it.
+    pub(super) fn fault(&self) -> Option<Unknown> {
+        let by_signal = || format!("it was ended by the signal {}", self.exit_code - SIGNALS.start() + 1);
+        self.not_started.clone().or_else(|| SIGNALS.contains(&self.exit_code).then(by_signal)).map(Unknown)
+    }
+
+    /// Its standard output as text. Other bytes, such as those of UTF-16, may hide an answer.
+    pub(super) fn text(&self) -> Result<&str, Unknown> {
+        let is_text = !self.is_binary && !self.stdout.contains('\0');
+        is_text.then_some(&*self.stdout).ok_or_else(|| "its standard output is not UTF-8 text".into())
+    }
+
+    /// Its exit status in words, with the last line of its standard error, or of its standard output if it wrote no error.
+    pub(super) fn words(&self) -> String {
+        let output = if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr };
+        let last = output.lines().rev().find(|line| !line.trim().is_empty());
+        let said = last.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim())));
+        format!("exit status {}{said}", self.exit_code)
+    }
+}
+
+/// A run of a program about a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramRun {
+    /// A digest of its content.
+    pub digest: String,
+    /// How it ended, or why it has no result.
+    pub ending: Result<ProgramEnding, Unknown>,
+}
+
+/// The runs of the programs of a case about a trial.
+pub type ProgramRuns = BTreeMap<WorkspaceProgram, ProgramRun>;
+
+impl WorkspaceProgram {
+    /// The script, if it is one.
+    pub fn script(&self) -> Option<&RelativePath> {
+        match self {
+            Self::Script(path) => Some(path),
+            Self::Command { .. } => None,
+        }
+    }
+
+    /// The directories that are added to the copy, by their paths from the repository's root.
+    pub fn directories(&self) -> impl Iterator<Item = &RelativePath> {
+        let files = if let Self::Command { files, .. } = self { files.as_slice() } else { &[] };
+        files.iter().map(|(source, _)| source)
+    }
+}
+
+impl fmt::Display for WorkspaceProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Script(path) => path.fmt(f),
+            Self::Command { line, .. } => f.write_str(line),
+        }
     }
 }

@@ -4,14 +4,10 @@
 //! what it is about, and how the evidence answers it. Case formats, grading, lint and reports iterate over the registry
 //! and never match on a kind.
 
-pub mod call_count;
-pub mod contents;
 pub mod field;
 pub mod grading_input;
 mod kinds;
-pub mod listed;
 pub mod pattern;
-pub mod program;
 pub mod schema;
 pub mod text_test;
 
@@ -24,6 +20,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
 pub use field::{Field, FieldForm, FieldValue, InvalidField, SOURCES};
+pub use field::{InvalidCheck, ListForm, ListedCheck, WrittenCheck};
 pub use grading_input::{CheckAnswer, GradingInput};
 pub use kinds::{
     CallPattern, FileWant, Grader, GraderTest, NOT_TRIGGERED, PrintedOnce, SCRIPT_KEY, TRIGGERED, TextMatch, TextPlace,
@@ -31,36 +28,33 @@ pub use kinds::{
     max_commands, max_cost, max_duration, max_total_tokens, max_turns, output_schema, rejects, run, script,
     script_command, text, triggers, work,
 };
-pub use listed::{InvalidCheck, ListForm, ListedCheck, WrittenCheck};
 
-use crate::checks::kinds::{
-    answer, calls, changes, description, files, limits, mocks, resource, skills, text as texts, trigger,
-};
+use crate::checks::kinds::{calls, files, limits, skills, text as texts};
 use crate::checks::pattern::Pattern;
-use crate::checks::program::WorkspaceProgram;
 use crate::text::diagnostic::SourceLocation;
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
+use crate::trial::evidence::Reading;
 use crate::trial::outcome::{CheckResult, Goal, Status, Weight};
-use crate::trial::reading::Reading;
+use grading_input::WorkspaceProgram;
 
 /// Every kind of check, in the order in which a case's checks are made.
 pub static KINDS: &[&CheckKind] = &[
-    &trigger::TRIGGERED_KIND,
-    &trigger::NOT_TRIGGERED_KIND,
+    &skills::TRIGGERED_KIND,
+    &skills::NOT_TRIGGERED_KIND,
     &skills::ACTIVATES,
     &skills::REJECTS,
     &calls::TOOL,
     &calls::COMMAND,
     &calls::SEQUENCE,
-    &mocks::CALLED,
+    &calls::CALLED,
     &kinds::work::WORK,
     &texts::OUTPUT_CONTAINS,
     &texts::OUTPUT_MATCHES,
-    &resource::LOADED,
-    &description::DESCRIBED,
-    &changes::SEEN,
-    &answer::OUTPUT_SCHEMA,
-    &answer::INVOKED_SKILLS,
+    &skills::LOADED,
+    &skills::DESCRIBED,
+    &files::SEEN,
+    &text::OUTPUT_SCHEMA,
+    &text::INVOKED_SKILLS,
     &texts::MUST_INCLUDE,
     &texts::MUST_NOT_INCLUDE,
     &texts::TEXT,

@@ -7,16 +7,16 @@ use crate::checks::{CheckAnswer, GradingInput};
 use crate::grade::delivered::{DELIVERED, as_mode_says, delivered};
 use crate::grade::general::{COMPLETED, EXIT_CODE, FINAL_MESSAGE, IN_TIME, MOCK_INPUT};
 use crate::grade::session::{session_trouble, user_session_trouble};
+use crate::grade::user;
 use crate::grade::verdict::{has_weights, pending, settle};
-use crate::grade::{question, user};
 use crate::skill::{Skill, slug};
 use crate::trace::{AgentProgress, excerpt};
-use crate::trial::answer::FinalAnswer;
 use crate::trial::evidence::Evidence;
+use crate::trial::evidence::FinalAnswer;
+use crate::trial::evidence::Reading;
 use crate::trial::outcome::{
     CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Score, Status, Trouble, TroubleKind, Verdict,
 };
-use crate::trial::reading::Reading;
 use crate::trial::span::EventRef;
 
 /// Whether nothing that may follow can change the verdict of a trial whose agent is still running: a check that cannot pass any
@@ -74,7 +74,7 @@ pub fn grade(case: &Case, subject: &GradingInput<'_>) -> Grade {
     });
     // A session of the user has one.
     let has_user = case.has_more_messages() || evidence.meta.is_user_session();
-    question::noted(grade, evidence.final_text.filter(|_| !has_user))
+    user::noted(grade, evidence.final_text.filter(|_| !has_user))
 }
 
 /// The same check, which is unknown if the agent is not read rightly.

@@ -1,26 +1,28 @@
 //! One case in its repository.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::cases::case::{Case, FoundCase};
-use crate::cases::catalog::{Catalog, evals_folder};
+use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::cases::mocks::{self, MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{CaseCheck, Presence};
-use crate::lint::material::Schemas;
-use crate::lint::{changes, is_curated, material, prompt};
+use crate::lint::is_curated;
+use crate::lint::skill::{self, Schemas};
+use crate::lint::suite::{self, content_words, function_words};
+use crate::profile;
 use crate::settings::CommandAnswer;
 use crate::settings::mode::Delivery;
-use crate::skill::{SKILL_FILE, slug};
+use crate::skill::{SKILL_FILE, Skill, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
-use crate::text::problem_list::MOST_OF_FILE;
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
+use crate::text::problem::MOST_OF_FILE;
 use crate::trace::exposure::{Exposure, NamedFiles, SkillTexts, TextIndexBuilder};
-use crate::trial::input_file::InputContent;
-use crate::trial::user::has_value;
+use crate::trial::input_file::{InputContent, has_value};
 
 pub(super) fn check(
     found: &FoundCase,
@@ -40,7 +42,7 @@ pub(super) fn check(
     problems.extend(checker.snapshots());
     problems.extend(mocks::problems(tree, case, &catalog.mock_servers));
     problems.extend(checker.unknown_skills(catalog));
-    problems.extend(changes::check(case, catalog, tree));
+    problems.extend(suite::check_changes(case, catalog, tree));
     problems.extend(history(case, catalog, || checker.place("history", None)));
     problems.extend(told_facts(case, |value| checker.place("user", Some(value))));
     problems.extend(case.unsupported_parts(partial));
@@ -48,7 +50,7 @@ pub(super) fn check(
     if is_curated(found) {
         if case.should_trigger {
             problems.extend(checker.marker_in_prompt());
-            problems.extend(prompt::positive(found, case, catalog, |text| checker.place("prompt", text)));
+            problems.extend(positive(found, case, catalog, |text| checker.place("prompt", text)));
         } else {
             problems.extend(checker.names_skill());
         }
@@ -234,7 +236,7 @@ impl<'a> CaseChecker<'a> {
             FileKind::File => return None,
             FileKind::Folder => {
                 let what = what.split(' ').next().unwrap_or(what);
-                return material::of_case(path, place(), what, self.tree);
+                return skill::case_material(path, place(), what, self.tree);
             }
             FileKind::Missing => (Code::MissingFixture, format!("the {what} {shown} does not exist"), &*sources),
             FileKind::Symlink => (
@@ -263,7 +265,7 @@ impl<'a> CaseChecker<'a> {
     fn scripts(&self) -> Vec<Diagnostic> {
         let scripts = self.case.checks.iter().filter_map(|check| Some((check, check.script()?)));
         let problems = scripts.filter_map(|(check, path)| {
-            let (code, message, help) = material::script(path.as_path(), &self.sources(), self.tree)?;
+            let (code, message, help) = skill::script_material(path.as_path(), &self.sources(), self.tree)?;
             let place = self.place_of(check, path.as_path().to_str());
             Some(Diagnostic::new(code, place, message).help(help))
         });
@@ -450,4 +452,153 @@ fn history(case: &Case, catalog: &Catalog, place: impl Fn() -> SourceLocation) -
     let message = format!("`history` has the text of the skill `{skill}`: the model knows it before the prompt");
     let help = "leave out the message with that text: a trial measures what loads the skill";
     Some(Diagnostic::new(Code::BadHistory, place(), message).help(help))
+}
+
+// What the prompts of a skill's cases measure: a prompt that hands over the choice of the skill measures nothing.
+
+/// A prompt that shares this many words in a row with a description copies it. Users' own phrases, which authors quote in
+/// descriptions, are shorter.
+const COPIED_WORDS: usize = 10;
+
+/// A whole description of fewer words may be in a prompt by chance.
+const FEWEST_WORDS: usize = 4;
+
+/// A prompt that shares fewer function words with all descriptions is too short, or in another language, to be compared.
+const SHARED_FUNCTION_WORDS: usize = 2;
+
+/// Whether a prompt calls the skill as users of any agent do.
+pub fn calls_skill(prompt: &str, skill: &Skill) -> bool {
+    let mut calls = profile::listed().filter_map(|profile| profile.call_of(&skill.name));
+    calls
+        .any(|call| prompt.split_whitespace().any(|word| word.trim_end_matches(['.', ',', ':', ';', '!', '?']) == call))
+}
+
+/// Whether a prompt tells the agent which skill to use. A name of one word, such as `pdf`, must be next to the word "skill",
+/// since users have the same word for their files.
+pub fn names_skill(prompt: &str, skill: &Skill) -> bool {
+    if calls_skill(prompt, skill) {
+        return true;
+    }
+    let words: Vec<String> = words_of(prompt).collect();
+    let name: Vec<String> = words_of(&skill.name).collect();
+    let runs = words.windows(name.len().max(1)).enumerate().filter(|(_, run)| *run == name);
+    let near = |at: Option<usize>| at.and_then(|at| words.get(at)).is_some_and(|word| word == "skill");
+    let has_whole_name = name.len() > 1 && prompt.to_lowercase().contains(&skill.name.to_lowercase());
+    has_whole_name || runs.into_iter().any(|(at, _)| near(at.checked_sub(1)) || near(Some(at + name.len())))
+}
+
+/// Whether the prompt is the skill's description, or a long part of it.
+pub fn copies_description(prompt: &str, skill: &Skill) -> bool {
+    let description: Vec<String> = words_of(&skill.description).collect();
+    let length = description.len().min(COPIED_WORDS);
+    if length < FEWEST_WORDS {
+        return false;
+    }
+    let prompt: Vec<String> = words_of(prompt).collect();
+    let runs: BTreeSet<&[String]> = prompt.windows(length).collect();
+    description.windows(length).any(|run| runs.contains(run))
+}
+
+#[derive(Debug)]
+pub struct SkillWords {
+    /// The slug of each skill, with the content words of its name and description.
+    skills: Vec<(String, BTreeSet<String>)>,
+    function_words: BTreeSet<String>,
+}
+
+impl SkillWords {
+    pub fn of(catalog: &Catalog) -> Self {
+        let mut all = Self { skills: Vec::new(), function_words: BTreeSet::new() };
+        for skill in catalog.skills.iter().map(FoundSkill::skill) {
+            let text = format!("{} {}", skill.name, skill.description);
+            all.function_words.extend(function_words(&text));
+            all.skills.push((skill.slug.clone(), content_words(&text)));
+        }
+        all
+    }
+
+    /// Whether a prompt that must not trigger the skill `slug` is near it, or is a task of another skill. A prompt that cannot be
+    /// compared counts as near.
+    pub fn come_near(&self, prompt: &str, slug: &str) -> bool {
+        if function_words(prompt).intersection(&self.function_words).count() < SHARED_FUNCTION_WORDS {
+            return true;
+        }
+        let words = content_words(prompt);
+        // Any two texts may share a word.
+        let fewest = |other: &str| if other == slug { 1 } else { 2 };
+        self.skills.iter().any(|(other, known)| words.intersection(known).count() >= fewest(other))
+    }
+}
+
+/// The problem of a positive case whose prompt is not what a user writes.
+pub(super) fn positive(
+    found: &FoundCase,
+    case: &Case,
+    catalog: &Catalog,
+    place: impl Fn(Option<&str>) -> SourceLocation,
+) -> Option<Diagnostic> {
+    let skill = catalog.skill(&case.skill)?.skill();
+    if copies_description(&case.prompt, skill) {
+        let message = format!("this prompt copies the description of `{}`: no user writes that", skill.name);
+        return Some(
+            Diagnostic::new(Code::DescriptionAsPrompt, place(None), message)
+                .help("write a task as a user would: with names, files and details of their own"),
+        );
+    }
+    let is_called_implicit = words_of(&found.id).any(|word| word == "implicit");
+    if !is_called_implicit || !names_skill(&case.prompt, skill) {
+        return None;
+    }
+    let message = format!("the case `{}` names the skill `{}` in its prompt", found.id, skill.name);
+    Some(
+        Diagnostic::new(Code::ImplicitNamesSkill, place(Some(&skill.name)), message)
+            .help("ask for the task without the name: only then does the model choose; or call the case explicit"),
+    )
+}
+
+/// The problems of all cases of a skill together: none leaves the choice to the model.
+pub(super) fn prompts_of_skill(
+    catalog: &Catalog,
+    skill: &Skill,
+    known: &SkillWords,
+    tree: &dyn RepoFiles,
+) -> Vec<Diagnostic> {
+    let mut positive = Vec::new();
+    let mut negative = Vec::new();
+    for found in catalog.cases_of(&skill.slug).filter(|found| is_curated(found)) {
+        // A case that cannot be read may be the one that is missing.
+        let Ok(case) = found.case() else { return Vec::new() };
+        if case.should_trigger { positive.push((found, case)) } else { negative.push((found, case)) }
+    }
+    let mut problems = Vec::new();
+    let place = |(found, case): &(&Arc<FoundCase>, &Case)| {
+        found.source.place("prompt", None, tree).unwrap_or_else(|| case.origin.clone())
+    };
+    if let Some(first) = positive.first().filter(|_| !skill.user_only)
+        && positive.iter().all(|(_, case)| names_skill(&case.prompt, skill))
+    {
+        let message = format!("every prompt for `{}` names it: no case shows whether the model finds it", skill.name);
+        problems.push(
+            Diagnostic::new(Code::NoImplicit, place(first), message)
+                .help("add a task as a user would write it, without the skill's name"),
+        );
+    }
+    if let Some(first) = negative.first()
+        && !negative.iter().any(|(_, case)| known.come_near(&case.prompt, &skill.slug))
+    {
+        let message = format!(
+            "no prompt that must not trigger `{}` is near it or near another skill: a model passes without a choice",
+            skill.name
+        );
+        problems.push(
+            Diagnostic::new(Code::FarNegatives, place(first), message)
+                .help("add a near miss: a task of another skill, or one that the description excludes"),
+        );
+    }
+    problems
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase)
 }

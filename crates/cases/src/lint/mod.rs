@@ -3,11 +3,6 @@
 //! Pure: sees the repository through a [`Catalog`] and a [`RepoFiles`], and returns diagnostics.
 
 mod case;
-mod changes;
-mod links;
-mod material;
-mod prompt;
-mod similar;
 mod skill;
 mod suite;
 
@@ -16,12 +11,12 @@ use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
 use crate::settings::{CommandAnswer, RepetitionSettings, Settings};
 use crate::text::diagnostic::{Code, Diagnostic, Severity};
-use crate::text::problem_list::ProblemList;
+use crate::text::problem::ProblemList;
 
+pub use case::{SkillWords, calls_skill, copies_description, names_skill};
 pub use case::{has_word, place_of, unusable_files};
-pub use prompt::{SkillWords, calls_skill, copies_description, names_skill};
-pub use similar::nearest_skills;
 pub use skill::LONGEST_DESCRIPTION;
+pub use suite::nearest_skills;
 pub use suite::{SkillList, never_decided, unknown_plugins};
 
 /// The scope of [`all`].
@@ -36,7 +31,7 @@ pub struct LintOptions {
 
 /// The problems of `case`, read from `found`: it cannot run, or its result would mean nothing.
 pub fn case(found: &FoundCase, case: &Case, catalog: &Catalog, tree: &dyn RepoFiles, partial: bool) -> Vec<Diagnostic> {
-    case::check(found, case, catalog, tree, partial, &mut material::Schemas::default())
+    case::check(found, case, catalog, tree, partial, &mut skill::Schemas::default())
 }
 
 /// The errors that keep a case from running: its own, and those that keep every agent from loading its skill.
@@ -68,31 +63,31 @@ pub fn unknown_mocks(catalog: &Catalog, of_all: &[CommandAnswer], tree: &dyn Rep
 
 /// The problems of a skill: the rules of agentskills.io, and similar descriptions of `siblings`.
 pub fn skill(found: &FoundSkill, siblings: &Catalog, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
-    skill_among(found, &similar::Descriptions::of(siblings), tree)
+    skill_among(found, &suite::Descriptions::of(siblings), tree)
 }
 
-fn skill_among(found: &FoundSkill, descriptions: &similar::Descriptions<'_>, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
+fn skill_among(found: &FoundSkill, descriptions: &suite::Descriptions<'_>, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let mut problems = skill::of_file(found);
     problems.extend(skill::check(found));
-    problems.extend(links::check(found, tree));
-    problems.extend(material::skill(found, tree));
+    problems.extend(skill::check_links(found, tree));
+    problems.extend(skill::skill_material(found, tree));
     problems.extend(descriptions.check(found));
     problems
 }
 
 /// All problems of the repository, by path, line, column and code.
 pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec<Diagnostic> {
-    let descriptions = similar::Descriptions::of(catalog);
+    let descriptions = suite::Descriptions::of(catalog);
     let mut problems = ProblemList::of_repository();
     problems.extend(catalog.problems.iter().cloned());
     problems.extend(catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec()));
     problems.extend(catalog.skills.iter().flat_map(|found| skill_among(found, &descriptions, tree)));
     problems.extend(suite::catalogue(catalog, options.listings));
-    let mut schemas = material::Schemas::default();
+    let mut schemas = skill::Schemas::default();
     let words = SkillWords::of(catalog);
     for found in &catalog.skills {
         problems.extend(suite::check(catalog, &found.skill().slug, tree, options.no_cases));
-        problems.extend(prompt::of_skill(catalog, found.skill(), &words, tree));
+        problems.extend(case::prompts_of_skill(catalog, found.skill(), &words, tree));
     }
     for found in &catalog.cases {
         match found.case() {

@@ -14,9 +14,9 @@ use skill_evals_cases::checks::pattern::{LONGEST, Pattern, PatternError, SearchE
 use skill_evals_cases::checks::schema::{Schema, TooMuchWork};
 use skill_evals_cases::lint;
 use skill_evals_evidence::files::material::MaterialProblem;
+use skill_evals_evidence::text::diagnostic::SourceText;
 use skill_evals_evidence::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
-use skill_evals_evidence::text::problem_list::{MOST_OF_REPOSITORY, ProblemList};
-use skill_evals_evidence::text::source_text::SourceText;
+use skill_evals_evidence::text::problem::{MOST_OF_REPOSITORY, ProblemList};
 
 use skill_evals_testing::fixture::Fixture;
 

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value as Json, json};
-use skill_evals_cases::cases::case::{Case, task_json, task_text};
+use skill_evals_cases::cases::case::{Case, task_json};
 use skill_evals_cases::checks::pattern::{Pattern, Style};
-use skill_evals_cases::checks::{self, FieldForm, listed};
+use skill_evals_cases::checks::{self, FieldForm, field};
 use skill_evals_evidence::settings::ActivationRule;
 use skill_evals_evidence::trace::{AgentProgress, Mechanism, Step, TraceBuilder};
 use skill_evals_evidence::trial::outcome::{CheckResult, Status};
@@ -543,7 +543,7 @@ fn written_value(form: FieldForm) -> BoxedStrategy<Json> {
 
 /// An object of the list: the key of a kind and any of its options. Not every one is a check.
 fn written_check() -> impl Strategy<Value = Json> {
-    prop::sample::select(listed::listed().map(|(_, form)| form).collect::<Vec<_>>()).prop_flat_map(|form| {
+    prop::sample::select(field::listed().map(|(_, form)| form).collect::<Vec<_>>()).prop_flat_map(|form| {
         let keys: Vec<_> = form.keys().collect();
         let values: Vec<_> = keys.iter().map(|(_, form)| written_value(*form)).collect();
         (values, prop::collection::vec(prop::bool::weighted(0.3), keys.len())).prop_map(move |(values, chosen)| {
@@ -566,7 +566,7 @@ proptest! {
         let objects: Vec<String> = objects.iter().map(Json::to_string).filter(|text| listed_case(text).is_ok()).collect();
         if let Ok(case) = listed_case(&objects.join(", ")) {
             let path = Path::new("evals/tasks/it.json");
-            let text = task_text::written(&case, &task_json::FORMAT, path).expect("a task can say it");
+            let text = task_json::written(&case, &task_json::FORMAT, path).expect("a task can say it");
             let read = task_json::parse(Path::new(""), path, text.as_bytes()).expect("a task");
             prop_assert_eq!(meanings(&read), meanings(&case));
             prop_assert_eq!(read.checks.len(), objects.len() + 1);
@@ -587,7 +587,7 @@ fn every_kind_of_check_that_the_list_can_have_can_be_written() {
             *kinds.entry(check.kind.id).or_insert(0) += 1;
         }
     }
-    assert!(kinds.len() == listed::listed().count() && kinds.values().all(|count| *count > 20), "{kinds:?}");
+    assert!(kinds.len() == field::listed().count() && kinds.values().all(|count| *count > 20), "{kinds:?}");
 }
 
 #[test]
@@ -610,7 +610,7 @@ fn a_task_says_the_rule_of_activation_that_it_does_not_have_by_default() {
     ] {
         let mut case = listed_case(r#"{"text": "final", "contains": "x"}"#).expect("a case");
         case.default_activation = rule;
-        let text = task_text::written(&case, format, Path::new("evals/tasks/it.json")).expect("a task can say it");
+        let text = task_json::written(&case, format, Path::new("evals/tasks/it.json")).expect("a task can say it");
         let written: Json = serde_json::from_str(&text).expect("JSON");
         assert_eq!(written["evalConfig"]["activation"].as_str(), word, "{text}");
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use skill_evals_cases::checks::{self, CaseCheck};
 use skill_evals_evidence::trace::{OpenCall, OpenCalls, TraceBuilder};
-use skill_evals_evidence::trial::mock::{MockCall, MockCalls};
+use skill_evals_evidence::trial::input_file::{MockCall, MockCalls};
 use skill_evals_evidence::trial::outcome::Status;
 
 use crate::grade::{Trial, tell, trial};

@@ -5,26 +5,26 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::case::fields::{self, CaseDraft};
-use skill_evals_cases::checks::contents::{Contents, Unknown};
-use skill_evals_cases::checks::program::ProgramRuns;
+use skill_evals_cases::checks::grading_input::ProgramRuns;
+use skill_evals_cases::checks::grading_input::{Contents, Unknown};
 use skill_evals_cases::checks::{self, CaseCheck, GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks::grade;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery, SkillSelection};
 use skill_evals_evidence::settings::{ActivationRule, Prices};
 use skill_evals_evidence::skill::Skill;
 use skill_evals_evidence::text::diagnostic::SourceLocation;
-use skill_evals_evidence::text::relative_path::RelativePath;
+use skill_evals_evidence::text::name::RelativePath;
 
-use skill_evals_evidence::trace::change::{ChangeKind, ChangeMeta, SkillChange};
-use skill_evals_evidence::trace::description::DescriptionVisibility;
+use skill_evals_evidence::trace::exposure::DescriptionVisibility;
+use skill_evals_evidence::trace::file::{ChangeKind, ChangeMeta, SkillChange};
 use skill_evals_evidence::trace::trouble::Trouble;
 use skill_evals_evidence::trace::{
     AgentProgress, ChangeVisibility, Mechanism, OfferedSkills, StopReason, Trace, TraceBuilder, Usage, WaitingFor,
     spoken,
 };
 use skill_evals_evidence::trial::evidence::{Ending, Evidence, Inputs, META_FORMAT, Meta};
+use skill_evals_evidence::trial::input_file::Sandbox;
 use skill_evals_evidence::trial::outcome::{CheckResult, Grade, Status, TroubleKind, Verdict};
-use skill_evals_evidence::trial::sandbox::Sandbox;
 
 /// A trial in which all went well, to be spoiled.
 #[derive(Debug)]

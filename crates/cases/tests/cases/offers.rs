@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use skill_evals_cases::checks;
-use skill_evals_cases::checks::contents::NoContents;
-use skill_evals_cases::checks::program::ProgramRuns;
+use skill_evals_cases::checks::grading_input::NoContents;
+use skill_evals_cases::checks::grading_input::ProgramRuns;
 use skill_evals_cases::checks::{GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks::is_settled;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};

@@ -9,8 +9,8 @@ use skill_evals_cases::cases::case::fields::CaseField;
 use skill_evals_cases::cases::case::{Case, CaseSource as _, fields, prompts_csv, task_json};
 use skill_evals_cases::checks::{Field, FieldForm, KINDS};
 use skill_evals_evidence::skill::SkillFile;
+use skill_evals_evidence::text::diagnostic::ends_line;
 use skill_evals_evidence::text::diagnostic::{Diagnostic, SourceLocation};
-use skill_evals_evidence::text::source_text::ends_line;
 
 /// Bytes that are likely to get deep into a parser: pieces of the format itself between arbitrary ones.
 pub(crate) fn bytes(pieces: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {

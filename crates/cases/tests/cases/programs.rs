@@ -1,9 +1,9 @@
 //! What programs of the repository answer about a trial: command lines, scores and scripts.
 
 use serde_json::json;
-use skill_evals_cases::checks::program::{ProgramEnding, ProgramRun, WorkspaceProgram};
+use skill_evals_cases::checks::grading_input::{ProgramEnding, ProgramRun, WorkspaceProgram};
 use skill_evals_cases::checks::{self, CaseCheck};
-use skill_evals_evidence::text::relative_path::RelativePath;
+use skill_evals_evidence::text::name::RelativePath;
 use skill_evals_evidence::trial::outcome::{CheckResult, Status, Weight};
 
 use crate::grade::trial;

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use skill_evals_cases::cases::case::Assertion;
-use skill_evals_cases::checks::program::{ProgramEnding, ProgramRun, WorkspaceProgram};
+use skill_evals_cases::checks::grading_input::{ProgramEnding, ProgramRun, WorkspaceProgram};
 use skill_evals_cases::checks::{self, CaseCheck};
 use skill_evals_cases::grade::rubric::stale;
 use skill_evals_cases::grade::verdict::settle;
 use skill_evals_evidence::text::diagnostic::SourceLocation;
-use skill_evals_evidence::text::relative_path::RelativePath;
+use skill_evals_evidence::text::name::RelativePath;
 use skill_evals_evidence::trial::outcome::{Grade, Judged, Metrics, Status, Verdict, Weight};
 
 use crate::grade::trial;

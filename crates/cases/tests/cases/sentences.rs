@@ -1,7 +1,7 @@
 //! What checks say: their expectation, their finding, and the event to look at first.
 
 use serde_json::json;
-use skill_evals_cases::checks::contents::{Contents as _, NoContents};
+use skill_evals_cases::checks::grading_input::{Contents as _, NoContents};
 use skill_evals_cases::checks::pattern::{Pattern, Style};
 use skill_evals_cases::checks::text_test::{TextTest, TextWant};
 use skill_evals_cases::checks::{self, CaseCheck, FileWant, TextPlace, Work};
@@ -412,7 +412,7 @@ fn answers_are_turns_of_an_agent_that_counts_none() {
 #[test]
 fn an_answer_that_does_not_follow_its_schema_says_where() {
     let follows = |text: &'static str| {
-        let path = skill_evals_evidence::text::relative_path::RelativePath::parse("schema.json").expect("a path");
+        let path = skill_evals_evidence::text::name::RelativePath::parse("schema.json").expect("a path");
         let result = result_of(checks::output_schema(path), |trial| {
             trial.schema = Some(json!({ "properties": { "n": { "type": "integer" } } }));
             trial.final_text = Some(text);

@@ -1,8 +1,8 @@
 //! A user who answers: what of its player's answer is sent, and that it tells nothing that nobody asked for.
 
 use skill_evals_cases::grade::user::{Played, UserTurn};
-use skill_evals_evidence::trial::history::{HistoryMessage, Speaker};
-use skill_evals_evidence::trial::user::{Persona, ToldFact, UserEnding, has_value};
+use skill_evals_evidence::trial::input_file::{HistoryMessage, Speaker};
+use skill_evals_evidence::trial::input_file::{Persona, ToldFact, UserEnding, has_value};
 
 fn persona() -> Persona {
     let facts = [("audience", "administrators"), ("date", "3 March")];

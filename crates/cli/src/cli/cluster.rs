@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches};
 
-use super::given::ALONE;
 use super::init::{NOT_RELEASED, SourceArgs};
 use super::run::RunArgs;
+use super::select::ALONE;
 use super::{CliResult, RepositoryArgs, command, one_of};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr};

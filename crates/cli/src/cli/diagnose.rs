@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::export_args::IN_PLACE;
-use super::given::{CASES, Given, MODES, STARTS};
+use super::select::{CASES, Given, MODES, STARTS};
 use super::start::StartArgs;
 use super::variants;
 use super::{CliResult, print_answer};
@@ -14,9 +14,9 @@ use crate::results::diagnosis::Diagnosis;
 use crate::run::variants::TrialLimit;
 use crate::skill::slug;
 use crate::store::{self, RunFolder};
-use crate::trial::run_choices::Overrides;
+use crate::trial::run_record::Overrides;
 use crate::trial::run_record::RunChoices;
-use crate::trial::variants::{VariantQuestion, VariantRun};
+use crate::trial::run_record::{VariantQuestion, VariantRun};
 
 const HELP: &str = "It runs the skill's positive cases in four variants:
   none    without skills

@@ -9,7 +9,7 @@ use crate::cases::other_skill::OtherSkill;
 use crate::decide::Rule;
 use crate::decide::plan::ComparePlan;
 use crate::decide::promise::PlanPromise;
-use crate::report::coverage::FileCoverage;
+use crate::report::listing::FileCoverage;
 use crate::report::listing::ListedTrial;
 use crate::results::calibration::AgentCalibration;
 use crate::results::estimate::{Estimate, KnownCost};
@@ -24,7 +24,7 @@ use crate::text::diagnostic::Diagnostic;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::Grade;
-use crate::trial::variants::VariantRun;
+use crate::trial::run_record::VariantRun;
 
 /// The number of a document's format.
 #[derive(Clone, Copy)]
@@ -279,11 +279,11 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::cases::case::task_schema;
+    use crate::cases::case::task_json;
     use crate::results::compared::ComparisonResults;
     use crate::results::diagnosis::Diagnosis;
+    use crate::results::diagnosis::ModelComparison;
     use crate::results::judges::Judges;
-    use crate::results::models::ModelComparison;
     use crate::results::summary::Summary;
     use crate::setup::doctor::DoctorReport;
     use crate::trace::file::TraceFile;
@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn schemas_of_documents_are_those_of_their_types() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
-        let mut schemas = vec![("task", task_schema::schema())];
+        let mut schemas = vec![("task", task_json::schema())];
         for (name, title, of) in DOCUMENTS {
             let mut schema = of();
             schema.insert("title".to_owned(), json!(title));

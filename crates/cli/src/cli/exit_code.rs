@@ -1,11 +1,13 @@
 //! The exit codes of the program.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::process::interrupt;
 use crate::results::summary::Summary;
-use crate::trial::not_run::NotRun;
-use crate::trial::outcome::Verdict;
+use crate::trial::outcome::{NotRun, Verdict};
 
 /// The exit codes, as `--help` lists them.
 pub const HELP: &str = "Exit codes:
@@ -101,4 +103,14 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         ExitCode::from(exit as u8)
     }
+}
+
+// The summary page of a GitHub Actions job.
+
+/// Appends Markdown to the file that `GITHUB_STEP_SUMMARY` names, if it is set. Returns why that failed.
+pub fn add_to_page(markdown: &str) -> Option<String> {
+    let page = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|page| !page.is_empty())?;
+    let file = OpenOptions::new().create(true).append(true).open(&page);
+    let written = file.and_then(|mut file| file.write_all(markdown.as_bytes()));
+    written.err().map(|error| format!("{}: {error}", Path::new(&page).display()))
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 
-use super::given::ALONE;
-use crate::cli::github::add_to_page;
+use super::select::ALONE;
+use crate::cli::exit_code::add_to_page;
 use crate::exports::EXPORTS;
 use crate::report::export::{Export, ExportKind, RenderResults, Results};
 use crate::store;

@@ -9,8 +9,7 @@ use super::{CliResult, CliResultOf, one_of};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::files::look;
-use crate::setup::init::ci::{self, CiService};
-use crate::setup::init::{self, CrateSource, FileAction, InitMode, InitStep, InitSummary};
+use crate::setup::init::{self, CiService, CrateSource, FileAction, InitMode, InitStep, InitSummary};
 use crate::text::escape;
 
 #[derive(Args)]
@@ -54,7 +53,7 @@ pub fn init(args: &InitArgs) -> CliResult {
     }
     let source = args.source.source()?;
     if let Some(service) = args.ci {
-        print_steps(ci::init_ci(&root, service, &source)?)?;
+        print_steps(init::init_ci(&root, service, &source)?)?;
         writeln!(text_stdout(), "\nnext: {}", service.next())?;
         if source == CrateSource::Release {
             writeln!(

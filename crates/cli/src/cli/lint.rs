@@ -9,14 +9,14 @@ use super::documents::{Format, ProblemList};
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::agent;
 use crate::cases::catalog::Catalog;
-use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::next;
+use crate::cli::output::paint;
 use crate::cli::output::{Stream, text_stdout};
 use crate::engine::Loaded;
 use crate::lint;
 use crate::report::diagnostics;
-use crate::run::problems;
+use crate::run::preflight;
 use crate::settings::Settings;
 use crate::skill::{SKILL_FILE, slug};
 use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
@@ -47,7 +47,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
         (false, false) => None,
     };
     let options = lint::LintOptions { no_cases, listings: &agent::LISTINGS, partial: settings.partial };
-    let mut problems = problems::all(&repository, &settings, &catalog, options);
+    let mut problems = preflight::all_problems(&repository, &settings, &catalog, options);
     if !args.skills.is_empty() && !catalog.skills.is_empty() {
         let paths = args.paths(&catalog)?;
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));

@@ -13,16 +13,16 @@ use super::{CliResult, RepositoryArgs, file_problems, print_json, problem_line};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
+use crate::cases::selection::TestCase;
 use crate::cases::skill_material;
-use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::after_built_in;
 use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::engine::Loaded;
 use crate::engine::choose::no_match;
 use crate::engine::compare::no_case;
+use crate::report::listing;
 use crate::report::listing::ListedTrial;
-use crate::report::{coverage, listing};
 use crate::run::plan;
 use crate::settings::Settings;
 use crate::store;
@@ -75,13 +75,13 @@ fn print_coverage(
     let mut cases: Vec<&Arc<FoundCase>> = planned.iter().map(|planned| &planned.found).collect();
     cases.sort_by_key(|found| Arc::as_ptr(found));
     cases.dedup_by_key(|found| Arc::as_ptr(found));
-    let files = coverage::coverage(cases, catalog, repository, settings);
+    let files = listing::coverage(cases, catalog, repository, settings);
     if args.json {
         print_json(&CoverageList { format: Format, files: &files })?;
         return Ok(Exit::Clean);
     }
     let mut out = text_stdout();
-    out.write_all(coverage::render(&files).as_bytes())?;
+    out.write_all(listing::render_coverage(&files).as_bytes())?;
     let folders = catalog.skills.iter().map(|found| &found.skill().folder);
     let of_skill = |folder: &PathBuf| {
         // `lint` names what cannot be read.

@@ -2,53 +2,40 @@
 
 mod archive;
 mod cluster;
-mod color;
 mod compare;
-mod detached;
 mod diagnose;
 mod doctor;
 mod documents;
-mod empty_value;
 mod exit_code;
 mod export;
 mod export_args;
 mod fork;
 mod gate;
 mod generate;
-mod github;
-mod given;
 mod grade;
-mod harness;
 mod help;
-mod history;
 mod import;
 mod init;
 mod judge;
 mod lint;
 mod list;
 mod mcp;
-mod merge;
 mod named_runs;
 mod next_step;
 mod output;
-mod print;
 mod record;
 mod report;
 mod repository;
 mod run;
 mod select;
-mod session;
 mod shard;
 mod shell;
 mod show;
 mod start;
-mod status;
 mod stop;
 mod stubs;
-mod suggestions;
 mod summary;
 mod terminal;
-mod trial_list;
 mod tune;
 mod variants;
 mod verify;
@@ -64,7 +51,7 @@ use crate::agent;
 use crate::cli::exit_code::Exit;
 use crate::process::{close_inherited_files, watchdog};
 use crate::text::problem::Problem;
-use print::{print_answer, print_clap_error, print_error, print_error_document, print_json, print_sorted_json};
+use output::{print_answer, print_clap_error, print_error, print_error_document, print_json, print_sorted_json};
 use repository::{RepositoryArgs, custom_checks, file_problems, problem_line};
 
 /// Evals of agent skills: does a skill activate when it should, and is it followed?
@@ -97,21 +84,21 @@ enum Command {
     /// Check a change: lint, replay, compare what changed with the base
     Gate(Box<gate::GateArgs>),
     /// Show the state of a run, running or not
-    Status(status::StatusArgs),
+    Status(stop::StatusArgs),
     /// Stop a run and its agents
     Stop(stop::StopArgs),
     /// List stored runs
-    Runs(status::RunsArgs),
+    Runs(stop::RunsArgs),
     /// Measure how far judges agree with each other and with people
     Judge(judge::JudgeArgs),
     /// Show how often cases passed, run by run.
-    History(history::HistoryArgs),
+    History(summary::HistoryArgs),
     /// Remove old runs.
     Clean(stop::CleanArgs),
     /// Print cluster jobs for shards: Slurm, GitHub or Kubernetes
     Cluster(cluster::ClusterArgs),
     /// Merge the shards of a run into one stored run
-    Merge(merge::MergeArgs),
+    Merge(shard::MergeArgs),
     /// Summarize stored runs
     Summary(summary::SummaryArgs),
     /// Show one trial: failed checks and their evidence, then the session
@@ -128,7 +115,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Run the test harness of a repository without a crate
     #[command(hide = true)]
-    Harness(harness::HarnessArgs),
+    Harness(mcp::HarnessArgs),
     /// Add evals to a repository. Overwrites nothing
     Init(init::InitArgs),
     /// Write stub tests, by which IDEs show trials
@@ -149,7 +136,7 @@ enum Command {
 
 /// The program's arguments.
 fn command() -> clap::Command {
-    given::marked(Cli::command())
+    select::marked(Cli::command())
 }
 
 /// The exit code of a command, or why it could not run.
@@ -174,15 +161,15 @@ pub fn main() -> ExitCode {
     }
     close_inherited_files();
     // clap prints help and usage errors before it returns the arguments.
-    let mut program = help::grouped(command()).color(color::requested(std::env::args_os()));
+    let mut program = help::grouped(command()).color(output::requested_color(std::env::args_os()));
     let matches = program.try_get_matches_from_mut(std::env::args_os());
-    let filled = matches.and_then(|matches| empty_value::refuse(&program, &matches).map(|()| matches));
+    let filled = matches.and_then(|matches| output::refuse_empty_value(&program, &matches).map(|()| matches));
     let wants_json = filled.as_ref().is_ok_and(asks_for_json);
     let cli = match filled.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return print_clap_error(&suggestions::suggested(error)),
+        Err(error) => return print_clap_error(&select::suggested(error)),
     };
-    color::choose(cli.color);
+    output::choose_color(cli.color);
     let result = match cli.command {
         Command::List(args) => list::list(&args),
         Command::Lint(args) => lint::lint(&args),
@@ -192,14 +179,14 @@ pub fn main() -> ExitCode {
         Command::Tune(args) => tune::tune(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Gate(args) => gate::gate(*args),
-        Command::Status(args) => status::status(&args),
+        Command::Status(args) => stop::status(&args),
         Command::Stop(args) => stop::stop(&args),
-        Command::Runs(args) => status::runs(&args),
+        Command::Runs(args) => stop::runs(&args),
         Command::Judge(args) => judge::judge(&args),
-        Command::History(args) => history::history(&args),
+        Command::History(args) => summary::history(&args),
         Command::Clean(args) => stop::clean(&args),
         Command::Cluster(args) => cluster::cluster(&args),
-        Command::Merge(args) => merge::merge(&args),
+        Command::Merge(args) => shard::merge(&args),
         Command::Summary(args) => summary::summary(&args),
         Command::Report(args) => report::report(&args),
         Command::Export(args) => export::export(&args),
@@ -212,7 +199,7 @@ pub fn main() -> ExitCode {
         Command::Mcp(args) => mcp::mcp(&args),
         Command::Completions(args) => shell::completions(&args, command()),
         Command::Man(args) => shell::man(&args, command()),
-        Command::Harness(args) => return harness::harness(args),
+        Command::Harness(args) => return mcp::harness(args),
         Command::Init(args) => init::init(&args),
         Command::Stubs(args) => stubs::stubs(&args),
     };

@@ -4,13 +4,24 @@
 #![expect(clippy::disallowed_methods, reason = "everything is printed here")]
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, StderrLock, StdoutLock, Write};
 use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, Error};
 use terminal_size::{Width, terminal_size_of};
 
+use super::documents::{ErrorDocument, Format};
+use super::exit_code::Exit;
+use crate::report::diagnostics;
+use crate::report::paint::{Paint, Tone};
 use crate::text::escape;
+use crate::text::problem::Problem;
 
 /// A stream of this process, to ask about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,6 +237,120 @@ fn columns(text: &str) -> usize {
     let first = parts.next().unwrap_or_default();
     let rest = parts.map(|part| part.split_once('m').map_or(part, |(_, text)| text));
     std::iter::once(first).chain(rest).flat_map(str::chars).filter(|c| *c != '\n').count()
+}
+
+// Decides for every stream whether its text is colored.
+
+/// The last value of `--color` in `arguments`, before clap has read them.
+pub fn requested_color(arguments: impl IntoIterator<Item = OsString>) -> clap::ColorChoice {
+    let words = arguments.into_iter().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    let joined = words.iter().filter_map(|word| word.strip_prefix("--color="));
+    let separate = words.windows(2).filter(|pair| pair[0] == "--color").map(|pair| pair[1].as_str());
+    joined.chain(separate).filter_map(|when| when.parse().ok()).next_back().unwrap_or_default()
+}
+
+/// Applies `--color` to this process, including its harness.
+pub fn choose_color(when: clap::ColorChoice) {
+    let choice = match when {
+        clap::ColorChoice::Auto => ColorChoice::Auto,
+        clap::ColorChoice::Always => ColorChoice::Always,
+        clap::ColorChoice::Never => ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+/// Whether text for `stream` is colored: by `--color`, else by `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and whether the stream is a
+/// terminal.
+pub fn paint(stream: Stream) -> Paint {
+    match stream.choice() {
+        ColorChoice::Never => Paint::Plain,
+        _ => Paint::Color,
+    }
+}
+
+// Answers and errors as they are printed: the same for every command.
+
+pub fn print_error(error: &Problem) {
+    let paint = paint(Stream::Errors);
+    let mut text = diagnostics::render(error.files(), paint);
+    if !error.said().is_empty() {
+        text.insert_str(0, &format!("{} {}\n", paint.on(Tone::Bad, "error:"), escape::block(error.said())));
+    }
+    // If standard error is closed too, only the exit code is left.
+    let _ = write!(stderr(), "{text}");
+}
+
+/// Whether this process has printed a document: standard output has one, whatever is found afterwards.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Prints an error as a document, unless there is one already.
+pub fn print_error_document(error: &Problem) -> io::Result<()> {
+    if PRINTED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    print_json(&ErrorDocument { format: Format, error: error.to_string(), problems: error.files() })
+}
+
+/// Prints help, the version, or the problem with the arguments.
+pub fn print_clap_error(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(stderr(), "error: {error}");
+            Exit::CouldNotRun.into()
+        }
+        _ if error.use_stderr() => Exit::CouldNotRun.into(),
+        _ => Exit::Clean.into(),
+    }
+}
+
+/// Prints an answer: as one JSON document, as a sentence, or with its figures.
+pub fn print_answer<T: serde::Serialize>(
+    answer: &T,
+    (json, quiet): (bool, bool),
+    [sentence, render]: [fn(&T, Paint) -> String; 2],
+) -> io::Result<()> {
+    let paint = paint(Stream::Output);
+    match (json, quiet) {
+        (true, _) => print_json(answer),
+        (false, true) => writeln!(text_stdout(), "{}", sentence(answer, paint)),
+        (false, false) => text_stdout().write_all(render(answer, paint).as_bytes()),
+    }
+}
+
+/// Prints a document; see [`documents`](super::documents).
+pub fn print_json(value: &impl serde::Serialize) -> io::Result<()> {
+    PRINTED.store(true, Ordering::Relaxed);
+    writeln!(document_stdout(), "{}", escape::json(&serde_json::to_string_pretty(value)?))
+}
+
+/// Prints a document with its keys in the order of the alphabet.
+pub fn print_sorted_json(value: &impl serde::Serialize) -> io::Result<()> {
+    print_json(&serde_json::to_value(value)?)
+}
+
+// Refuses empty values: a shell variable that is not set would choose all trials, or a model without a name.
+
+/// The error of the first argument on the command line whose value is empty. Arguments that are handed on may be.
+pub fn refuse_empty_value(command: &Command, matches: &ArgMatches) -> Result<(), Error> {
+    if let Some((name, matches)) = matches.subcommand() {
+        return command.find_subcommand(name).map_or(Ok(()), |command| refuse_empty_value(command, matches));
+    }
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        let is_handed_on = argument.is_trailing_var_arg_set() || argument.is_last_set();
+        if is_handed_on || matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let mut values = matches.get_raw(id).into_iter().flatten();
+        if values.any(|value| value.to_str().is_some_and(|text| text.trim().is_empty())) {
+            let mut error = Error::new(ErrorKind::InvalidValue).with_cmd(command);
+            error.insert(ContextKind::InvalidArg, ContextValue::String(argument.to_string()));
+            error.insert(ContextKind::InvalidValue, ContextValue::String(String::new()));
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

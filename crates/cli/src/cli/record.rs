@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::documents::{Format, RecordList, RecordState, RecordedCase};
 use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, print_json, select};
-use crate::cases::test_case::TestCase;
+use crate::cases::selection::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
 use crate::engine::Loaded;

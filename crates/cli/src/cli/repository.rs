@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::given::ALONE;
+use super::select::ALONE;
 use super::{CliResultOf, fork, output};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};

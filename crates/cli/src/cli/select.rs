@@ -1,18 +1,25 @@
 //! Options that choose which cases run, and how.
 
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
 
-use super::given::{CASES, STARTS};
-use super::one_of;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgGroup, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Id};
 
+use super::{Cli, one_of};
 use crate::cases::catalog::Catalog;
 use crate::cases::selection;
+use crate::files::bounded;
 use crate::settings::trials::{self, A_SHARE};
 use crate::settings::{MOST_VOTES, Settings, Stop, Suite, TestSelection, VARIABLES, Variable};
 use crate::store::RunFolder;
-use crate::text::problem::Problem;
-use crate::trial::run_choices::Overrides;
-use crate::trial::run_record::RunChoices;
+use crate::text::diagnostic::{nearest, nearest_few};
+use crate::text::name::{as_test_name, segment};
+use crate::text::problem::{About, Problem};
+use crate::trial::run_record::{Overrides, RunChoices};
 
 /// Options that choose cases by name.
 #[derive(Args, Default)]
@@ -183,4 +190,201 @@ pub fn apply_threshold_of(run: &RunFolder, settings: &mut Settings) {
 
 pub fn share(text: &str) -> Result<f64, String> {
     text.parse().ok().and_then(trials::threshold).ok_or_else(|| format!("expected {A_SHARE}"))
+}
+
+// Options that the command line gives, for commands that refuse some of them. What an option means is a mark on it.
+
+/// It says how trials run: it means nothing where trials are only read.
+pub const STARTS: &str = "starts-trials";
+/// It chooses cases.
+pub const CASES: &str = "chooses-cases";
+/// It chooses modes.
+pub const MODES: &str = "chooses-modes";
+/// It says what a side of a comparison is.
+pub const SIDES: &str = "chooses-sides";
+/// It says when a comparison decides.
+pub const RULE: &str = "decides";
+/// It is for one process, and not for each shard on a cluster.
+pub const ALONE: &str = "for-one-process";
+
+const MARKS: [&str; 6] = [STARTS, CASES, MODES, SIDES, RULE, ALONE];
+
+/// The same with the marks. Any number of options may have one.
+pub fn marked(command: Command) -> Command {
+    let declared = |command: Command| {
+        MARKS.iter().fold(command, |command, mark| command.group(ArgGroup::new(*mark).multiple(true)))
+    };
+    command.mut_subcommands(declared)
+}
+
+/// The options that are given, each with a mark.
+#[derive(Default)]
+pub struct Given(Vec<(&'static str, String)>);
+
+impl Given {
+    /// The first with one of these marks, as users write it.
+    pub fn first(&self, marks: &[&str]) -> Option<&str> {
+        self.0.iter().find(|(mark, _)| marks.contains(mark)).map(|(_, option)| option.as_str())
+    }
+}
+
+impl Args for Given {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let of_mark = |mark: &'static str| {
+            let ids = matches.try_get_many::<Id>(mark).ok().flatten().into_iter().flatten();
+            let given = ids.filter(|id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine));
+            given.map(move |id| (mark, format!("--{}", id.as_str().replace('_', "-"))))
+        };
+        Ok(Self(MARKS.into_iter().flat_map(of_mark).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+// The option that chooses trials by a list.
+
+/// Chooses the trials of a list.
+#[derive(Args)]
+pub struct TrialListArgs {
+    /// Only the trials in this file, one on each line, as `list` prints them; `-` is stdin
+    #[arg(long, alias = "ids", value_name = "FILE|-", conflicts_with_all = ["case", "mode", "agent", "failed", "stale", "aged", "max_skills", "max_cases", "background"])]
+    cases_from: Option<PathBuf>,
+}
+
+impl TrialListArgs {
+    /// Adds the trials and their modes to the choices.
+    pub fn choose(&self, chosen: &mut RunChoices, settings: &Settings, catalog: &Catalog) -> Result<(), Problem> {
+        let Some(path) = &self.cases_from else { return Ok(()) };
+        let is_stdin = path.as_os_str() == "-";
+        let file = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
+        // Not only regular files: a shell names a pipe in `--cases-from <(skill-evals list)`.
+        let text =
+            if is_stdin { bounded::read_stream(io::stdin()) } else { File::open(path).and_then(bounded::read_stream) };
+        let text = text.about(format_args!("--cases-from {file}"))?;
+        let known = KnownIds::new(settings, catalog);
+        let (mut ids, mut modes) = (BTreeSet::new(), BTreeSet::new());
+        let text = text.trim_start_matches('\u{feff}');
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            // `list` prints columns after the id.
+            let id = line.split('\t').next().unwrap_or_default();
+            let (case, mode) = known.find(id).about(format_args!("{file}:{}", index + 1))?;
+            ids.insert(format!("{case}/{mode}"));
+            modes.insert(mode.to_owned());
+        }
+        if ids.is_empty() {
+            return Err(format!("--cases-from {file} has no ids: expected the lines of `skill-evals list`").into());
+        }
+        chosen.modes = modes.into_iter().collect();
+        chosen.trials_by_name = ids.into_iter().collect();
+        Ok(())
+    }
+}
+
+/// The cases as `skill/case` and the modes, by their part of a test's name: `list --json` prints that too.
+struct KnownIds<'a> {
+    settings: &'a Settings,
+    cases: HashMap<String, String>,
+    modes: HashMap<String, &'a str>,
+}
+
+impl<'a> KnownIds<'a> {
+    fn new(settings: &'a Settings, catalog: &Catalog) -> Self {
+        let cases = catalog.cases.iter().map(|found| format!("{}/{}", found.skill, found.id));
+        Self {
+            settings,
+            cases: cases.map(|case| (as_test_name(&case, true), case)).collect(),
+            modes: settings.modes.iter().map(|mode| (segment(&mode.name), mode.name.as_str())).collect(),
+        }
+    }
+
+    /// The case and the mode of an id.
+    fn find(&self, id: &str) -> Result<(&str, &'a str), Problem> {
+        let name = as_test_name(id, true);
+        let Some((case, mode)) = name.rsplit_once("::").filter(|(case, _)| case.contains("::")) else {
+            return Err(format!("`{id}`: expected skill/case/mode, as `skill-evals list` prints it").into());
+        };
+        let found = self.cases.get(case).ok_or_else(|| {
+            let nearest = nearest_few(id, self.cases.values().map(String::as_str), 3).join(", ");
+            format!("unknown trial `{id}`; nearest cases: {nearest}")
+        })?;
+        let mode = self.modes.get(mode).ok_or_else(|| {
+            let mode = id.rsplit(['/', ':']).next().unwrap_or_default();
+            format!("unknown trial `{id}`: {}", self.settings.unknown_mode(mode))
+        })?;
+        Ok((found, mode))
+    }
+}
+
+// Suggestions for unknown options and commands. clap compares letters; other programs use other words.
+
+/// Options, each with its names in other programs.
+const OPTIONS: [(&str, &[&str]); 9] = [
+    ("--trials", &["--repeat", "--repeats", "--repetitions", "--runs", "--times", "--count", "--epochs", "--samples"]),
+    ("--jobs", &["--parallel", "--concurrency", "--threads", "--workers", "--test-threads"]),
+    ("--case", &["--filter", "--only", "--grep", "--test", "--id"]),
+    ("--root", &["--dir", "--directory", "--cwd", "--path", "--repo"]),
+    ("--failed", &["--rerun", "--rerun-failed", "--last-failed"]),
+    ("--shard", &["--partition", "--split"]),
+    ("--trial-end", &["--stop", "--early-stop"]),
+    ("--fail-on", &["--gate", "--fail"]),
+    ("--max-cost-usd", &["--budget", "--cost", "--max-cost", "--max-budget-usd"]),
+];
+
+/// Commands, each with its names in other programs.
+const COMMANDS: [(&str, &[&str]); 9] = [
+    ("run", &["test", "tests", "eval", "evals", "execute", "start"]),
+    ("run --replay", &["replay"]),
+    ("run --watch", &["watch"]),
+    ("run --stale", &["rerun"]),
+    ("lint", &["check", "validate", "verify"]),
+    ("compare", &["diff", "bench", "benchmark"]),
+    ("show", &["view", "inspect", "trace"]),
+    ("merge", &["join", "combine"]),
+    ("init", &["new", "setup", "create"]),
+];
+
+/// The error, with the command or option that the user means as its suggestion.
+pub fn suggested(mut error: Error) -> Error {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+        if let Some(command) = translated(&COMMANDS, word) {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![command.to_owned()]));
+        } else if let Some(near) = nearest(word, Cli::command().get_subcommands().map(clap::Command::get_name)) {
+            // clap counts letters in common: of `rn`, `harness` has more than `run`.
+            let near = near.to_owned();
+            let is_known = matches!(error.get(ContextKind::SuggestedSubcommand), Some(ContextValue::Strings(known)) if known.contains(&near));
+            if !is_known {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+            }
+        }
+    } else if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && let Some(option) = translated(&OPTIONS, word).filter(|option| command_has(option))
+    {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(option.to_owned()));
+    }
+    error
+}
+
+fn translated(words: &[(&'static str, &[&str])], word: &str) -> Option<&'static str> {
+    words.iter().find(|(_, others)| others.contains(&word)).map(|(own, _)| *own)
+}
+
+fn command_has(option: &str) -> bool {
+    let program = Cli::command();
+    let command = std::env::args().skip(1).find_map(|word| program.find_subcommand(word));
+    command
+        .is_some_and(|command| command.get_arguments().any(|argument| argument.get_long() == option.strip_prefix("--")))
 }

@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::documents::ShowOutput;
 use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_json};
-use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
+use crate::cli::output::paint;
 use crate::cli::output::{Stream, as_printed, document_stdout};
 use crate::engine::Loaded;
 use crate::process::{interrupt, run_to_end};
@@ -17,7 +17,7 @@ use crate::report::show::{self as report, ShownTrial};
 use crate::results::session::{self, Session};
 use crate::results::stored_summary::no_trials;
 use crate::run::planned::PlannedRun;
-use crate::run::review::TrialReview;
+use crate::run::regrade::TrialReview;
 use crate::store::{self, RunFolder, TrialFolder};
 use crate::text::cut;
 use crate::text::diagnostic::{nearest_few, shown_path};

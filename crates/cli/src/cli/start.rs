@@ -1,15 +1,17 @@
 //! The start of the commands that start agents: their options, and this program around the engine.
 
 use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use clap::Args;
 
 use super::export_args::IN_PLACE;
-use super::given::{ALONE, STARTS};
-use super::select::LimitArgs;
-use super::{CliResultOf, RepositoryArgs, detached};
-use crate::cli::color::paint;
-use crate::cli::output::{Stream, stderr, warn};
+use super::select::{ALONE, LimitArgs, STARTS};
+use super::{CliResult, CliResultOf, RepositoryArgs};
+use crate::cli::exit_code::Exit;
+use crate::cli::output::{Stream, paint, stderr, text_stdout, warn};
 use crate::cli::terminal::Terminal;
 use crate::engine::{Engine, Host, Loaded, MostTrials};
 use crate::process::{background, interrupt};
@@ -19,7 +21,9 @@ use crate::results::calibration::AgentCalibration;
 use crate::run::calibration::misplaced;
 use crate::run::planned::PlannedRun;
 use crate::run::started::StartedRun;
+use crate::settings::Settings;
 use crate::setup::calibrate;
+use crate::store::RunFolder;
 use crate::text::escape;
 use crate::text::problem::Problem;
 
@@ -107,7 +111,7 @@ impl Host for ProgramHost {
     fn detach(&self, run: &PlannedRun) -> Result<bool, Problem> {
         let in_background = background::is_background();
         if self.background && !in_background {
-            detached::start(&run.root, &run.settings)?;
+            start(&run.root, &run.settings)?;
             return Ok(true);
         }
         interrupt::listen(in_background)?;
@@ -141,5 +145,37 @@ impl Host for ProgramHost {
         };
         let terminal = if matches!(most, MostTrials::AtMost(_)) { terminal.up_to() } else { terminal };
         terminal.over(run, work);
+    }
+}
+
+// Starts a command in the background, away from the terminal.
+
+/// How long the process may take until it owns its run directory.
+const STARTUP: Duration = Duration::from_secs(20);
+
+/// Starts this same command again, detached, and waits until its run has begun.
+pub fn start(root: &Path, settings: &Settings) -> CliResult {
+    let folder = match (&settings.run_id, settings.resume) {
+        (Some(id), true) => RunFolder::open(root, id)?,
+        (id, _) => RunFolder::create(root, id.as_deref())?,
+    };
+    let log = folder.log();
+    let mut child = background::start(&["--run-id", folder.id()], &log)?;
+    let pid = i32::try_from(child.id()).unwrap_or_default();
+    let started = Instant::now();
+    loop {
+        if folder.runner().is_some_and(|runner| runner.pid == pid) {
+            let id = folder.id();
+            writeln!(text_stdout(), "{id} runs in the background as process {pid}\nskill-evals status {id}")?;
+            return Ok(Exit::Clean);
+        }
+        if let Some(status) = child.try_wait()? {
+            let text = fs::read_to_string(&log).unwrap_or_default();
+            return Err(format!("the run ended at once ({status}):\n{}", text.trim_end()).into());
+        }
+        if started.elapsed() > STARTUP {
+            return Err(format!("did not start; see {}", log.display()).into());
+        }
+        thread::sleep(Duration::from_millis(10));
     }
 }

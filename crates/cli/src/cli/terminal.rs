@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::cases::case::FoundCase;
-use crate::cli::color::paint;
+use crate::cli::output::paint;
 use crate::cli::output::{Stream, draw, stderr, text_stdout};
 use crate::report::paint::Paint;
 use crate::report::progress::ProgressBoard;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::reply::HttpReply;
+use super::HttpReply;
 use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How Gemini marks the user texts that it writes itself.

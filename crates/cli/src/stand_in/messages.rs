@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::reply::HttpReply;
+use super::HttpReply;
 use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How claude marks the user texts that it writes itself: reminders and the body of a skill that was launched.

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::reply::HttpReply;
+use super::HttpReply;
 use super::{
     AnswerFault, AnswerUsage, Part, ScriptedAnswer, ScriptedRequest, ScriptedTurn, completions, gemini, messages,
     responses,

@@ -5,7 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-use skill_evals_evidence::trace::description::DescriptionVisibility;
+use skill_evals_evidence::trace::exposure::DescriptionVisibility;
 use support::catalogue::{catalogue, shown};
 use support::live::Live;
 use support::stand_in::Turn;

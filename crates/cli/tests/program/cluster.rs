@@ -10,10 +10,10 @@ use std::process::Command;
 use crate::support::fixture::Ran;
 use crate::support::stub::{Stub, ran};
 use serde_json::{Value, json};
-use skill_evals_evidence::text::node::yaml;
+use skill_evals_evidence::text::node;
 
 fn yaml_value(text: &str) -> Value {
-    yaml::parse(text).expect("YAML").expect("a value").json()
+    node::parse_yaml(text).expect("YAML").expect("a value").json()
 }
 
 /// In the place of sbatch: runs the tasks of an array one after the other, and notes its arguments.

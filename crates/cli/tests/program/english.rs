@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
-use skill_evals_evidence::text::node::yaml;
+use skill_evals_evidence::text::node;
 
 use crate::support::fixture::Fixture;
 
@@ -34,7 +34,7 @@ fn root() -> &'static Path {
 
 fn words() -> Vec<(fancy_regex::Regex, String)> {
     let text = fs::read_to_string(root().join("tests/prose/prh.yml")).expect("the list of words");
-    let list = yaml::parse(&text).expect("YAML").expect("a value").json();
+    let list = node::parse_yaml(&text).expect("YAML").expect("a value").json();
     let list: WordList = serde_json::from_value(list).expect("a list of words");
     assert!(list.rules.len() > 15, "{} rules", list.rules.len());
     let pattern = |rule: &WordRule| {

@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::support::fixture::Fixture;
 use proptest::prelude::*;
-use skill_evals_cli::setup::generate::{prompts_csv, starter};
+use skill_evals_cli::setup::generate::{self, prompts_csv};
 use skill_evals_evidence::text::diagnostic::{Code, Diagnostic};
 
 fn kept(fixture: &Fixture, path: &str) -> String {
@@ -181,7 +181,7 @@ proptest! {
         let errors = |problems: &[Diagnostic]| problems.iter().filter(|problem| problem.is_error()).count();
         let clean = errors(&fixture.problems()) == 0;
         let found = catalog.skill(&name).expect("the skill");
-        let fixture = fixture.prompts(&name, prompts_csv(&starter::cases(found, &catalog)));
+        let fixture = fixture.prompts(&name, prompts_csv(&generate::cases(found, &catalog)));
         let ours: Vec<Diagnostic> =
             fixture.problems().into_iter().filter(|problem| problem.place.path.starts_with("evals")).collect();
         let weak = [Code::NoImplicit, Code::FarNegatives];
@@ -202,7 +202,7 @@ fn the_readme_shows_rows_in_the_shape_that_is_generated() {
     let fixture = Fixture::new().skill("tidy").prompts("tidy", example);
     assert_eq!(fixture.good_cases(), ["implicit"]);
     let catalog = fixture.catalog();
-    let generated = prompts_csv(&starter::cases(&catalog.skills[0], &catalog));
+    let generated = prompts_csv(&generate::cases(&catalog.skills[0], &catalog));
     let mut columns = generated.lines().next().expect("a header").split(',');
     for column in example.lines().next().expect("a header").split(',') {
         assert!(columns.any(|generated| generated == column), "{column} is generated, in this order");

@@ -11,7 +11,7 @@ use crate::support::stand_in::{Protocol, Request, Turn, call};
 use crate::tests;
 use serde_json::{Value, json};
 use skill_evals_evidence::trace::Mechanism;
-use skill_evals_evidence::trace::description::DescriptionVisibility;
+use skill_evals_evidence::trace::exposure::DescriptionVisibility;
 use skill_evals_evidence::trace::trouble::TroubleKind;
 use skill_evals_evidence::trial::outcome::{Status, Verdict};
 

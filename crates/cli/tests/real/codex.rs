@@ -9,7 +9,7 @@ use crate::tests;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use skill_evals_evidence::trace::Mechanism;
-use skill_evals_evidence::trace::description::DescriptionVisibility;
+use skill_evals_evidence::trace::exposure::DescriptionVisibility;
 use skill_evals_evidence::trial::outcome::{Status, Verdict};
 
 const POSITIVE: &str = "should_trigger,prompt,sandbox,timeout_s,must_include";

@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use serde_json::json;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery, Mode};
 use skill_evals_evidence::trace::Mechanism;
-use skill_evals_evidence::trace::description::DescriptionVisibility;
+use skill_evals_evidence::trace::exposure::DescriptionVisibility;
 use skill_evals_evidence::trace::trouble::TroubleKind;
 use skill_evals_evidence::trial::outcome::{Status, Verdict};
 

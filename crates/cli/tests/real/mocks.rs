@@ -1,6 +1,6 @@
 //! Commands that are answered from files, under real agents, in their own sandboxes and in ours.
 
-use skill_evals_evidence::trial::mock::MockCall;
+use skill_evals_evidence::trial::input_file::MockCall;
 use skill_evals_evidence::trial::outcome::{Status, Verdict};
 
 use crate::support::fixture::Fixture;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
-use skill_evals::run::skill_texts::TextReader;
+use skill_evals::run::skill_version::TextReader;
 use skill_evals_agents::agent;
 use skill_evals_evidence::settings::mode::Mode;
 use skill_evals_evidence::trial::outcome::{Status, Verdict};

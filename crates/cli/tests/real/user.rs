@@ -4,8 +4,8 @@ use std::fs;
 
 use libtest_mimic::Trial;
 use skill_evals_evidence::trace::trouble::TroubleKind;
+use skill_evals_evidence::trial::input_file::{ToldFact, UserEnding};
 use skill_evals_evidence::trial::outcome::{Status, Verdict};
-use skill_evals_evidence::trial::user::{ToldFact, UserEnding};
 
 use crate::support::live::Live;
 use crate::support::real::all_needing_both_agents;

@@ -1,6 +1,6 @@
 //! Repositories of many skills, and what a model request shows of them.
 
-use skill_evals_evidence::trace::description::DescriptionVisibility;
+use skill_evals_evidence::trace::exposure::DescriptionVisibility;
 
 use super::fixture::Fixture;
 use super::live::request_text;

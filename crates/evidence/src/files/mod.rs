@@ -2,10 +2,8 @@
 //! directory.
 
 pub mod at;
-pub mod beneath;
 pub mod bounded;
 pub mod inside;
 pub mod look;
 pub mod material;
 pub mod rooted;
-pub mod stamp;

@@ -16,8 +16,8 @@ use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::settings::problems::{Number, Problems, filled};
 use crate::settings::variables::{A_URL, is_url};
 use crate::text::diagnostic::{SourceLocation, suggest};
+use crate::text::name::RelativePath;
 use crate::text::name::check_id;
-use crate::text::relative_path::RelativePath;
 
 /// Where agents look for skills that follow the convention.
 const SKILLS: &str = ".agents/skills";

@@ -2,20 +2,12 @@
 
 mod agents;
 mod check;
-mod gate;
-mod isolation;
-mod judge;
 mod keys;
 pub mod limits;
-mod lint;
 pub mod load;
 pub mod machine;
-mod mocks;
 pub mod mode;
-mod prices;
 mod problems;
-mod repetition;
-mod selection;
 mod server;
 pub mod trials;
 mod trust;
@@ -34,22 +26,22 @@ use crate::settings::limits::{DEFAULT_TIMEOUT, MOST_TURNS};
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::problems::{Number, Problems, filled};
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 
 pub use agents::{AgentSettings, CustomStart, fill};
+pub use check::LintSettings;
 pub use check::{CheckSettings, NamedScript};
-pub use gate::{GateSettings, NothingCompared};
-pub use isolation::{Home, Isolation, IsolationSettings};
-pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES, PlayerSettings};
+pub use check::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES, PlayerSettings};
+pub use check::{GateSettings, NothingCompared};
 pub use keys::KeyRow;
 pub use limits::{Calibrate, Stop};
-pub use lint::LintSettings;
-pub use mocks::{AnswerText, CommandAnswer, name_problem, pattern};
+pub use limits::{CostSource, PRICES_OF, Price, Prices, models};
+pub use machine::{Home, Isolation, IsolationSettings};
 pub use mode::ActivationRule;
-pub use prices::{CostSource, PRICES_OF, Price, Prices, models};
-pub use repetition::{EffectiveRepetition, RepetitionSettings};
-pub use selection::{Suite, TestSelection};
+pub use server::{AnswerText, CommandAnswer, name_problem, pattern};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
+pub use trials::{EffectiveRepetition, RepetitionSettings};
+pub use trials::{Suite, TestSelection};
 pub use trust::{Trust, ignored_keys};
 pub use variables::{
     BACKGROUND_VARIABLE, PREFIX, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
@@ -179,10 +171,10 @@ keys! {
         #[serde(default, deserialize_with = "filled")]
         model: String as OfBase, "the agent's default", "model for modes that name none";
         trials: Number as OfBase, "`1`", "trials of each case, or `\"until decided\"`",
-            |to, trials, problems| to.repetition.all.trials = repetition::trials(&trials, problems);
+            |to, trials, problems| to.repetition.all.trials = trials::trials(&trials, problems);
         threshold: Number as OfBase, "`1.0`", "share of a case's trials that must pass",
-            |to, share, problems| to.repetition.all.threshold = repetition::threshold(&share, problems);
-        skills: BTreeMap<Spanned<String>, repetition::SkillKeys> as OfBase, "", "",
+            |to, share, problems| to.repetition.all.threshold = trials::threshold_of_key(&share, problems);
+        skills: BTreeMap<Spanned<String>, trials::SkillKeys> as OfBase, "", "",
             |to, skills, problems| to.apply_skills(skills, problems);
         jobs: Number as OfBase, "4 for each core, as far as 512 MiB of free memory are left for each trial; 1 to 16",
             "trials that run at once. A run that chooses says so: `12 trials, 8 at once (2 cores, 15 GiB free)`. Limits of a container count",
@@ -203,7 +195,7 @@ keys! {
             |to, number, problems| to.apply_key("max_cost_usd", &number, problems);
         max_tokens: Number as OfBase, "none", "the same for tokens",
             |to, number, problems| to.apply_key("max_tokens", &number, problems);
-        prices: BTreeMap<String, Spanned<prices::PriceKeys>> as OfBase, "", "", |to, tables, problems| for (name, table) in tables {
+        prices: BTreeMap<String, Spanned<limits::PriceKeys>> as OfBase, "", "", |to, tables, problems| for (name, table) in tables {
             to.prices.0.insert(name, table.get_ref().price(table.span(), problems));
         };
         env: BTreeMap<Spanned<String>, String>
@@ -233,13 +225,13 @@ keys! {
             |to, scripts, problems| to.checks.add(None, &scripts, problems);
         check_timeout_s: Number as OfBase, "`60`", "timeout in seconds of a script that checks a trial",
             |to, number, problems| to.apply_key("check_timeout_s", &number, problems);
-        judge: judge::JudgeKeys as OfBase, "", "", |to, mut table, problems| table.apply(to, problems);
-        user: judge::UserKeys as OfBase, "", "", |to, mut table, problems| table.apply(to, problems);
-        gate: gate::GateKeys as OfBase, "", "", |to, mut table, problems| table.apply(to, problems);
+        judge: check::JudgeKeys as OfBase, "", "", |to, mut table, problems| table.apply(to, problems);
+        user: check::UserKeys as OfBase, "", "", |to, mut table, problems| table.apply(to, problems);
+        gate: check::GateKeys as OfBase, "", "", |to, mut table, problems| table.apply(to, problems);
         run: limits::RunKeys as OfBase, "", "", |to, mut table, problems| table.apply(to, problems);
-        lint: lint::LintKeys as OfBase, "", "", |to, mut table, problems| table.apply(to, problems);
+        lint: check::LintKeys as OfBase, "", "", |to, mut table, problems| table.apply(to, problems);
         mcp: Spanned<server::McpKeys>, "", "", |to, table, problems| to.apply_mcp(table.span(), table.into_inner(), problems);
-        mocks: mocks::MocksKeys, "", "", |to, mut table, problems| table.apply(to, problems);
+        mocks: server::MocksKeys, "", "", |to, mut table, problems| table.apply(to, problems);
         isolation: Isolation
             as RefusedIf("agent", "agents and scripts would run outside the sandbox"),
             "`\"bwrap\"`",
@@ -287,15 +279,15 @@ pub fn key_rows() -> impl Iterator<Item = &'static KeyRow> {
         SettingsKeys::ROWS,
         agents::AgentKeys::ROWS,
         mode::ModeKeys::ROWS,
-        repetition::SkillKeys::ROWS,
-        prices::PriceKeys::ROWS,
+        trials::SkillKeys::ROWS,
+        limits::PriceKeys::ROWS,
         limits::RunKeys::ROWS,
-        gate::GateKeys::ROWS,
-        lint::LintKeys::ROWS,
-        judge::JudgeKeys::ROWS,
-        judge::UserKeys::ROWS,
-        mocks::MocksKeys::ROWS,
-        mocks::AnswerKeys::ROWS,
+        check::GateKeys::ROWS,
+        check::LintKeys::ROWS,
+        check::JudgeKeys::ROWS,
+        check::UserKeys::ROWS,
+        server::MocksKeys::ROWS,
+        server::AnswerKeys::ROWS,
         server::McpKeys::ROWS,
     ];
     tables.into_iter().flatten()

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde::de::Error;
 
 use crate::settings::FILE;
+use crate::text::diagnostic::SourceText;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
-use crate::text::problem_list::ProblemList;
-use crate::text::relative_path::RelativePath;
-use crate::text::source_text::SourceText;
+use crate::text::name::RelativePath;
+use crate::text::problem::ProblemList;
 
 /// A number as written, which the reader of its variable checks.
 pub(super) type Number = toml::Spanned<toml::Value>;

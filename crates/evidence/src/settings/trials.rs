@@ -1,9 +1,18 @@
 //! How often a case runs, and which share of its trials must pass.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use toml::Spanned;
+
+use crate::settings::keys::keys;
+use crate::settings::problems::{Number, Problems};
+use crate::settings::{ActivationRule, Settings};
+use crate::skill::slug;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
+use crate::text::word_enum::word_enum;
 
 /// Maximum number of trials of a case in a mode.
 pub const MOST_TRIALS: u32 = 1000;
@@ -102,6 +111,164 @@ impl<'de> Deserialize<'de> for Trials {
 /// The share if it is a valid threshold.
 pub fn threshold(share: f64) -> Option<f64> {
     Some(share).filter(|share| *share > 0.0 && *share <= 1.0)
+}
+
+// Which cases the command line and the environment select.
+
+word_enum! {
+    /// A named part of the cases.
+    #[derive(Default)]
+    pub enum Suite {
+        /// Every case.
+        #[default]
+        Smoke = "smoke",
+        /// Cases that name the skill: ids that start or end with `explicit`; of a skill without such cases the first.
+        Explicit = "explicit",
+        /// Cases in which the skill should trigger.
+        Positive = "positive",
+        /// Cases in which it should not.
+        Negative = "negative",
+    }
+}
+
+/// The selection, as a run stores it; an empty list selects everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TestSelection {
+    /// The name of the part of each skill's cases.
+    pub suite: Option<String>,
+    /// Skills, by name or slug.
+    pub skills: Vec<String>,
+    /// Tasks, by file name without `.json`.
+    pub tasks: Vec<String>,
+    /// Cases, by `id` or `skill/id`.
+    pub cases: Vec<String>,
+    /// Tags: a case has one of them, and none of those with a `!` before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Maximum number of skills.
+    pub max_skills: Option<usize>,
+    /// Maximum number of cases of each skill.
+    pub max_cases: Option<usize>,
+}
+
+impl TestSelection {
+    /// The part of each skill's cases. The runs of other programs have suites of other names.
+    pub fn suite(&self) -> Suite {
+        self.suite.as_deref().and_then(Suite::named).unwrap_or_default()
+    }
+
+    pub fn is_all(&self) -> bool {
+        self.suite() == Suite::Smoke && Self { suite: None, ..self.clone() } == Self::default()
+    }
+}
+
+// How often cases run and which share of their trials must pass, if the cases do not say so.
+
+/// The repetition of cases, by who sets it.
+#[derive(Clone, Debug, Default)]
+pub struct RepetitionSettings {
+    /// By a variable or the command line: it overrides what cases say.
+    pub asked: Repetition,
+    /// By evals.toml, for every case.
+    pub(super) all: Repetition,
+    /// By evals.toml, for the cases of a skill by its slug.
+    of_skills: BTreeMap<String, (Repetition, SourceLocation)>,
+}
+
+keys! {
+    #[serde(expecting = "a table: `[skills.<name>]` with `trials`, `threshold`, `activation` or `check`")]
+    SkillKeys of "[skills.<skill>]" {
+        trials: Number, "`trials` at the top of the file", "the same for the cases of this skill";
+        threshold: Number, "`threshold` at the top of the file", "the same for the cases of this skill";
+        activation: ActivationRule, "that of the mode",
+            "what counts as an activation in the cases of this skill: `content` or `tool`, see [modes](../modes.md)";
+        check: Number, "none", "script, or list of scripts, that check the trials of this skill too";
+    }
+}
+
+impl RepetitionSettings {
+    /// The repetition of a case of this skill that itself says `own`.
+    pub fn of(&self, skill: &str, own: Repetition) -> EffectiveRepetition {
+        let of_skill = self.of_skills.get(skill).map(|(repetition, _)| *repetition).unwrap_or_default();
+        let Repetition { trials, threshold } = self.asked.or(own).or(of_skill).or(self.all);
+        EffectiveRepetition { trials: trials.unwrap_or(Trials::Times(1)), threshold: threshold.unwrap_or(1.0) }
+    }
+
+    /// The threshold of cases that say nothing, of an unknown skill.
+    pub fn threshold(&self) -> f64 {
+        self.of("", Repetition::default()).threshold
+    }
+
+    /// The skills that evals.toml names and that are not among the `known` slugs.
+    pub fn unknown_skills(&self, known: &[&str]) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for (skill, (_, place)) in self.of_skills.iter().filter(|(skill, _)| !known.contains(&skill.as_str())) {
+            let problem = Diagnostic::new(Code::Config, place.clone(), format!("unknown skill `{skill}`"));
+            problems.push(problem.help(suggest(skill, known)));
+        }
+        problems
+    }
+}
+
+impl Settings {
+    /// Applies what evals.toml says about the cases of single skills.
+    pub(super) fn apply_skills(&mut self, tables: BTreeMap<Spanned<String>, SkillKeys>, problems: &mut Problems<'_>) {
+        for (name, table) in tables {
+            let (skill, place) = (slug(name.get_ref()), problems.place(name.span()));
+            if let Some(scripts) = &table.check {
+                self.checks.add(Some(skill.clone()), scripts, problems);
+            }
+            self.activation.extend(table.activation.map(|rule| (skill.clone(), rule)));
+            let trials = table.trials.and_then(|written| trials(&written, problems));
+            let threshold = table.threshold.and_then(|written| threshold_of_key(&written, problems));
+            let of_skills = &mut self.repetition.of_skills;
+            if of_skills.insert(skill, (Repetition { trials, threshold }, place)).is_some() {
+                problems.add(name.span(), format!("the skill `{}` has a table already", name.get_ref()));
+            }
+        }
+    }
+}
+
+/// The repetition that is in effect for a case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EffectiveRepetition {
+    /// How often it runs.
+    pub trials: Trials,
+    /// The share of its trials that must pass.
+    pub threshold: f64,
+}
+
+impl EffectiveRepetition {
+    /// The maximum number of trials of a case that runs until it is decided.
+    pub fn at_most(self) -> Option<u32> {
+        match self.trials {
+            Trials::Times(_) => None,
+            Trials::UntilDecided(most) => Some(most),
+        }
+    }
+}
+
+pub(super) fn trials(written: &Number, problems: &mut Problems<'_>) -> Option<Trials> {
+    let value = written.get_ref();
+    let trials = value.as_str().map_or_else(|| value.to_string().parse(), str::parse).ok();
+    if trials.is_none() {
+        problems.add(written.span(), format!("`trials` is {value}; expected {TRIALS}"));
+    }
+    trials
+}
+
+pub(super) fn threshold_of_key(written: &Number, problems: &mut Problems<'_>) -> Option<f64> {
+    let share = match written.get_ref() {
+        // Of the whole numbers only 1 is a share.
+        toml::Value::Integer(1) => Some(1.0),
+        value => value.as_float(),
+    };
+    let threshold = share.and_then(threshold);
+    if threshold.is_none() {
+        problems.add(written.span(), format!("`threshold` is {}; expected {A_SHARE}", written.get_ref()));
+    }
+    threshold
 }
 
 #[cfg(test)]

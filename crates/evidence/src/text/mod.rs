@@ -8,8 +8,5 @@ pub mod lines;
 pub mod name;
 pub mod node;
 pub mod problem;
-pub mod problem_list;
 pub mod redact;
-pub mod relative_path;
-pub mod source_text;
 pub mod word_enum;

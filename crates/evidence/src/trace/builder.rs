@@ -1,15 +1,15 @@
 //! Builds a trace: the decoders of agents report one event after another to a [`TraceBuilder`].
 
+use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    Activation, AgentProgress, Mark, Marked, Mechanism, Moment, Request, Resource, Step, Trace, Usage, excerpt, shell,
-    spoken,
-};
+use super::{Activation, AgentProgress, Mechanism, Resource, Step, Trace, Usage, WaitingFor, excerpt, spoken};
 use crate::text;
 use crate::text::redact::Masked;
+use crate::trace::shell;
 
 /// Maximum number of steps. [`Trace::steps_dropped`] counts the rest.
 const MAX_STEPS: usize = 5_000;
@@ -337,4 +337,183 @@ fn may_hold_call(event: &Value) -> bool {
         }),
         _ => false,
     }
+}
+
+// Tool calls that have no answer yet, of an agent and its sub-agents.
+
+/// Maximum number of open calls.
+const MAX_OPEN: usize = 1_000;
+
+/// Maximum number of answered calls that are known.
+const MAX_ANSWERED: usize = 200_000;
+
+/// A call without an answer.
+#[derive(Debug)]
+pub struct OpenCall<T = ()> {
+    /// The sub-agent that made the call. Empty for the agent itself. Ids are unique per sub-agent.
+    pub by: String,
+    /// The agent's id of the call.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// The input, as the trace stores it.
+    pub input: String,
+    /// Whether the call waits for sub-agents, and so for their models.
+    pub waits_for_agents: bool,
+    /// Further data of the decoder.
+    pub more: T,
+}
+
+/// The open calls in order, each with the moment when it was made. What does not fit together is a gap of the trace: a call without
+/// an answer at the agent's end, an answer without a call, two calls with one id.
+#[derive(Debug)]
+pub struct OpenCalls<T = ()> {
+    open: Vec<(OpenCall<T>, Moment)>,
+    /// The calls that were answered, by who made them and their ids.
+    answered: HashSet<(String, String)>,
+}
+
+impl<T> Default for OpenCalls<T> {
+    fn default() -> Self {
+        Self { open: Vec::new(), answered: HashSet::new() }
+    }
+}
+
+impl<T> OpenCalls<T> {
+    /// Adds a call that is made now. If there are too many calls, the trace has a gap.
+    pub fn made(&mut self, trace: &mut TraceBuilder, call: OpenCall<T>) {
+        if let Some(position) = self.position(&call.by, &call.id) {
+            let (known, _) = &self.open[position];
+            // A line may come twice.
+            if (&known.tool, &known.input) == (&call.tool, &call.input) {
+                return;
+            }
+            let (known, _) = self.open.remove(position);
+            trace.lose(&format!("what a call of `{}` returned: another one has its id", known.tool));
+        }
+        self.answered.remove(&(call.by.clone(), call.id.clone()));
+        if self.open.len() < MAX_OPEN {
+            self.open.push((call, trace.now.clone()));
+        } else {
+            trace.steps_dropped += 1;
+            trace.lose("more calls at once than are followed");
+        }
+    }
+
+    fn position(&self, by: &str, id: &str) -> Option<usize> {
+        self.open.iter().rposition(|(call, _)| call.id == id && call.by == by)
+    }
+
+    /// Removes a call that is answered now. The next step of the trace begins when the call was made. An answer to a call that was
+    /// not seen is a gap.
+    pub fn answered(&mut self, trace: &mut TraceBuilder, by: &str, id: &str) -> Option<OpenCall<T>> {
+        let (key, ended) = ((by.to_owned(), id.to_owned()), self.ended(trace, by, id));
+        if ended.is_none() && !self.answered.contains(&key) && self.answered.len() < MAX_ANSWERED {
+            trace.lose("a call of which only the answer was seen");
+        } else if self.answered.len() < MAX_ANSWERED {
+            self.answered.insert(key);
+        }
+        ended
+    }
+
+    /// Removes a call that ends now, if it was seen.
+    pub fn ended(&mut self, trace: &mut TraceBuilder, by: &str, id: &str) -> Option<OpenCall<T>> {
+        let (call, made) = self.open.remove(self.position(by, id)?);
+        trace.now.began = made.ended;
+        Some(call)
+    }
+
+    /// Removes the first call, which will not be answered. The next step of the trace begins when the call was made, and has
+    /// no end.
+    pub fn take_unanswered(&mut self, trace: &mut TraceBuilder) -> Option<OpenCall<T>> {
+        if self.open.is_empty() {
+            trace.now = Moment::default();
+            return None;
+        }
+        let (call, made) = self.open.remove(0);
+        trace.unanswered(&call.tool);
+        trace.now = Moment { began: made.ended, ended: None, depth: made.depth, ..Moment::default() };
+        Some(call)
+    }
+
+    /// The last open call for which `is_match` is true.
+    pub fn last(&self, is_match: impl Fn(&OpenCall<T>) -> bool) -> Option<&OpenCall<T>> {
+        self.open.iter().rev().map(|(call, _)| call).find(|call| is_match(call))
+    }
+
+    /// What a sub-agent, or the agent if `by` is empty, waits for: the answer to its last call, else the model.
+    pub fn waiting(&self, by: &str) -> WaitingFor {
+        match self.last(|call| call.by == by) {
+            Some(call) if !call.waits_for_agents => WaitingFor::Tool(call.tool.clone()),
+            _ => WaitingFor::Model,
+        }
+    }
+}
+
+// When and at which step something happened. Reports show this; no verdict depends on it.
+
+/// When a step happened, and which agent did it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// When a call began, RFC 3339, if the agent reported it.
+    pub began: Option<String>,
+    /// When it ended, RFC 3339, if the agent reported it.
+    pub ended: Option<String>,
+    /// 0 for the agent itself, 1 for its sub-agents, 2 for their sub-agents.
+    pub depth: u32,
+    /// The tool of a command or of a change of files, by the name that the model sees, if the agent reported it.
+    pub tool: Option<String>,
+    /// The input of that tool, usually as JSON.
+    pub input: Option<String>,
+}
+
+/// An answer of the model: its steps and its tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its first step.
+    pub step: usize,
+    /// Input tokens, with cached ones.
+    pub input_tokens: u64,
+    /// Output tokens, if the agent reported them.
+    pub output_tokens: Option<u64>,
+}
+
+/// Connects an activation, a resource or the like to the step that showed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The step's index. The number of steps if no step shows it.
+    pub step: usize,
+    /// What the step showed.
+    pub what: Marked,
+}
+
+/// What a step showed: an index in a list of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Marked {
+    /// In [`Trace::activations`](super::Trace::activations).
+    Activation(usize),
+    /// In [`Trace::resources`](super::Trace::resources).
+    Resource(usize),
+    /// In [`Trace::failed_loads`](super::Trace::failed_loads).
+    FailedLoad(usize),
+    /// In [`Trace::inspections`](super::Trace::inspections).
+    Inspection(usize),
+    /// In [`Trace::denials`](super::Trace::denials).
+    Denial(usize),
+}
+
+/// Whether a change to a skill during a session entered the model's context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeVisibility {
+    /// Yes, in a skill list.
+    List,
+    /// Yes, by the skill's text.
+    Text,
+    /// Yes: a call for a removed skill failed.
+    Missed,
+    /// No evidence shows it.
+    No,
+    /// No evidence could show it: the skill has no new text or description.
+    Alike,
 }

@@ -4,16 +4,9 @@
 //! trace of at most some megabytes. Dropped steps are counted.
 
 mod builder;
-mod calls;
-#[doc(hidden)]
-pub mod change;
-pub mod description;
-mod ending;
-#[doc(hidden)]
 pub mod exposure;
 #[doc(hidden)]
 pub mod file;
-mod marks;
 #[doc(hidden)]
 pub mod shell;
 pub mod trouble;
@@ -25,14 +18,14 @@ use serde_json::Value;
 
 use crate::text::cut;
 use crate::text::diagnostic::shorten;
-use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 #[doc(hidden)]
 pub use builder::TraceBuilder;
+pub use builder::{ChangeVisibility, Mark, Marked, Moment, Request};
 #[doc(hidden)]
-pub use calls::{OpenCall, OpenCalls};
-pub use ending::{StopReason, WaitingFor};
-pub use marks::{ChangeVisibility, Mark, Marked, Moment, Request};
+pub use builder::{OpenCall, OpenCalls};
+use exposure::DescriptionVisibility;
+pub use trouble::{StopReason, WaitingFor};
 
 #[doc(hidden)]
 pub use crate::text::redact::MAX_TEXT;

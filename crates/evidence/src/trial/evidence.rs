@@ -10,19 +10,17 @@ use serde::{Deserialize, Serialize};
 use crate::settings::mode::{Delivery, SkillSelection};
 use crate::settings::{Isolation, ToolNames};
 use crate::skill::Skill;
+use crate::text::word_enum::word_enum;
 use crate::trace::Trace;
-use crate::trace::change::ChangeMeta;
-use crate::trace::description::DescriptionVisibility;
+use crate::trace::exposure::DescriptionVisibility;
+use crate::trace::file::ChangeMeta;
 use crate::trace::trouble::{Trouble, TroubleKind};
-pub use crate::trial::agent_meta::AgentMeta;
-use crate::trial::history::HistoryMessage;
 use crate::trial::id::TrialId;
-use crate::trial::mock::MockCalls;
-use crate::trial::reading::{Doubts, Reading};
-use crate::trial::sandbox::Sandbox;
-use crate::trial::setup::SetupMeta;
-use crate::trial::user::UserMeta;
-use crate::trial::workspace_file::{WorkspaceFile, inner_paths, lossy_paths};
+use crate::trial::input_file::MockCalls;
+use crate::trial::input_file::{HistoryMessage, Sandbox, UserMeta};
+use crate::trial::workspace_file::{SetupMeta, WorkspaceFile, inner_paths, lossy_paths};
+
+pub use crate::trial::agent_meta::AgentMeta;
 
 /// The number of the `meta.json` format.
 pub const META_FORMAT: u32 = 1;
@@ -481,4 +479,100 @@ fn is_of_skills(part: &str) -> bool {
 /// The digest of `content`: the first 16 bytes of its BLAKE3 hash, in hexadecimal.
 pub fn digest(content: &[u8]) -> String {
     blake3::hash(content).to_hex()[..32].to_owned()
+}
+
+// What is read of an agent's trials, and of which of it the agent's calibration says that it is not read rightly.
+
+word_enum! {
+    /// Something that is read of an agent's output and session files.
+    #[derive(PartialOrd, Ord)]
+    pub enum Reading {
+        /// Which skills the model was shown.
+        Delivered = "delivered",
+        /// Which skills entered the model's context, and how.
+        Activation = "activation",
+        /// Which files of skills were loaded.
+        Resources = "resources",
+        /// Which commands and tools ran.
+        Commands = "commands",
+        /// How many tokens were used.
+        Tokens = "tokens",
+        /// Which model answered.
+        Model = "model",
+        /// The final message.
+        Answer = "answer",
+        /// How the agent and its model ended.
+        End = "end",
+        /// That the credentials were refused.
+        Login = "login",
+        /// That the provider refused for now.
+        Limit = "limit",
+    }
+}
+
+impl Reading {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 10] = [
+        Self::Delivered,
+        Self::Activation,
+        Self::Resources,
+        Self::Commands,
+        Self::Tokens,
+        Self::Model,
+        Self::Answer,
+        Self::End,
+        Self::Login,
+        Self::Limit,
+    ];
+
+    /// Whether every check depends on it: a trial that ended otherwise than it seems shows nothing.
+    pub fn decides_all(self) -> bool {
+        matches!(self, Self::End | Self::Login | Self::Limit)
+    }
+}
+
+/// What is not read rightly, and why.
+pub type Doubts = BTreeMap<Reading, String>;
+
+// The final message, as far as the evidence shows it, and what the evidence leaves open.
+
+/// The final message. None is another thing than one that was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FinalAnswer<'a> {
+    Text(&'a str),
+    /// There is none.
+    None,
+    /// There may be another one, or one at all.
+    Unread(String),
+}
+
+impl<'a> Evidence<'a> {
+    /// The final message.
+    pub fn answer(&self) -> FinalAnswer<'a> {
+        let of_trace = self.trace.final_message.as_deref();
+        let is_other = |text: &str| of_trace.is_some_and(|other| other.trim() != text.trim());
+        // The last line of an agent that is at work is not whole yet.
+        let is_unread = self.trace.answer_unread && (of_trace.is_none() || self.trace.ended());
+        match self.final_text {
+            Some(text) if is_other(text) => {
+                FinalAnswer::Unread("the final message and the last message of the trace differ".to_owned())
+            }
+            // It is the last message that could be read, and another one may follow.
+            Some(_) if is_unread && of_trace.is_some() => {
+                FinalAnswer::Unread("the agent's last message could not be read".to_owned())
+            }
+            Some(text) => FinalAnswer::Text(text),
+            None if is_unread => FinalAnswer::Unread("the agent's last message could not be read".to_owned()),
+            None => match of_trace {
+                Some(text) => FinalAnswer::Text(text),
+                None => self.gap().map_or(FinalAnswer::None, FinalAnswer::Unread),
+            },
+        }
+    }
+
+    /// Why something may have happened that the evidence does not show. `None` if it is complete, and what it does not show did not
+    /// happen.
+    pub fn gap(&self) -> Option<String> {
+        self.trace.gap().or_else(|| self.meta.unmeasured.clone())
+    }
 }

@@ -1,7 +1,9 @@
 //! A file in the workspace of a trial, and the paths in stored files: what reads them joins them to directories, so they must stay
 //! inside.
 
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -66,6 +68,30 @@ fn checked<E: de::Error>(path: PathBuf) -> Result<PathBuf, E> {
         None => Ok(path),
         Some(Component::ParentDir) => Err(E::custom(format!("the path `{}` has `..` in it", path.display()))),
         Some(_) => Err(E::custom(format!("the path `{}` is absolute", path.display()))),
+    }
+}
+
+// The commands that prepared the workspace of a trial.
+
+/// A setup command that succeeded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetupMeta {
+    /// The command.
+    pub command: String,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+impl SetupMeta {
+    /// A command and how long it took.
+    pub fn new(command: String, took: Duration) -> Self {
+        Self { command, duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) }
+    }
+}
+
+impl fmt::Display for SetupMeta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`, {:.1} s", self.command, Duration::from_millis(self.duration_ms).as_secs_f64())
     }
 }
 

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use skill_evals_evidence::skill::{SkillFile, slug};
+use skill_evals_evidence::text::name::RelativePath;
 use skill_evals_evidence::text::name::segment;
-use skill_evals_evidence::text::relative_path::RelativePath;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]

@@ -3,9 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::{comparison, markup};
-use crate::report::compared::{mean_of_broke, moved_cases, short_names, the_same, told};
+use crate::decide::result::CompareResult;
+use crate::decide::{CaseChange, Comparison};
+use crate::html::{self, markup};
+use crate::report::compared::{
+    behind, certainty, mean_of_broke, moved_cases, sentence, short_names, side_line, side_name, the_same, told,
+};
 use crate::report::diagnostics::counted;
+use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
 use crate::report::table;
 use crate::report::trial_text::{in_part, scripted};
@@ -71,7 +76,7 @@ pub fn overview(overview: &Overview<'_>) -> String {
 }
 
 pub fn title(overview: &Overview<'_>) -> String {
-    let answer = overview.compared.map_or_else(|| headline(overview.summary), comparison::headline);
+    let answer = overview.compared.map_or_else(|| headline(overview.summary), comparison_headline);
     format!("{}: {answer}", overview.summary.runs.join(", "))
 }
 
@@ -96,11 +101,11 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         facts.join(" ")
     );
     match overview.compared {
-        Some(compared) => comparison::answer(html, compared),
-        None => comparison::answer_line(html, "rate", &headline(overview.summary)),
+        Some(compared) => answer(html, compared),
+        None => answer_line(html, "rate", &headline(overview.summary)),
     }
     for by in &overview.summary.scripted {
-        let note = markup::text(&comparison::capital(&scripted(by)));
+        let note = markup::text(&capital(&scripted(by)));
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
     for note in overview.notes.iter().chain(&in_part(overview.summary.partial)) {
@@ -118,7 +123,7 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
         not_run += against.not_run.values().sum::<usize>();
     }
     match overview.compared {
-        Some(compared) => comparison::figures(html, compared),
+        Some(compared) => comparison_figures(html, compared),
         None => rates(html, summary),
     }
     for (class, name, count) in [
@@ -128,17 +133,17 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
         ("unscored", "not run", not_run),
     ] {
         if count > 0 {
-            comparison::figure(html, class, name, &format!("<b>{count}</b>"));
+            figure(html, class, name, &format!("<b>{count}</b>"));
         }
     }
     let time = table::agent_time(&total);
-    comparison::figure(html, "", "agent time", &format!("<b>{time}</b>"));
+    figure(html, "", "agent time", &format!("<b>{time}</b>"));
     if let Some(tokens) = total.spent.tokens {
         let least = if total.spent.tokens_incomplete { "at least " } else { "" };
-        comparison::figure(html, "", "tokens", &format!("<b>{least}{}</b>", grouped(tokens)));
+        figure(html, "", "tokens", &format!("<b>{least}{}</b>", grouped(tokens)));
     }
     if total.spent.cost_usd.is_some() {
-        comparison::figure(html, "", "cost", &format!("<b>{}</b>", markup::text(&table::cost(&total.spent))));
+        figure(html, "", "cost", &format!("<b>{}</b>", markup::text(&table::cost(&total.spent))));
     }
     html.push_str("</dl>\n");
 }
@@ -146,22 +151,17 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
 fn rates(html: &mut String, summary: &Summary) {
     let (passed, all) = (summary.cases_with(Verdict::Pass), summary.cases.len());
     let name = if summary.modes.len() > 1 { "cases passed, each mode by itself" } else { "cases passed" };
-    comparison::figure(html, "", name, &format!("<b>{passed} of {all}</b>"));
+    figure(html, "", name, &format!("<b>{passed} of {all}</b>"));
     if let Some((share, interval)) = summary.share() {
         let (percent, range, drawn) = (points(share), rate::range(interval), markup::interval(share, interval));
         let value = format!("<b>{percent} %</b> <small>95 % interval {range}</small>{drawn}");
-        comparison::figure(html, "", "pass rate (cases weighted equally)", &value);
+        figure(html, "", "pass rate (cases weighted equally)", &value);
     }
     let Some(repeats) = summary.repeats() else { return };
     let k = repeats.k;
-    comparison::figure(
-        html,
-        "",
-        &format!("all {k} trials of a case pass"),
-        &format!("<b>{} %</b>", points(repeats.pass_hat_k)),
-    );
+    figure(html, "", &format!("all {k} trials of a case pass"), &format!("<b>{} %</b>", points(repeats.pass_hat_k)));
     let name = format!("at least 1 of {k} trials of a case passes");
-    comparison::figure(html, "", &name, &format!("<b>{} %</b>", points(repeats.pass_at_k)));
+    figure(html, "", &name, &format!("<b>{} %</b>", points(repeats.pass_at_k)));
 }
 
 /// A number with a narrow space between thousands.
@@ -304,15 +304,15 @@ const MOST_MOVED: usize = 20;
 fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
     let comparison = &compared.comparison;
     html.push_str("<div class=\"answers\"><section class=\"changes\"><h2>Compared</h2>");
-    comparison::sides(html, compared);
+    sides(html, compared);
     let moved = moved_cases(comparison);
     if !moved.is_empty() {
-        comparison::begin_cases(html, compared, "case that moved");
+        begin_cases(html, compared, "case that moved");
         for case in moved.iter().take(MOST_MOVED) {
             let name = markup::text(&case.case);
             let name = case_address(summary, &case.case)
                 .map_or(name.clone(), |address| format!("<a href=\"#{address}\">{name}</a>"));
-            comparison::case_row(html, comparison, case, &name);
+            case_row(html, comparison, case, &name);
         }
         html.push_str("</tbody></table>\n");
     }
@@ -423,4 +423,136 @@ fn history(html: &mut String, history: &[(String, Vec<HistoryPoint>)]) {
         );
     }
     html.push_str("</tbody></table></section>\n");
+}
+
+// A comparison as markup; and the page of one whose trials are not here, as of result files of other tools: all cases, and no
+// sessions.
+
+/// The page. `lacks` says why the answer is not whole.
+pub fn page(compared: &ComparisonResults, lacks: Option<&str>) -> String {
+    let comparison = &compared.comparison;
+    let mut html = "<main id=\"all\">\n<header>\n".to_owned();
+    if let Some(headline) = &compared.headline {
+        let _ = writeln!(html, "<p class=\"facts\"><span>{}</span></p>", markup::text(&headline.tool));
+    }
+    answer(&mut html, compared);
+    if let Some(why) = lacks {
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(&capital(why)));
+    }
+    html.push_str("</header>\n<dl class=\"figures\">\n");
+    comparison_figures(&mut html, compared);
+    let lost = comparison.baseline.not_measured + comparison.candidate.not_measured;
+    if lost > 0 {
+        figure(&mut html, "error", "errors (not measured)", &format!("<b>{lost}</b>"));
+    }
+    html.push_str("</dl>\n<section class=\"changes\">\n");
+    sides(&mut html, compared);
+    let moved = moved_cases(comparison);
+    let same = comparison.cases.iter().filter(|case| case.difference().abs() <= f64::EPSILON);
+    if !comparison.cases.is_empty() {
+        begin_cases(&mut html, compared, "case");
+        for case in moved.into_iter().chain(same) {
+            case_row(&mut html, comparison, case, &markup::text(&case.case));
+        }
+        html.push_str("</tbody></table>\n");
+    }
+    html.push_str("<ul class=\"told\">\n");
+    for line in told(compared).into_iter().chain(mean_of_broke(compared)) {
+        let _ = writeln!(html, "<li>{}</li>", markup::text(&line));
+    }
+    html.push_str("</ul>\n</section>\n</main>\n");
+    html::without_trials(&comparison_headline(compared), &html)
+}
+
+/// The color of the answer of a comparison.
+fn answer_class(compared: &ComparisonResults) -> &'static str {
+    const GOOD: [CompareResult; 3] = [CompareResult::Better, CompareResult::NoWorse, CompareResult::NoHarmSeen];
+    let results = &compared.comparison.results;
+    if results.iter().any(|result| CompareResult::HARM.contains(result)) {
+        "fail"
+    } else if results.iter().any(|result| GOOD.contains(result)) {
+        "pass"
+    } else {
+        "open"
+    }
+}
+
+/// The answer of a comparison as a heading, and the lines behind it.
+pub(super) fn answer(html: &mut String, compared: &ComparisonResults) {
+    answer_line(html, answer_class(compared), &comparison_headline(compared));
+    for line in behind(compared) {
+        let _ = writeln!(html, "<p class=\"answer\">{}</p>", markup::text(&capital(&line)));
+    }
+}
+
+pub(super) fn answer_line(html: &mut String, class: &str, answer: &str) {
+    let _ = writeln!(html, "<h1 class=\"{class}\">{}</h1>", markup::text(answer));
+}
+
+/// The answer of a comparison in a sentence.
+pub(super) fn comparison_headline(compared: &ComparisonResults) -> String {
+    capital(&sentence(compared, Paint::Plain))
+}
+
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+pub(super) fn comparison_figures(html: &mut String, compared: &ComparisonResults) {
+    let comparison = &compared.comparison;
+    let trials = comparison.baseline.rate.trials + comparison.candidate.rate.trials;
+    figure(html, "", "cases compared", &format!("<b>{}</b>", comparison.cases.len()));
+    figure(html, "", "measured trials of both sides", &format!("<b>{trials}</b>"));
+}
+
+/// A figure. `class` gives its color; `value` is markup.
+pub(super) fn figure(html: &mut String, class: &str, name: &str, value: &str) {
+    let _ = writeln!(html, "<div class=\"{class}\"><dt>{name}</dt><dd>{value}</dd></div>");
+}
+
+/// Both sides with their rates.
+pub(super) fn sides(html: &mut String, compared: &ComparisonResults) {
+    let comparison = &compared.comparison;
+    html.push_str("<table class=\"sides\"><tbody>\n");
+    for (side, label, summary) in [
+        ("baseline", &compared.baseline, &comparison.baseline),
+        ("candidate", &compared.candidate, &comparison.candidate),
+    ] {
+        let mean = summary.share.zip(summary.interval).filter(|_| !comparison.results.contains(&CompareResult::Broke));
+        let drawn = mean.map(|(share, interval)| markup::interval(share, interval));
+        let (name, line, drawn) =
+            (markup::text(side_name(label)), side_line(summary, comparison), drawn.unwrap_or_default());
+        let _ = writeln!(
+            html,
+            "<tr><th scope=\"row\">{name} <small>{side}</small></th><td>{line}</td><td>{drawn}</td></tr>"
+        );
+    }
+    html.push_str("</tbody></table>\n");
+}
+
+/// Begins a table with a row for each case of a comparison.
+pub(super) fn begin_cases(html: &mut String, compared: &ComparisonResults, head: &str) {
+    let (baseline, candidate) = short_names((&compared.baseline, &compared.candidate));
+    let _ = writeln!(
+        html,
+        "<table class=\"moved\"><thead><tr><th scope=\"col\">{head}</th><th scope=\"col\">{} → {}</th>\
+         <th scope=\"col\"></th></tr></thead><tbody>",
+        markup::text(&baseline),
+        markup::text(&candidate)
+    );
+}
+
+/// A row of such a table. `name` is markup.
+pub(super) fn case_row(html: &mut String, comparison: &Comparison, case: &CaseChange, name: &str) {
+    let (before, after) = (case.baseline.rate, case.candidate.rate);
+    let (class, certainty) = match case.difference() {
+        difference if difference.abs() <= f64::EPSILON => ("", String::new()),
+        difference => (if difference < 0.0 { "fail" } else { "pass" }, certainty(case, comparison).unwrap_or_default()),
+    };
+    let (before, after) = (rate::fraction(before), rate::fraction(after));
+    let _ = writeln!(
+        html,
+        "<tr class=\"{class}\"><th scope=\"row\">{name}</th><td>{before} → {after}</td><td>{certainty}</td></tr>"
+    );
 }

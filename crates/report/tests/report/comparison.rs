@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use skill_evals_agents::agent;
-use skill_evals_cases::checks::contents::NoContents;
-use skill_evals_cases::checks::program::ProgramRuns;
+use skill_evals_cases::checks::grading_input::NoContents;
+use skill_evals_cases::checks::grading_input::ProgramRuns;
 use skill_evals_cases::checks::{GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks;
 use skill_evals_evidence::settings::mode::Mode;
@@ -13,10 +13,10 @@ use skill_evals_evidence::settings::{Prices, Settings};
 use skill_evals_evidence::trace::Trace;
 use skill_evals_evidence::trace::exposure::Reference;
 use skill_evals_evidence::trial::evidence::{Evidence, Meta};
+use skill_evals_evidence::trial::outcome::AttemptCost;
 use skill_evals_evidence::trial::outcome::{Grade, Outcome};
-use skill_evals_evidence::trial::spent::AttemptCost;
 use skill_evals_report::paint::Paint;
-use skill_evals_report::{comparison, session};
+use skill_evals_report::{compared, session};
 use skill_evals_results::results::timeline::Timeline;
 use skill_evals_results::store;
 use skill_evals_testing::fixture::Fixture;
@@ -83,10 +83,10 @@ fn one_case_in_four_modes_is_one_table() {
     let outcomes: Vec<Outcome> =
         ["cli-native", "mcp+native", "native", "mcp"].iter().map(|mode| outcome(&fixture, mode)).collect();
     let all: Vec<&Outcome> = outcomes.iter().collect();
-    let table = comparison::comparison(&all, &Mode::built_in(), Paint::Plain);
+    let table = compared::comparison(&all, &Mode::built_in(), Paint::Plain);
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
     insta::assert_snapshot!(table);
-    assert_eq!(comparison::comparison(&all[..1], &Mode::built_in(), Paint::Plain), "", "one mode is no comparison");
+    assert_eq!(compared::comparison(&all[..1], &Mode::built_in(), Paint::Plain), "", "one mode is no comparison");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use skill_evals_cases::cases::case::task_json;
 use skill_evals_cases::lint;
 use skill_evals_evidence::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
-use skill_evals_evidence::text::problem_list::MOST_OF_FILE;
+use skill_evals_evidence::text::problem::MOST_OF_FILE;
 use skill_evals_report::diagnostics;
 use skill_evals_report::paint::Paint;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 use skill_evals_evidence::settings::mode::AgentKind;
 use skill_evals_evidence::trial::id::TrialId;
+use skill_evals_evidence::trial::outcome::AttemptCost;
 use skill_evals_evidence::trial::outcome::{GRADE_FORMAT, Metrics, Outcome, TrialError, Verdict};
-use skill_evals_evidence::trial::spent::AttemptCost;
 use skill_evals_report::progress::{ProgressBoard, duration};
 use skill_evals_testing::repository;
 

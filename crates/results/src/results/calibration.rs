@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::settings::mode::Delivery;
 use crate::text::word_enum::word_enum;
-use crate::trial::reading::{Doubts, Reading};
+use crate::trial::evidence::{Doubts, Reading};
 
 /// The number of the format.
 pub const CALIBRATION_FORMAT: u32 = 2;

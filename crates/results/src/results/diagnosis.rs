@@ -5,17 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::decide::MARGIN;
-use crate::results::ended;
-use crate::results::side_results::SideResults;
+use crate::decide::fixed::{self, BestStanding};
+use crate::results::run_status;
+use crate::results::side_results::{CaseUsage, SideReader, SideResults};
 use crate::results::triggering::skill_name;
-use crate::results::variants::{MeasuredVariants, VariantRate, VariantSpending};
 use crate::stats::difference::{self, Difference};
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
-use crate::stats::{Interval, LEVEL};
+use crate::stats::{Interval, LEVEL, len};
 use crate::store::{RunFolder, StoreError};
+use crate::trial::outcome::AttemptCost;
 use crate::trial::outcome::Verdict;
-use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
+use crate::trial::run_record::{RunRecord, TrialRecord};
+use crate::trial::run_record::{Variant, VariantQuestion, VariantRun};
+
+pub use crate::decide::fixed::BestResult;
 
 /// The format number of the document.
 const DIAGNOSIS_FORMAT: u32 = 1;
@@ -242,7 +246,7 @@ fn strata(baseline: &BTreeMap<String, Rate>, candidate: &BTreeMap<String, Rate>)
 fn taken_by(run: &RunFolder, record: &VariantRun, skill: &str) -> Result<Vec<TakenTrials>, StoreError> {
     let routed = record.variants.iter().find(|variant| variant.name == Variant::ROUTED);
     let mut taken: BTreeMap<String, u64> = BTreeMap::new();
-    ended::each(run, |record| {
+    run_status::each_ended(run, |record| {
         let is_measured = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
         let activated: BTreeSet<String> = record.activated.iter().map(|name| skill_name(name)).collect();
         let is_routed = routed.is_some_and(|variant| variant.mode == record.id.mode);
@@ -255,4 +259,197 @@ fn taken_by(run: &RunFolder, record: &VariantRun, skill: &str) -> Result<Vec<Tak
     let mut taken: Vec<TakenTrials> = taken.into_iter().map(|(skill, trials)| TakenTrials { skill, trials }).collect();
     taken.sort_by_key(|taken| std::cmp::Reverse(taken.trials));
     Ok(taken)
+}
+
+// The results of each variant of a run, and what all of them took.
+
+/// How often something happened in the trials of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct VariantRate {
+    /// All trials together.
+    pub rate: Rate,
+    /// The mean of the cases' rates, cases weighted equally.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0, max = 1)))]
+    pub share: f64,
+    /// Where the true mean may be.
+    pub interval: Interval,
+}
+
+impl VariantRate {
+    /// `None` if no case was measured.
+    pub fn of(cases: &[Rate]) -> Option<Self> {
+        let (share, interval) = difference::mean_of(cases, LEVEL)?;
+        let rate = cases.iter().copied().fold(Rate::default(), Rate::plus);
+        Some(Self { rate, share, interval })
+    }
+}
+
+/// What all trials of a run took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct VariantSpending {
+    pub trials: usize,
+    pub planned: usize,
+    /// US dollars, as far as they are known.
+    pub cost_usd: Option<f64>,
+    /// Tokens, as far as they are known.
+    pub tokens: Option<u64>,
+}
+
+/// A run of variants, read back.
+pub struct MeasuredVariants {
+    pub record: VariantRun,
+    pub sides: Vec<SideResults>,
+    pub spending: VariantSpending,
+}
+
+impl MeasuredVariants {
+    /// The results of this run; `None` if it has no variants. With `outcome_only`, checks that ask for the skill do not count.
+    pub fn read(run: &RunFolder, outcome_only: bool) -> Result<Option<Self>, StoreError> {
+        let Some(RunRecord { variants: Some(record), planned, .. }) = run.run_record()? else { return Ok(None) };
+        let (reader, _) = SideReader::of(run)?;
+        let mut sides = Vec::new();
+        for variant in &record.variants {
+            let mut side = SideResults { outcome_only, ..SideResults::default() };
+            reader.add_to(&mut side, |case| (case.mode == variant.mode).then(|| case.compared_as(false)));
+            sides.push(side);
+        }
+        let (records, rest) = run_status::all_ended(run)?;
+        let costs = records.values().map(TrialRecord::cost).chain(rest.refused.iter().map(|(_, spent)| *spent));
+        let spent = costs.fold(AttemptCost::default(), AttemptCost::and);
+        let (trials, cost_usd, tokens) = (records.len(), spent.cost_usd, spent.tokens);
+        Ok(Some(Self { record, sides, spending: VariantSpending { trials, planned, cost_usd, tokens } }))
+    }
+}
+
+// Which of several models is the cheapest within the margin of the best.
+
+/// The format number of the document.
+const MODELS_FORMAT: u32 = 1;
+
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct ModelComparison {
+    /// The number of the format.
+    #[cfg_attr(feature = "schemars", schemars(extend("const" = MODELS_FORMAT)))]
+    pub format: u32,
+    /// The run's id.
+    pub run: String,
+    /// The tolerated loss in pass rate.
+    pub margin: f64,
+    /// The chance of any false `no-worse`, and of any false `worse`.
+    pub alpha: f64,
+    /// The models, the cheapest first.
+    pub models: Vec<ComparedModel>,
+    /// What decides which model is cheaper.
+    pub ranked_by: ModelRank,
+    /// The cheapest model within the margin of the best; null if none is shown to be.
+    pub cheapest: Option<String>,
+    /// The cases that were measured with every model. Only they count.
+    pub cases: usize,
+    /// The cases that were not measured with every model.
+    pub not_counted: Vec<String>,
+    /// What the trials took.
+    pub spent: VariantSpending,
+    /// Why answers are not a model's own.
+    pub scripted: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct ComparedModel {
+    pub model: String,
+    /// How often it passed the cases that count.
+    pub passed: Option<VariantRate>,
+    /// Trials that could not be measured.
+    pub not_measured: u64,
+    /// The mean cost of a measured trial in US dollars; null if the cost of a trial is unknown.
+    pub cost_usd: Option<f64>,
+    /// The mean number of tokens of a measured trial.
+    pub tokens: Option<f64>,
+    /// How it stands next to the others; absent if no case was measured with every model.
+    #[serde(flatten)]
+    pub standing: Option<BestStanding>,
+}
+
+/// What decides which model is cheaper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelRank {
+    /// The cost in money, which is known of every trial.
+    Cost,
+    /// The number of tokens, because a cost is unknown.
+    Tokens,
+    /// Nothing: neither is known of every trial.
+    Unknown,
+}
+
+impl ModelComparison {
+    /// The comparison that a run measured; `None` if it compares no models.
+    pub fn of(run: &RunFolder) -> Result<Option<Self>, StoreError> {
+        let Some(MeasuredVariants { record, sides, spending }) = MeasuredVariants::read(run, false)? else {
+            return Ok(None);
+        };
+        let VariantQuestion::CheapestModel { margin, alpha } = record.question else { return Ok(None) };
+        let is_measured =
+            |side: &SideResults, case: &String| side.counts.get(case).is_some_and(|counts| counts.rate.trials > 0);
+        let known: BTreeSet<&String> = sides.iter().flat_map(|side| side.counts.keys()).collect();
+        let (cases, not_counted): (Vec<&String>, Vec<&String>) =
+            known.into_iter().partition(|case| sides.iter().all(|side| is_measured(side, case)));
+        let rates: Vec<Vec<Rate>> =
+            sides.iter().map(|side| cases.iter().map(|case| side.counts[*case].rate).collect()).collect();
+        let standings = fixed::standings(&rates, margin, alpha);
+        let mut models = Vec::new();
+        for (at, (variant, side)) in record.variants.iter().zip(&sides).enumerate() {
+            models.push(ComparedModel {
+                model: variant.name.clone(),
+                passed: VariantRate::of(&rates[at]),
+                not_measured: side.counts.values().map(|counts| counts.not_measured).sum(),
+                cost_usd: mean_amount(side, &cases, |took| &took.cost_usd),
+                tokens: mean_amount(side, &cases, |took| &took.tokens),
+                standing: standings.as_ref().map(|standings| standings[at]),
+            });
+        }
+        let ranked_by = match &models {
+            models if models.iter().all(|model| model.cost_usd.is_some()) => ModelRank::Cost,
+            models if models.iter().all(|model| model.tokens.is_some()) => ModelRank::Tokens,
+            _ => ModelRank::Unknown,
+        };
+        let amount = |model: &ComparedModel| match ranked_by {
+            ModelRank::Cost => model.cost_usd,
+            ModelRank::Tokens => model.tokens,
+            ModelRank::Unknown => None,
+        };
+        models.sort_by(|a, b| amount(a).unwrap_or_default().total_cmp(&amount(b).unwrap_or_default()));
+        let holds = |model: &&ComparedModel| model.standing.is_some_and(|found| found.result == BestResult::NoWorse);
+        let cheapest = models.iter().filter(|_| ranked_by != ModelRank::Unknown).find(holds);
+        Ok(Some(Self {
+            format: MODELS_FORMAT,
+            run: run.id().to_owned(),
+            margin,
+            alpha,
+            cheapest: cheapest.map(|model| model.model.clone()),
+            models,
+            ranked_by,
+            cases: cases.len(),
+            not_counted: not_counted.into_iter().cloned().collect(),
+            spent: spending,
+            scripted: sides.iter().flat_map(|side| side.scripted.iter().cloned()).collect(),
+        }))
+    }
+}
+
+/// The mean of an amount over these cases, weighted equally. `None` if it is unknown of a measured trial.
+fn mean_amount(side: &SideResults, cases: &[&String], of: fn(&CaseUsage) -> &Vec<f64>) -> Option<f64> {
+    let mut sum = 0.0;
+    for case in cases {
+        let (amounts, trials) = (of(side.took.get(*case)?), side.counts[*case].rate.trials);
+        if amounts.len() as u64 != trials {
+            return None;
+        }
+        sum += amounts.iter().sum::<f64>() / len(amounts.len());
+    }
+    (!cases.is_empty()).then(|| sum / len(cases.len()))
 }

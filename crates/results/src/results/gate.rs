@@ -15,9 +15,9 @@ use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
 use crate::text::word_enum::word_enum;
 use crate::trial::id::CaseInMode;
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::AttemptCost;
+use crate::trial::outcome::NotRun;
 use crate::trial::outcome::Verdict;
-use crate::trial::spent::AttemptCost;
 
 /// How a skill differs from the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

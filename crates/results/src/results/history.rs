@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::files::material::Material;
-use crate::results::ended::ProgressDifferences;
+use crate::results::run_status::ProgressDifferences;
 use crate::results::share::{self, CaseShare};
 use crate::results::side_results::{SideReader, SideResults};
 use crate::stats::Interval;

@@ -1,16 +1,12 @@
 //! The results of runs as data: trials read from the store, and what is computed from them. `report` turns them into text.
 
-pub mod activation_shift;
 pub mod calibration;
-pub mod changed_texts;
 pub mod compared;
 pub mod diagnosis;
-pub mod ended;
 pub mod estimate;
 pub mod gate;
 pub mod history;
 pub mod judges;
-pub mod models;
 pub mod outcome_table;
 pub mod result_files;
 pub mod run_status;
@@ -18,13 +14,11 @@ pub mod session;
 pub mod share;
 pub mod side_results;
 pub mod stored_comparison;
-pub mod stored_sides;
 pub mod stored_summary;
 pub mod summary;
 pub mod table;
 pub mod timeline;
 pub mod triggering;
-pub mod variants;
 pub mod verification;
 
 /// Whether JSON leaves a field out because it says nothing.

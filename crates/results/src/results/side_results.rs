@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use serde::Deserialize;
+use thiserror::Error;
 
-use crate::checks;
-use crate::decide;
 use crate::grade::general::GENERAL;
 use crate::grade::verdict::{are_left_without_the_skill, without_the_skill};
-use crate::results::activation_shift::TriggeredTrials;
-use crate::results::ended::{self, ProgressDifferences};
-use crate::results::triggering::ExpectedSkill;
+use crate::results::run_status::{self, ProgressDifferences};
+use crate::results::triggering::{ExpectedSkill, TriggeredTrials};
 use crate::stats::difference::Amounts;
 use crate::stats::proportion::Rate;
 use crate::store::{self, RunFolder, StoreError};
+use crate::text::problem::Problem;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::{Score, Status, Verdict};
 use crate::trial::run_record::TrialRecord;
+use crate::{checks, decide};
 
 /// The results and costs of a side's trials, by case.
 #[derive(Clone, Debug, Default)]
@@ -165,7 +165,7 @@ impl SideReader {
     pub fn run(&mut self, run: &RunFolder) -> Result<ProgressDifferences, StoreError> {
         let trials = self.trials.len();
         let rest = run.each_confirmed(|line| self.line(line))?.of_whole(run)?;
-        let rest = ended::read_grades(run, rest, |record| self.record(record))?;
+        let rest = run_status::read_grades(run, rest, |record| self.record(record))?;
         if run.run_record().ok().flatten().is_some_and(|record| record.sides.is_some()) {
             self.until_decided.extend(self.trials[trials..].iter().map(|trial| (trial.case, None)));
         }
@@ -330,4 +330,94 @@ fn seconds(milliseconds: u64) -> f32 {
 #[expect(clippy::cast_precision_loss, reason = "seven digits of a number of commands are enough")]
 fn small(count: u64) -> f32 {
     count as f32
+}
+
+// Stored trials as the two sides of a comparison.
+
+/// The stored trials of one side.
+#[derive(Default)]
+pub struct TrialSide {
+    /// The name that users gave it.
+    pub label: String,
+    pub trials: SideReader,
+    /// If set, only trials in this mode count.
+    pub mode: Option<String>,
+}
+
+/// Why two sides cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Incomparable {
+    #[error("{side} holds no trials that ended")]
+    NoTrials { side: String },
+    /// The sides share no mode, and at least one has several.
+    #[error("the runs have no mode in common ({baseline} against {candidate})")]
+    NoCommonMode { baseline: String, candidate: String },
+}
+
+impl From<Incomparable> for Problem {
+    fn from(error: Incomparable) -> Self {
+        Self::Said(error.to_string())
+    }
+}
+
+impl TrialSide {
+    fn counts(&self, mode: &str) -> bool {
+        self.mode.as_deref().is_none_or(|only| only == mode)
+    }
+
+    fn modes(&self) -> BTreeSet<&str> {
+        self.trials.modes().into_iter().filter(|mode| self.counts(mode)).collect()
+    }
+
+    fn asks_for_the_skill(&self) -> bool {
+        self.trials.asks_for_the_skill(|mode| self.counts(mode))
+    }
+}
+
+/// Whether the sides are compared mode by mode. Otherwise each side has a single mode, and the modes may differ.
+pub fn sides_by_mode(baseline: &BTreeSet<&str>, candidate: &BTreeSet<&str>) -> Result<bool, Incomparable> {
+    let several = baseline.len() > 1 || candidate.len() > 1;
+    if several && baseline.is_disjoint(candidate) {
+        let [baseline, candidate] =
+            [baseline, candidate].map(|modes| modes.iter().copied().collect::<Vec<_>>().join(", "));
+        return Err(Incomparable::NoCommonMode { baseline, candidate });
+    }
+    Ok(several)
+}
+
+/// The results of both sides in the cases that are `chosen`, by skill and id.
+pub fn counts_of_side(
+    baseline: &TrialSide,
+    candidate: &TrialSide,
+    chosen: impl Fn(&str, &str) -> bool,
+) -> Result<(SideResults, SideResults), Incomparable> {
+    for side in [baseline, candidate] {
+        if side.modes().is_empty() {
+            return Err(Incomparable::NoTrials { side: side.label.clone() });
+        }
+    }
+    let several = sides_by_mode(&baseline.modes(), &candidate.modes())?;
+    let outcome_only = baseline.asks_for_the_skill() != candidate.asks_for_the_skill();
+    let [mut baseline, mut candidate] = [baseline, candidate].map(|side| {
+        let mut results = SideResults { outcome_only, ..SideResults::default() };
+        side.trials.add_to(&mut results, |case| {
+            let counts = side.counts(&case.mode) && chosen(&case.skill, &case.case);
+            counts.then(|| case.compared_as(several))
+        });
+        results
+    });
+    if outcome_only {
+        let needs_skill = |side: &SideResults, case: &String| {
+            side.counts.get(case).is_some_and(|counts| counts.rate.trials > 0) && !side.answerable.contains(case)
+        };
+        let cases = baseline.counts.keys().chain(candidate.counts.keys());
+        let left_out: BTreeSet<String> =
+            cases.filter(|case| needs_skill(&baseline, case) || needs_skill(&candidate, case)).cloned().collect();
+        for side in [&mut baseline, &mut candidate] {
+            side.counts.retain(|case, _| !left_out.contains(case));
+            side.took.retain(|case, _| !left_out.contains(case));
+        }
+        baseline.left_out = left_out;
+    }
+    Ok((baseline, candidate))
 }

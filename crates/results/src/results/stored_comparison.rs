@@ -9,8 +9,8 @@ use crate::decide::result::CompareResult;
 use crate::decide::sequential::{Pair, SequentialTest};
 use crate::grade::verdict::without_the_skill;
 use crate::results::compared::{self, ComparisonResults, ReusedTrials, SpentTrials};
-use crate::results::ended;
 use crate::results::gate::ComparedRun;
+use crate::results::run_status;
 use crate::results::side_results::{SideReader, SideResults};
 use crate::results::summary::Summary;
 use crate::stats::proportion::Rate;
@@ -64,7 +64,7 @@ impl<'a> ComparedCases<'a> {
 /// The course of a run with these sides, up to its decision: the pairs that it started, with the results of their
 /// trials.
 pub fn course(run: &RunFolder, sides: &ComparedSides) -> Result<SequentialTest, StoreError> {
-    let (pairs, (records, _)) = (run.pairs()?, ended::all(run)?);
+    let (pairs, (records, _)) = (run.pairs()?, run_status::all_ended(run)?);
     if sides.shards.is_empty() {
         return Ok(course_of(&pairs, &records, sides));
     }
@@ -106,7 +106,7 @@ pub fn compared(
 ) -> Result<ComparisonResults, StoreError> {
     let pairs = run.pairs()?;
     let cases = ComparedCases::of(sides);
-    let (records, _) = ended::all(run)?;
+    let (records, _) = run_status::all_ended(run)?;
     let compared: Vec<(&PairRecord, &String)> =
         pairs.iter().filter_map(|pair| Some((pair, &sides.cases[cases.place(pair)?]))).collect();
     let side = |of: fn(&PairRecord) -> &TrialId| {

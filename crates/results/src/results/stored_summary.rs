@@ -9,8 +9,8 @@ use crate::settings::{Prices, Settings};
 use crate::store::{self, RECORDINGS, RunFolder, StoreError};
 use crate::text::problem::Problem;
 use crate::trial::id::TrialId;
+use crate::trial::outcome::AttemptCost;
 use crate::trial::run_record::TrialRecord;
-use crate::trial::spent::AttemptCost;
 
 /// The summary of stored runs, or of parts of them, and the errors of trials that cannot be read. Fails without trials.
 pub fn of_runs(runs: &[RunFolder], settings: &Settings) -> Result<(Summary, Vec<StoreError>), Problem> {

@@ -12,12 +12,12 @@ use crate::settings::{EffectiveRepetition, Isolation, Settings};
 use crate::stats::proportion::Rate;
 use crate::stats::real;
 use crate::stats::{Interval, LEVEL, proportion};
-use crate::trace::description::DescriptionVisibility;
+use crate::trace::exposure::DescriptionVisibility;
 use crate::trial::id::{CaseInMode, TrialId};
-use crate::trial::not_run::NotRun;
+use crate::trial::outcome::AttemptCost;
+use crate::trial::outcome::NotRun;
 use crate::trial::outcome::{Score, Verdict};
 use crate::trial::run_record::{FailedCheck, PlanLine, TrialRecord};
-use crate::trial::spent::AttemptCost;
 
 /// The number of the `summary.json` format.
 const SUMMARY_FORMAT: u32 = 1;

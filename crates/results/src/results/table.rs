@@ -5,10 +5,10 @@ use crate::settings::Prices;
 use crate::store::{JournalContents, RunFolder, StoreError, TrialFolder};
 use crate::trial::evidence::{Meta, digest};
 use crate::trial::id::TrialId;
+use crate::trial::input_file::UserMeta;
+use crate::trial::outcome::AttemptCost;
 use crate::trial::outcome::{Grade, Judged, Outcome};
 use crate::trial::run_record::{ProgressLine, TrialRecord};
-use crate::trial::spent::AttemptCost;
-use crate::trial::user::UserMeta;
 
 pub fn row(folder: &TrialFolder, prices: &Prices) -> Result<TrialRecord, StoreError> {
     let (meta, grade) = (folder.meta()?, folder.grade()?);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::seal_key::SealKey;
+use super::seal::SealKey;
 use super::{At, KEPT, StoreError, TrialFolder, make_runs, read_json, runs_folder, sub_folders};
 use crate::files::at::PathError;
 use crate::files::look;

@@ -1,27 +1,19 @@
 //! The files on disk: runs in `artifacts/skill-evals/` and recordings in `evals/recordings/`. No other module knows their layout.
 
-mod calibrations;
-mod confirmed;
 mod journal;
 mod kept;
 mod kept_age;
 mod outputs;
 pub mod pkbllm;
-mod progress_line;
 mod run_files;
 mod running;
 mod seal;
-mod seal_key;
-mod shared;
-mod staging;
 mod trial_folder;
-mod unfinished_tune;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::{fs, io};
 
 use nix::unistd::AccessFlags;
 use serde::Serialize;
@@ -31,15 +23,13 @@ use thiserror::Error;
 use crate::cases::catalog::ARTIFACTS;
 use crate::files::at::{At, PathError};
 use crate::files::look::{self, Step, Walk};
-use crate::files::{beneath, bounded, inside};
+use crate::files::{bounded, inside};
 use crate::process::git;
 use crate::text::diagnostic::suggest;
 use crate::text::problem::Problem;
 use crate::trial::id::TrialId;
 use crate::trial::shard::Shard;
 
-pub use calibrations::CalibrationCache;
-pub use confirmed::{UnconfirmedTrials, each_of_baseline};
 pub use journal::{Follower, Journal, JournalContents};
 pub use kept::{KeptAs, KeptTrial, KeptTrials, TrialOrigin};
 pub use outputs::{
@@ -47,10 +37,11 @@ pub use outputs::{
 };
 pub use run_files::{RunLock, latest, remove_left_over, runs};
 pub use running::{KeptPair, PairSide, RunningComparison};
+pub use running::{Proposal, UnfinishedTune};
+pub use running::{UnconfirmedTrials, each_of_baseline};
 pub use seal::lines as with_digests;
-pub use staging::Staging;
+pub use trial_folder::Staging;
 pub use trial_folder::{Recordings, TrialFolder, damaged_recordings, is_recorded, recording_in};
-pub use unfinished_tune::{Proposal, UnfinishedTune};
 
 /// The directories of runs, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";
@@ -210,7 +201,7 @@ fn as_json(value: &impl Serialize) -> io::Result<Vec<u8>> {
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    let bytes = beneath::read(folder, Path::new(name), bounded::MAX_FILE).at(path)?;
+    let bytes = inside::read_beneath(folder, Path::new(name), bounded::MAX_FILE).at(path)?;
     serde_json::from_slice(&bytes)
         .map_err(|error| StoreError::Damaged { path: path.to_path_buf(), why: error.to_string() })
 }
@@ -324,13 +315,13 @@ impl RunFolder {
 
     /// Adds a copy of a trial of another run.
     pub fn add_trial(&self, trial: &TrialFolder, id: &TrialId) -> Result<(), StoreError> {
-        staging::copy_tree(trial.path(), self.trial(id).path())
+        trial_folder::copy_tree(trial.path(), self.trial(id).path())
     }
 
     /// Adds the other run's copy of the skills of a commit, or of the working tree, if it has one.
     pub fn add_snapshot(&self, other: &RunFolder, commit: Option<&str>) -> Result<(), StoreError> {
         let from = other.snapshot(commit);
-        if look::is_directory(&from)? { staging::copy_tree(&from, &self.snapshot(commit)) } else { Ok(()) }
+        if look::is_directory(&from)? { trial_folder::copy_tree(&from, &self.snapshot(commit)) } else { Ok(()) }
     }
 
     /// The runs of the shards of the run `id`, in order.
@@ -440,7 +431,7 @@ pub fn trial_at(path: &Path) -> TrialFolder {
 
 /// The kept trial in this directory, which is sealed with the key that this secret makes.
 pub fn kept_at(path: &Path, secret: &[u8]) -> TrialFolder {
-    TrialFolder::kept(path.to_path_buf(), seal_key::SealKey::of(secret))
+    TrialFolder::kept(path.to_path_buf(), seal::SealKey::of(secret))
 }
 
 /// The first `most` trials at most [`DEPTH`] directories under `path`, in order. Links are not followed.
@@ -452,7 +443,8 @@ fn trials_in(path: &Path, most: usize) -> Result<Vec<TrialFolder>, StoreError> {
     let (mut trials, mut failed) = (Vec::new(), None);
     let unread = Walk::new(path).max_depth(DEPTH).each(|entry| {
         // Recordings that are being replaced.
-        if !entry.file_type().is_dir() || entry.file_name().as_encoded_bytes().starts_with(staging::NEW.as_bytes()) {
+        if !entry.file_type().is_dir() || entry.file_name().as_encoded_bytes().starts_with(trial_folder::NEW.as_bytes())
+        {
             return Step::Over;
         }
         match is_trial(entry.path()) {
@@ -517,5 +509,34 @@ fn check_format(path: &Path, format: u32, known: u32) -> Result<(), StoreError> 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         Self::Said(error.to_string())
+    }
+}
+
+// Calibrations of agents, which are kept in the user's cache directory.
+
+/// The calibrations of an agent, each under a key that says of what it is.
+#[derive(Clone, Debug)]
+pub struct CalibrationCache(PathBuf);
+
+impl CalibrationCache {
+    /// Those of the agent with this name; `None` if the user has neither a cache directory nor a home.
+    pub fn of(agent: &str) -> Option<Self> {
+        Some(Self(users_cache()?.join("calibrations").join(agent)))
+    }
+
+    /// Whether the agent was ever calibrated here.
+    pub fn exists(&self) -> bool {
+        look::is_usable_directory(&self.0)
+    }
+
+    /// What is kept under this key, unless it cannot be read: it is then measured again.
+    pub fn read<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        serde_json::from_slice(&bounded::read(&self.0.join(format!("{key}.json"))).ok()?).ok()
+    }
+
+    pub fn write(&self, key: &str, calibration: &impl Serialize) -> Result<(), StoreError> {
+        fs::create_dir_all(&self.0).at(&self.0)?;
+        let text = serde_json::to_vec_pretty(calibration).unwrap_or_default();
+        write_whole(&self.0.join(format!("{key}.json")), &text)
     }
 }

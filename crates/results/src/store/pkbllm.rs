@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{FINAL, GRADE, JUDGMENT, META, RUN, SNAPSHOT, StoreError, WORK, sub_folders};
-use crate::files::beneath::{self, WalkControl};
 use crate::files::bounded;
+use crate::files::inside::{self, WalkControl};
 use crate::files::look;
 use crate::profile::{self, Profile};
 use crate::text::problem::{About, Problem};
@@ -187,7 +187,7 @@ impl PkbllmRun {
     pub fn session(&self, trial: &PkbllmTrial, thread: &str) -> Option<Vec<u8>> {
         let mut found = None;
         let sessions = trial.folder.join(".eval_home").join(AGENT.home).join(AGENT.sessions);
-        let _ = beneath::walk(&self.folder, &sessions, |_| false, &mut |entry| {
+        let _ = inside::walk_beneath(&self.folder, &sessions, |_| false, &mut |entry| {
             let name = entry.path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
             if thread.is_empty() || !name.starts_with("rollout-") || !name.contains(thread) {
                 return WalkControl::On;
@@ -207,12 +207,8 @@ impl PkbllmRun {
     }
 
     /// Calls `take` with every file of a case's workspace. Returns whether it saw all files.
-    pub fn workspace(
-        &self,
-        trial: &PkbllmTrial,
-        take: &mut dyn FnMut(&beneath::WalkedFile<'_>) -> WalkControl,
-    ) -> bool {
-        let walked = beneath::walk(&self.folder, &trial.folder, |name| name == ".git", &mut |entry| {
+    pub fn workspace(&self, trial: &PkbllmTrial, take: &mut dyn FnMut(&inside::WalkedFile<'_>) -> WalkControl) -> bool {
+        let walked = inside::walk_beneath(&self.folder, &trial.folder, |name| name == ".git", &mut |entry| {
             if Self::is_workspace(entry.path) { take(entry) } else { WalkControl::On }
         });
         walked.unwrap_or(false)
@@ -275,7 +271,7 @@ fn parse<T: DeserializeOwned>(path: &Path, before: usize, bytes: &[u8]) -> Resul
 }
 
 fn read(folder: &Path, path: &Path) -> Result<Option<Vec<u8>>, Problem> {
-    match beneath::read(folder, path, MAX_STREAM) {
+    match inside::read_beneath(folder, path, MAX_STREAM) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).about(folder.join(path).display()),

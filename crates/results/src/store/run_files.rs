@@ -11,15 +11,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::journal::{self, Follower, Journal, JournalContents};
+use super::journal::{Follower, Journal, JournalContents};
 use super::{
-    At, RUN, RunFolder, StoreError, WORK, check_format, read_json, runs_folder, seal, sub_folders, write_json,
+    At, RUN, RunFolder, StoreError, WORK, check_format, make_runs, read_json, runs_folder, sub_folders, write_json,
 };
-use super::{pkbllm, progress_line};
 use crate::files::at::PathError;
 use crate::files::{look, rooted};
+use crate::store::{journal, pkbllm, seal};
 use crate::text::lines::{self, TraceLine};
-use crate::trial::current::{CurrentTrials, Runner};
+use crate::trial::event::{CurrentTrials, Runner};
 use crate::trial::evidence::digest;
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{
@@ -312,7 +312,7 @@ impl RunFolder {
         let path = self.path.join(PROGRESS);
         let mut text = Vec::new();
         for line in lines {
-            text.extend(progress_line::stored(self, line)?);
+            text.extend(journal::stored_line(self, line)?);
         }
         super::write_whole(&path, &text)
     }
@@ -447,4 +447,54 @@ pub fn remove_left_over(root: &Path) -> Result<(), StoreError> {
         rooted::remove(&folder.join(name))?;
     }
     Ok(())
+}
+
+// A run that several processes share: nextest starts one for each trial.
+
+/// Locked while a process searches the shared run, or starts it.
+const SHARED_LOCK: &str = ".lock";
+
+impl RunFolder {
+    /// The run that is shared under `key`, for example a UUID. The first process creates it. Its id is the given one, else its
+    /// start time and the start of the key. `begin` makes its record if there is none yet.
+    pub fn shared(
+        root: &Path,
+        id: Option<&str>,
+        key: &str,
+        begin: impl FnOnce(&str) -> RunRecord,
+    ) -> Result<Self, StoreError> {
+        let runs = runs_folder(root)?;
+        make_runs(&runs)?;
+        let lock = runs.join(SHARED_LOCK);
+        let file = File::create(&lock).at(&lock)?;
+        // Locked until the file is closed.
+        file.lock().at(&lock)?;
+        let run = if let Some(id) = id {
+            match Self::create(root, Some(id)) {
+                Err(StoreError::Exists(_)) => {
+                    let run = Self::open(root, id)?;
+                    let same = run.run_record()?.is_some_and(|record| record.shared_by.as_deref() == Some(key));
+                    if !same {
+                        return Err(StoreError::Exists(id.to_owned()));
+                    }
+                    run
+                }
+                made => made?,
+            }
+        } else {
+            let key: String = key.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
+            let ending = format!("-{key}");
+            let id = sub_folders(&runs)?.into_iter().find(|id| id.ends_with(&ending)).unwrap_or_else(|| {
+                let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
+                format!("{stamp}{ending}")
+            });
+            let path = runs.join(&id);
+            fs::create_dir_all(&path).at(&path)?;
+            Self { id, path }
+        };
+        if run.run_record()?.is_none() {
+            run.write_run(&begin(run.id()))?;
+        }
+        Ok(run)
+    }
 }

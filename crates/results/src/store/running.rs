@@ -1,8 +1,9 @@
 //! A running comparison: the pairs of trials that were begun for the same contents of both sides, and the trials that have ended,
 //! in `kept/comparisons/<key>/<measurement>/`. Each start of the same comparison continues it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File, TryLockError};
+use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,10 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use super::kept::{KeptAs, KeptTrial, KeptTrials, age, time};
 use super::run_files::{append, as_lines, read_lines};
-use super::seal_key::SealKey;
-use super::{At, StoreError, TrialFolder, make_runs, sub_folders};
+use super::seal::SealKey;
+use super::{
+    At, GENERATE, JournalContents, RunFolder, StoreError, TrialFolder, WORK, make_runs, read_json, runs_folder,
+    sub_folders, trials_in, write_json,
+};
 use crate::files::{look, rooted};
+use crate::store::journal;
 use crate::trial::evidence::digest;
+use crate::trial::id::TrialId;
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::{RunEndKind, TrialRecord};
 
 const COMPARISONS: &str = "comparisons";
 
@@ -230,4 +238,235 @@ pub(super) fn idle(kept: &Path) -> Result<Vec<(Option<Timestamp>, PathBuf)>, Sto
         }
     }
     Ok(found)
+}
+
+// The trials of a run that ended. Their grades are the source of every figure. The progress file is read in their place as far
+// as they confirm it, which takes a fraction of the time.
+
+/// What a run has besides the lines of its progress file that its grades confirm.
+#[derive(Debug, Default)]
+pub struct UnconfirmedTrials {
+    /// The trials with a grade for which the file has no line.
+    pub graded: Vec<TrialFolder>,
+    /// What lines for other grades say of their trials, and the rest of the file.
+    pub noted: JournalContents,
+    /// The number of trials that ended, by the lines and by the grades.
+    ended: usize,
+    /// The number of trials with a grade, and of those whose grade is missing.
+    with_grade: usize,
+    lost: usize,
+}
+
+/// The part of a line that decides whether its trial must have a grade.
+#[derive(Deserialize)]
+struct NotedTrial {
+    #[serde(flatten)]
+    id: TrialId,
+    verdict: Verdict,
+}
+
+/// The part of `summary.json` that counts the trials.
+#[derive(Deserialize)]
+struct SummarizedRun {
+    total: SummarizedTrials,
+}
+
+#[derive(Deserialize)]
+struct SummarizedTrials {
+    passed: usize,
+    failed: usize,
+    errors: usize,
+    unscored: usize,
+}
+
+impl RunFolder {
+    /// Calls `take` with the line of each trial that ended, if the grade of the trial is the one that the line was written for. A
+    /// trial without a grade was replayed, or could not be measured: its line is all there is.
+    pub fn each_confirmed(&self, mut take: impl FnMut(&[u8])) -> Result<UnconfirmedTrials, StoreError> {
+        let (mut confirmed, mut others) = (HashSet::new(), Vec::new());
+        let (mut taken, mut graded, mut lost) = (0, 0, 0);
+        let hasher = RandomState::new();
+        let mut noted = journal::each_last(&self.progress_path(), |line, grade| {
+            let Ok(NotedTrial { id, verdict }) = serde_json::from_slice(line) else { return Ok(()) };
+            let found = self.trial(&id).grade_digest()?;
+            let is_measured = matches!(verdict, Verdict::Pass | Verdict::Fail);
+            let is_lost = is_measured && grade.is_some() && found.is_none();
+            graded += usize::from(found.is_some() || is_lost);
+            lost += usize::from(is_lost);
+            if is_lost || found.as_deref() != grade && found.is_some() {
+                others.extend(serde_json::from_slice::<TrialRecord>(line).ok());
+                return Ok(());
+            }
+            if found.is_some() {
+                confirmed.insert(hasher.hash_one(&id));
+            }
+            taken += 1;
+            take(line);
+            Ok(())
+        })?;
+        let mut unconfirmed = Vec::new();
+        for trial in trials_in(&self.path().join(WORK), usize::MAX)? {
+            let is_confirmed = trial.id().is_some_and(|id| confirmed.contains(&hasher.hash_one(&id)));
+            if !is_confirmed && trial.has_grade()? {
+                unconfirmed.push(trial);
+            }
+        }
+        for record in others {
+            noted.records.insert(record.id.clone(), record);
+        }
+        let ended = taken + unconfirmed.len();
+        Ok(UnconfirmedTrials { graded: unconfirmed, noted, ended, with_grade: graded, lost })
+    }
+
+    /// Fails if fewer trials are here than the summary counted, which is written at the end.
+    fn check_count(&self, here: usize) -> Result<(), StoreError> {
+        if !self.has_summary()? || self.is_live() {
+            return Ok(());
+        }
+        let SummarizedRun { total } = read_json(&self.path().join(super::run_files::SUMMARY))?;
+        let counted = total.passed + total.failed + total.errors + total.unscored;
+        // A run that could not store a result counted it all the same.
+        let end = || Some(self.run_record().ok()??.ended?.how);
+        if here >= counted || end() == Some(RunEndKind::NotStored) {
+            return Ok(());
+        }
+        Err(self.half(&format!("{} of its {counted} trials are missing, by its summary", counted - here)))
+    }
+
+    /// Fails if a part of the run is missing.
+    fn check_trials(&self) -> Result<(), StoreError> {
+        self.each_confirmed(|_| ())?.of_whole(self).map(|_| ())
+    }
+
+    /// Whether the run replayed recordings, which have its evidence.
+    pub fn is_replay(&self) -> bool {
+        self.run_record().ok().flatten().is_some_and(|record| record.chosen.replay)
+    }
+
+    /// Fails if a part of the run was removed. Directories of another kind have no parts that are known.
+    pub fn check_whole(&self) -> Result<(), StoreError> {
+        if self.is_run()? && !self.is_replay() { self.check_trials() } else { Ok(()) }
+    }
+}
+
+impl UnconfirmedTrials {
+    /// The same of a run of which no part is missing.
+    pub fn of_whole(self, run: &RunFolder) -> Result<Self, StoreError> {
+        // A trial that a running run measures again has no grade, and has not ended.
+        if self.lost > 0 && !run.is_live() {
+            return Err(run.half(&format!("{} of its {} graded trials are missing", self.lost, self.with_grade)));
+        }
+        run.check_count(self.ended)?;
+        Ok(self)
+    }
+}
+
+/// Calls `take` with the line of each trial in a progress file without its run, of which nothing else is known. Fails if one is
+/// not as it was written.
+pub fn each_of_baseline(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
+    let (mut taken, path) = (0, path.to_path_buf());
+    let noted = journal::each_last(&path, |line, _| {
+        taken += 1;
+        take(line);
+        Ok(())
+    })?;
+    if noted.damaged == 0 {
+        return Ok(());
+    }
+    let why = format!(
+        "{} of its lines are not as a run wrote them, {taken} are; restore it, or copy it again from the run",
+        noted.damaged
+    );
+    Err(StoreError::Damaged { path, why })
+}
+
+// What a `tune` that gave no answer has paid for, in `generate/<slug>.tune.json`. The next one with the same question uses it.
+
+/// What an unfinished `tune` of a skill has paid for. It is removed with the answer.
+#[derive(Debug)]
+pub struct UnfinishedTune {
+    path: PathBuf,
+    paid: Paid,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Paid {
+    proposal: Option<Proposal>,
+    /// The ids of the comparisons that have ended.
+    runs: Vec<String>,
+}
+
+/// Descriptions that an agent proposed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// Digest of what was asked, and of whom.
+    pub asked: String,
+    pub descriptions: Vec<String>,
+    /// The agent, its version and model, and the day.
+    pub author: String,
+    /// In dollars, if it is known.
+    pub cost_usd: Option<f64>,
+}
+
+impl UnfinishedTune {
+    /// That of the skill `slug`; a new one if there is none. One that cannot be used is an error: nothing is paid twice unsaid.
+    pub fn of(root: &Path, slug: &str) -> Result<Self, StoreError> {
+        let runs = runs_folder(root)?;
+        let path = runs.join(GENERATE).join(format!("{slug}.tune.json"));
+        let unusable = |why: &str| StoreError::Damaged {
+            path: path.clone(),
+            why: format!("{why}; remove it, and a tune pays anew for what it had"),
+        };
+        let paid = match look::kind(&path)? {
+            None => Paid::default(),
+            Some(kind) if !kind.is_file() => return Err(unusable("it is not a file")),
+            Some(_) => match read_json::<Paid>(&path) {
+                Err(StoreError::Damaged { why, .. }) => return Err(unusable(&why)),
+                paid => paid?,
+            },
+        };
+        for run in &paid.runs {
+            if !look::is_directory(&runs.join(run))? {
+                return Err(unusable(&format!("it names the run {run}, which is gone")));
+            }
+        }
+        Ok(Self { path, paid })
+    }
+
+    /// What was proposed when this was asked.
+    pub fn proposal(&self, asked: &str) -> Option<Proposal> {
+        self.paid.proposal.clone().filter(|proposal| proposal.asked == asked)
+    }
+
+    /// The comparisons that have ended.
+    pub fn runs(&self) -> &[String] {
+        &self.paid.runs
+    }
+
+    /// Keeps what was proposed.
+    pub fn propose(&mut self, proposal: Proposal) -> Result<(), StoreError> {
+        self.paid.proposal = Some(proposal);
+        self.write()
+    }
+
+    /// Notes that this comparison has ended.
+    pub fn compared(&mut self, run: &str) -> Result<(), StoreError> {
+        if !self.paid.runs.iter().any(|known| known == run) {
+            self.paid.runs.push(run.to_owned());
+        }
+        self.write()
+    }
+
+    /// Forgets all of it: there is an answer.
+    pub fn answered(self) -> Result<(), StoreError> {
+        let gone = fs::remove_file(&self.path);
+        Ok(look::unless_absent(gone).at(&self.path).map(|_| ())?)
+    }
+
+    fn write(&self) -> Result<(), StoreError> {
+        let folder = self.path.parent().unwrap_or(&self.path);
+        make_runs(folder.parent().unwrap_or(folder))?;
+        fs::create_dir_all(folder).at(folder)?;
+        write_json(&self.path, &self.paid)
+    }
 }

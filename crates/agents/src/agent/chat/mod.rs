@@ -29,8 +29,8 @@ use crate::settings::{FILE, Settings};
 use crate::text::word_enum::word_enum;
 use crate::trace::Usage;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::history::HistoryMessage;
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::HistoryMessage;
+use crate::trial::input_file::Sandbox;
 
 #[derive(Debug)]
 pub struct Chat;

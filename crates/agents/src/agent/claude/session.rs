@@ -12,7 +12,7 @@ use crate::agent::recorder::TraceRecorder;
 use crate::lint::SkillList;
 use crate::skill::{Skill, of_plugin, slug};
 use crate::trace::Mechanism;
-use crate::trace::description::DescriptionVisibility;
+use crate::trace::exposure::DescriptionVisibility;
 
 /// The most times, and the most ends of turns, that are stored.
 const MAX_TIMES: usize = 20_000;

@@ -37,12 +37,12 @@ use crate::process::{self, Job};
 use crate::profile::AgentKind;
 use crate::settings::Home;
 use crate::skill::Skill;
-use crate::text::node::yaml;
+use crate::text::node;
 use crate::trace::Trace;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
-use crate::trial::history::{HistoryMessage, Speaker};
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::{HistoryMessage, Speaker};
+use crate::trial::input_file::Sandbox;
 use evidence::SESSIONS;
 
 /// The name of the rollout file in a trial's directory.
@@ -70,7 +70,7 @@ impl Agent for Codex {
 
     fn withholds(&self, skill: &Skill, directory: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {
         let text = bounded::read_text(&directory.join(SKILL_SETTINGS)).ok()?;
-        let settings = yaml::parse(&text).ok()??.json();
+        let settings = node::parse_yaml(&text).ok()??.json();
         let is_withheld = settings["policy"]["allow_implicit_invocation"] == false && !calls_skill(prompt, &skill.name);
         is_withheld.then_some((
             SKILL_SETTINGS,

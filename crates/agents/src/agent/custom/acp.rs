@@ -22,7 +22,7 @@ use crate::profile::custom::CustomAgent;
 use crate::settings::ToolNames;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage, excerpt};
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
 
 /// Updates that say nothing about the trial.
 const QUIET: [&str; 7] = [

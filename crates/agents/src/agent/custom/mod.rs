@@ -35,7 +35,7 @@ use crate::text::redact::looks_secret;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Mechanism, Step, Trace};
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
 use acp::{AcpClient, AcpLines};
 use events::EventLines;
 

@@ -22,7 +22,7 @@ use crate::files::look;
 use crate::profile::AgentKind;
 use crate::settings::Home;
 use crate::trace::trouble::Trouble;
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
 
 #[derive(Debug)]
 pub struct Gemini;

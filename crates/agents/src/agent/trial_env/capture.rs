@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::{At, TrialEnv, WorkspaceError};
 use crate::files::bounded;
+use crate::files::bounded::Stamp;
 use crate::files::rooted::{RootedPath, WalkControl, Walked, WalkedFile};
-use crate::files::stamp::Stamp;
 use crate::trial::evidence::MAX_FILES;
 use crate::trial::workspace_file::WorkspaceFile;
 

@@ -22,14 +22,14 @@ use thiserror::Error;
 
 use crate::cases::mocks::Mocks;
 use crate::files::at::{At, PathError};
+use crate::files::bounded::Stamp;
 use crate::files::look;
 use crate::files::material::{Material, MaterialProblem};
 use crate::files::rooted::{self, RootedPath};
-use crate::files::stamp::Stamp;
 use crate::mock::{COMMANDS, CallLog, LOG, SERVERS, SHARE};
+use crate::text::name::RelativePath;
 use crate::text::problem::Problem;
-use crate::text::relative_path::RelativePath;
-use crate::trace::change::ChangeMeta;
+use crate::trace::file::ChangeMeta;
 use skills::{EnvSkills, PreparedChanges, rooted_in_parent};
 
 pub use scratch::ScratchDir;

@@ -18,10 +18,10 @@ use std::time::SystemTime;
 use super::scratch::numbered;
 use super::{At, TrialEnv, WorkspaceError};
 use crate::files::bounded;
+use crate::files::bounded::Stamp;
 use crate::files::material::{Material, MaterialProblem, UnusableFile};
 use crate::files::rooted::{self, RootedPath, WalkControl};
-use crate::files::stamp::Stamp;
-use crate::trace::change::{ChangeKind, SkillChange};
+use crate::trace::file::{ChangeKind, SkillChange};
 
 /// The most changed files that are named.
 const MAX_CHANGED: usize = 100;

@@ -18,14 +18,14 @@ use thiserror::Error;
 
 use crate::cases::repository::{Layout, Repository};
 use crate::cases::skills::default_skill_roots;
-use crate::files::beneath::{self, WalkControl, WalkedFile};
-use crate::files::stamp::Stamp;
+use crate::files::bounded::Stamp;
+use crate::files::inside::{self, WalkControl, WalkedFile};
 use crate::files::{bounded, look};
 use crate::mcp::NotAnswered;
 use crate::settings::BuiltIn;
 use crate::skill::{SKILL_FILE, Skill, SkillFile, USER_ONLY, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 
 /// Names of a skill's file: the name that agents know, and another that the server skilljack also accepts.
 const SKILL_FILES: [&str; 2] = [SKILL_FILE, "skill.md"];
@@ -468,7 +468,7 @@ fn list_files_of_skill(root: &Path, skill: &Path, mut visit: impl FnMut(&WalkedF
     let is_skipped = |name: &OsStr| name.as_bytes().starts_with(b".") || name == "node_modules";
     let mut files = Vec::new();
     // A directory that cannot be opened has no files to serve.
-    let _ = beneath::walk(root, skill, is_skipped, &mut |file| {
+    let _ = inside::walk_beneath(root, skill, is_skipped, &mut |file| {
         if let Some(path) = file.path.to_str() {
             files.push(ListedFile { path: path.to_owned(), size: file.size, stamp: file.stamp.clone() });
             visit(file);

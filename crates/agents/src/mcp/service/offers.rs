@@ -19,7 +19,7 @@ use crate::profile::{PROFILES, ToolDisplay};
 use crate::settings::{BuiltIn, SkillResult, Wording};
 use crate::skill::{Skill, SkillFile, USER_INVOCABLE};
 use crate::text::diagnostic::nearest;
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 
 /// The tool that loads a skill.
 pub(super) const SKILL_TOOL: &str = "skill";

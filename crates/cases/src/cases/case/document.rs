@@ -9,10 +9,10 @@ use crate::cases::case_places::CasePlaces;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{CaseCheck, FieldForm, FieldValue, InvalidCheck, InvalidField, Origin};
 use crate::settings::trials::{MOST_TRIALS, TRIALS, Trials};
+use crate::text::diagnostic::SourceText;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest, shorten, suggest};
-use crate::text::node::{Parsed, SyntaxProblem, json, yaml};
-use crate::text::problem_list::ProblemList;
-use crate::text::source_text::SourceText;
+use crate::text::node::{self, Parsed, SyntaxProblem};
+use crate::text::problem::ProblemList;
 use crate::trial::input_file::{InputContent, InputFile};
 
 pub use crate::text::node::{Node, NodeEntry, NodeValue};
@@ -53,9 +53,9 @@ impl Syntax {
     /// The value in a text without byte order mark; none if the text is empty.
     fn parse(self, text: &str) -> Parsed {
         match self {
-            Self::Json => json::parse(text),
-            Self::JsonLines => json::parse_lines(text),
-            Self::Yaml => yaml::parse(text),
+            Self::Json => node::parse_json(text),
+            Self::JsonLines => node::parse_json_lines(text),
+            Self::Yaml => node::parse_yaml(text),
         }
     }
 

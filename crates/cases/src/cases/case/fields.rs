@@ -13,10 +13,10 @@ use crate::checks::{self, CaseCheck, CheckKind, Field, FieldForm, FieldValue, KI
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
 use crate::text::diagnostic::{Code, SourceLocation};
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
+use crate::trial::input_file::Sandbox;
 use crate::trial::input_file::{InputContent, InputFile};
 use crate::trial::outcome::Weight;
-use crate::trial::sandbox::Sandbox;
 
 /// A field that is not a check.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::profile::DEFAULT_MODE;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 use crate::trial::input_file::InputContent;
 
 #[derive(Debug)]

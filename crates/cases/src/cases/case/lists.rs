@@ -3,16 +3,16 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::cases::case::document::{Document, Node, NodeEntry};
-use crate::checks::listed::listed;
+use crate::checks::field::listed;
 use crate::checks::pattern::Style;
 use crate::checks::{CaseCheck, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, ListedCheck, Origin};
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::{AnswerText, CommandAnswer, name_problem, pattern};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, suggest};
-use crate::trace::change::{ChangeKind, MOST_CHANGES, SkillChange};
-use crate::trial::history::{HistoryMessage, Speaker};
-use crate::trial::user::{Persona, has_value};
+use crate::trace::file::{ChangeKind, MOST_CHANGES, SkillChange};
+use crate::trial::input_file::{HistoryMessage, Speaker};
+use crate::trial::input_file::{Persona, has_value};
 
 /// The elements of a list that is not empty; none with a problem.
 pub(super) fn elements<'n>(file: &mut Document<'_>, name: &str, list: &'n Node, expected: &str) -> &'n [Node] {

@@ -25,7 +25,7 @@ use crate::cases::repo_files::FileKind;
 use crate::checks::{self, CaseCheck, Origin};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, shorten};
-use crate::text::relative_path::{RelativePath, resolved};
+use crate::text::name::{RelativePath, resolved};
 use crate::trial::input_file::InputContent;
 use crate::trial::outcome::Weight;
 

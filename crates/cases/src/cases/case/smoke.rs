@@ -8,8 +8,8 @@ use crate::checks;
 use crate::profile::DEFAULT_MODE;
 use crate::skill::{SKILL_FILE, Skill};
 use crate::text::diagnostic::SourceLocation;
-use crate::text::relative_path::RelativePath;
-use crate::trial::sandbox::Sandbox;
+use crate::text::name::RelativePath;
+use crate::trial::input_file::Sandbox;
 
 /// How many commands the explicit case allows, in its prompt and in its check.
 const EXPLICIT_COMMANDS: u64 = 3;

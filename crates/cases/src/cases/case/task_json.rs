@@ -16,15 +16,22 @@
 
 use std::path::Path;
 
+use serde_json::{Map, Value, Value as Json, json};
+
 use crate::cases::case::document::{Document, Syntax};
 use crate::cases::case::fields::{self, CaseDraft, CaseField};
-use crate::cases::case::{Case, CaseFormat, FileCases, Files, FoundCase, ReadCase};
+use crate::cases::case::{Case, CaseFormat, FileCases, Files, FoundCase, ReadCase, lists};
 use crate::cases::case_places::CasePlaces;
+use crate::checks::field::listed;
+use crate::checks::{FieldForm, SOURCES};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::ActivationRule;
+use crate::settings::limits::MOST_TURNS;
+use crate::settings::trials::TRIALS;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name;
+use crate::trial::input_file::Speaker;
 
 /// By default, tasks run under the Agent SDK with our MCP server: the format was made for it.
 pub static FORMAT: CaseFormat = format("mcp");
@@ -153,4 +160,187 @@ fn id(file: &mut Document<'_>) -> String {
         file.problems.push(name::id_problem(&id, &why, SourceLocation::file(file.path)));
     }
     id
+}
+
+// The JSON Schema of a task file, made of the table of fields: editors complete keys from it and mark mistakes.
+
+/// The schema, in the order of the fields.
+pub fn schema() -> Value {
+    let mut root = Map::new();
+    let mut config = Map::new();
+    for (key, description) in SKILL.into_iter().zip(["the skill that should activate", "the skill under test"]) {
+        config.insert(key.to_owned(), json!({ "description": description, "type": "string", "minLength": 1 }));
+    }
+    for case_field in fields::all() {
+        let field = case_field.field();
+        let schema = match (case_field, field.key) {
+            (CaseField::List(_), "during") => changes(),
+            (CaseField::List(_), "checks") => checks(),
+            (CaseField::List(_), "history") => history(),
+            (CaseField::List(_), "mocks") => mocks(),
+            (CaseField::List(_), "user") => user(),
+            (CaseField::List(_), _) => value(FieldForm::Texts),
+            _ => value(field.form),
+        };
+        let object = if ROOT.contains(&field.key) { &mut root } else { &mut config };
+        object.insert(field.key.to_owned(), nullable(&schema));
+    }
+    let mut config = object(&config, &[]);
+    config["oneOf"] = SKILL.iter().map(|key| json!({ "required": [key] })).collect();
+    root.insert(CONFIG.to_owned(), config);
+    root.insert("$schema".to_owned(), json!({ "type": "string" }));
+    let mut schema = object(&root, &["prompt", CONFIG]);
+    if let Value::Object(schema) = &mut schema {
+        schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        schema.insert("title".to_owned(), json!("evals/tasks/*.json"));
+    }
+    schema
+}
+
+fn object(properties: &Map<String, Value>, required: &[&str]) -> Value {
+    json!({ "type": "object", "additionalProperties": false, "required": required, "properties": properties })
+}
+
+/// A key that is `null` counts as absent.
+fn nullable(schema: &Value) -> Value {
+    json!({ "oneOf": [schema, { "type": "null" }] })
+}
+
+fn value(form: FieldForm) -> Value {
+    let text = || json!({ "type": "string", "minLength": 1 });
+    let path = |base: &str| json!({ "description": format!("a path under {base}"), "type": "string", "minLength": 1 });
+    let one_or_list = |one: Value| json!({ "oneOf": [one, { "type": "array", "items": one }] });
+    match form {
+        FieldForm::Flag => json!({ "type": "boolean" }),
+        FieldForm::Number { least, most: u64::MAX } => json!({ "type": "integer", "minimum": least }),
+        FieldForm::Number { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        FieldForm::Choice(words) => json!({ "enum": words }),
+        FieldForm::Path => path("the workspace"),
+        FieldForm::Paths => one_or_list(path("the workspace")),
+        FieldForm::Source => path(SOURCES),
+        FieldForm::Sources => one_or_list(path(SOURCES)),
+        FieldForm::Patterns | FieldForm::Tags | FieldForm::Messages | FieldForm::Commands => one_or_list(text()),
+        FieldForm::Files => one_or_list(json!({ "oneOf": [text(), input_file()] })),
+        FieldForm::Trials => {
+            json!({ "description": TRIALS, "oneOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": "^until decided" }] })
+        }
+        FieldForm::Amount => json!({ "description": "US dollars", "type": "number", "minimum": 0 }),
+        FieldForm::Texts => json!({ "type": "array", "items": text() }),
+        FieldForm::Json => json!(true),
+        FieldForm::Share => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
+        FieldForm::Text | FieldForm::Pattern(_) | FieldForm::Pointer => text(),
+    }
+}
+
+/// Objects of the list `checks`: one for each kind, by the key that names it.
+fn checks() -> Value {
+    let kinds = listed().map(|(kind, form)| {
+        let keys = form.keys().map(|(key, form)| (key.to_owned(), value(form)));
+        let mut schema = object(&keys.collect(), &[form.key]);
+        schema["title"] = json!(kind.id);
+        schema
+    });
+    json!({ "type": "array", "items": { "anyOf": kinds.collect::<Vec<_>>() } })
+}
+
+fn input_file() -> Value {
+    let text = || json!({ "type": "string" });
+    let properties = Map::from_iter(["path", "content", "source"].map(|key| (key.to_owned(), text())));
+    object(&properties, &[])
+}
+
+fn history() -> Value {
+    let message = [("role", value(FieldForm::Choice(&Speaker::WORDS))), ("content", value(FieldForm::Text))];
+    let message = Map::from_iter(message.map(|(key, schema)| (key.to_owned(), schema)));
+    json!({ "type": "array", "minItems": 2, "items": object(&message, &["role", "content"]) })
+}
+
+fn mocks() -> Value {
+    let keys = lists::ANSWER_KEYS.map(|(key, form)| (key.to_owned(), value(form)));
+    json!({ "type": "array", "minItems": 1, "items": object(&Map::from_iter(keys), &[lists::COMMAND]) })
+}
+
+fn user() -> Value {
+    let mut keys = Map::from_iter(lists::USER_KEYS.map(|(key, form)| (key.to_owned(), value(form))));
+    let facts =
+        json!({ "description": "values by names", "type": "object", "additionalProperties": value(FieldForm::Text) });
+    keys.insert(lists::FACTS.to_owned(), facts);
+    object(&keys, &[lists::GOAL])
+}
+
+fn changes() -> Value {
+    let text = || json!({ "type": "string", "minLength": 1 });
+    let change = [
+        ("afterTurn", json!({ "type": "integer", "minimum": 1, "maximum": MOST_TURNS })),
+        ("add", text()),
+        ("edit", text()),
+        ("remove", text()),
+        ("expectSeen", json!({ "type": "boolean" })),
+    ];
+    let change = Map::from_iter(change.map(|(key, schema)| (key.to_owned(), schema)));
+    json!({ "type": "array", "items": object(&change, &["afterTurn"]) })
+}
+
+// A case of any format as the text of a task file.
+//
+// The text is read again and compared with the case. A text that does not ask for the same is an error, so nothing is lost.
+
+/// The task file at `path` that says the same as a case of this format; or what a task file cannot say.
+pub fn written(case: &Case, format: &CaseFormat, path: &Path) -> Result<String, String> {
+    let is_neutral = format.default_mode != FORMAT.default_mode;
+    let (mut root, mut config) = (Map::new(), Map::new());
+    config.insert(SKILL[usize::from(is_neutral)].to_owned(), case.skill.as_str().into());
+    let default = default_activation(is_neutral);
+    let own = Some(case.default_activation).filter(|rule| *rule != default && case.activation.is_none());
+    config.extend(own.map(|rule| ("activation".to_owned(), rule.as_str().into())));
+    for field in fields::all() {
+        let key = field.field().key;
+        let object = if ROOT.contains(&key) { &mut root } else { &mut config };
+        object.extend(field.written(case).map(|value| (key.to_owned(), value)));
+    }
+    root.insert(CONFIG.to_owned(), config.into());
+    let text = format!("{:#}\n", Json::Object(root));
+    let read = parse(Path::new(""), path, text.as_bytes()).map_err(|problems| {
+        let problems = problems.into_iter().map(|problem| problem.message);
+        problems.collect::<Vec<_>>().join("; ")
+    })?;
+    match differing(case, &read) {
+        Some(part) => Err(format!("a task file cannot say {part}")),
+        None => Ok(text),
+    }
+}
+
+/// The first part in which two cases differ.
+fn differing(case: &Case, other: &Case) -> Option<String> {
+    let (case, other) = (as_task(case), as_task(other));
+    let (parts, others) = (case.parts(), other.parts());
+    let at = (0..parts.len().max(others.len())).find(|at| {
+        let [own, read] = [&parts, &others].map(|parts| parts.get(*at).map(|part| (part.name.clone(), part.written())));
+        own != read
+    })?;
+    parts.get(at).or(others.get(at)).map(|part| match &*part.name {
+        "least score" => "a score from which on its trials pass".to_owned(),
+        "weights" => "a check that decides nothing".to_owned(),
+        "assertion" => "an assertion".to_owned(),
+        name => match name.strip_prefix("check ") {
+            Some(kind) => format!("a check `{kind}` of this form"),
+            None => format!("its `{name}`"),
+        },
+    })
+}
+
+/// A case as far as a task file has to say it: what it takes from its format is said, and what comes from elsewhere is left out.
+fn as_task(case: &Case) -> Case {
+    let mut case = case.clone();
+    case.activation = Some(case.activation.unwrap_or(case.default_activation));
+    case.default_activation = ActivationRule::default();
+    // Who imports a case looks at its servers.
+    case.mock_servers = None;
+    case.checks.retain(|check| !check.origin.is_of_many_cases());
+    // Without a score from which on a trial passes, other weights decide nothing.
+    let checks = case.checks.iter_mut().map(|check| &mut check.weight);
+    for weight in checks.chain(case.assertions.iter_mut().map(|assertion| &mut assertion.weight)) {
+        *weight = weight.filter(|weight| weight.amount <= 0.0);
+    }
+    case
 }

@@ -5,18 +5,19 @@ use std::sync::Arc;
 use globset::{Glob, GlobMatcher};
 use serde::Serialize;
 
-use crate::checks::call_count::{CallCount, Counted};
-use crate::checks::kinds::skill_tools;
-use crate::checks::listed::{COUNTS, test_of};
+use crate::checks::field::{COUNTS, test_of};
+use crate::checks::field::{CallCount, Counted, times};
+use crate::checks::kinds::skills;
 use crate::checks::pattern::{LONGEST, Pattern, PatternSearch, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest, TextWant};
 use crate::checks::{
-    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, ListedCheck,
+    CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, ListedCheck, Named,
     WrittenCheck, glob_text,
 };
 use crate::trace::{Step, kept_part, shell};
+use crate::trial::evidence::Reading;
+use crate::trial::input_file::MockCall;
 use crate::trial::outcome::{Goal, Status};
-use crate::trial::reading::Reading;
 use crate::trial::span::{EventRef, Span};
 
 pub(in crate::checks) static TOOL: CheckKind =
@@ -107,7 +108,7 @@ impl ToolName {
     }
 
     fn loads_skills(&self) -> bool {
-        skill_tools::are_named(|tool| self.0.is_match(tool))
+        skills::are_named(|tool| self.0.is_match(tool))
     }
 
     /// Whether it may name a tool that runs shell commands.
@@ -191,7 +192,7 @@ impl Condition for ToolCheck {
     }
 
     fn asks_for_skill(&self) -> bool {
-        let reads_skill = |test: &TextTest| matches!(&test.want, TextWant::Pattern(of) if !test.negated && skill_tools::is_file_in(&of.text));
+        let reads_skill = |test: &TextTest| matches!(&test.want, TextWant::Pattern(of) if !test.negated && skills::is_file_in(&of.text));
         self.name.loads_skills() || self.input.as_ref().is_some_and(reads_skill)
     }
 
@@ -320,7 +321,7 @@ impl Condition for CommandCheck {
     }
 
     fn asks_for_skill(&self) -> bool {
-        skill_tools::is_file_in(&self.pattern.text)
+        skills::is_file_in(&self.pattern.text)
     }
 
     fn forbids(&self) -> bool {
@@ -434,11 +435,136 @@ impl Condition for SequenceCheck {
     fn asks_for_skill(&self) -> bool {
         self.0.iter().any(|call| match call {
             SequenceEntry::Tool(name) => name.loads_skills(),
-            SequenceEntry::Command(pattern) => skill_tools::is_file_in(&pattern.text),
+            SequenceEntry::Command(pattern) => skills::is_file_in(&pattern.text),
         })
     }
 
     fn settled_by(&self) -> Option<Status> {
         Some(Status::Pass)
+    }
+}
+
+// The number of effective commands, and which of them decided a check.
+
+/// At most this many effective commands.
+pub(super) fn answer_command(subject: &GradingInput<'_>, most: u64) -> CheckAnswer {
+    let trace = subject.evidence.trace;
+    let effective = trace.effective_commands;
+    let found = format!("{effective} effective of {} commands", trace.commands);
+    let expected = format!("at most {most} effective commands");
+    let answer = if effective <= most && effective.saturating_add(trace.unreported_commands) > most {
+        let found = format!("{found}; {UNREPORTED}");
+        CheckAnswer::new(Status::Unknown, expected, found)
+    } else {
+        subject.happened(effective > most, false, expected, found)
+    };
+    let offered = trace.offered.as_ref().map(|offered| offered.native.as_slice());
+    let mut steps = Vec::new();
+    for (at, step) in trace.steps.iter().enumerate() {
+        if matches!(step, Step::Command { command, .. } if shell::is_effective(command, offered)) {
+            steps.push(at);
+        }
+    }
+    // The event to look at first is the first command over the limit, else the last command.
+    let over = usize::try_from(most).ok().filter(|most| answer.status == Status::Fail && *most < steps.len());
+    if let Some(first) = over.or(steps.len().checked_sub(1)) {
+        steps[..=first].rotate_right(1);
+    }
+    let spans: Vec<Span> = steps.iter().take(MAX_SPANS).map(|at| Span::of_call(&trace.steps, *at)).collect();
+    if spans.is_empty() { answer.at(EventRef::End) } else { answer.with(spans) }
+}
+
+// Commands and tools that are answered from files are called, or not.
+
+const KEY: &str = "mock";
+
+pub(in crate::checks) static CALLED: CheckKind = CheckKind::new("mock", Goal::Process).in_list(&ListForm {
+    key: KEY,
+    form: FieldForm::Text,
+    options: &COUNTS,
+    tests: true,
+    ask: |check| {
+        let name = check.text(KEY).unwrap_or_default();
+        if name.trim().is_empty() || name.len() > LONGEST {
+            return Err(InvalidCheck::new(KEY, format!("`{KEY}` names nothing"), "name a command, or `server/tool`"));
+        }
+        let name = Glob::new(name).map_err(|error| {
+            let help = "`*` stands for any characters, and `{a,b}` for one of two names";
+            InvalidCheck::new(KEY, format!("`{KEY}`: {error}"), help)
+        })?;
+        // `not` is about the calls, not about their inputs.
+        let input = test_of(check)?.map(|test| TextTest { negated: false, ..test });
+        Ok(Arc::new(MockCheck { name: name.compile_matcher(), input, count: check.count()? }))
+    },
+});
+
+#[derive(Debug, Serialize)]
+struct MockCheck {
+    #[serde(serialize_with = "glob_text")]
+    name: GlobMatcher,
+    /// About the arguments on a line, or the input of a tool.
+    input: Option<TextTest>,
+    count: CallCount,
+}
+
+impl MockCheck {
+    /// How often the trace names what may be called: a command with this word, or with a path that ends so, and a tool.
+    fn named(&self, subject: &GradingInput<'_>) -> u64 {
+        // This is about whatever is answered from files, and the trace does not say what that is.
+        if self.name.is_match("another") || self.name.is_match("another/tool") {
+            return 0;
+        }
+        let is_it = |word: &str| self.name.is_match(word);
+        let trace = subject.evidence.trace;
+        let of_step = |step: &Step| match step {
+            Step::Command { command, .. } => shell::naming(kept_part(command).0, &is_it),
+            Step::Tool { name, .. } => {
+                let served = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+                u64::from(served.is_some_and(|(server, tool)| is_it(&format!("{server}/{tool}"))))
+            }
+            _ => 0,
+        };
+        trace.steps.iter().map(of_step).sum()
+    }
+}
+
+impl Condition for MockCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
+        let with =
+            self.input.as_ref().map_or_else(String::new, |test| format!(" with an input that {}", test.words(false)));
+        let name = self.name.glob().glob();
+        let expected = format!("`{name}`, answered from files, called {}{with}", self.count.words());
+        let Some(record) = &subject.evidence.meta.mocks else {
+            return Some(CheckAnswer::new(Status::Unknown, expected, "nothing was answered from files"));
+        };
+        let mut counted = Counted::default();
+        for MockCall { name, input, .. } in record.calls.iter().filter(|call| self.name.is_match(&call.name)) {
+            let (input, is_cut) = kept_part(input);
+            match self.input.as_ref().map(|test| test.of(input, is_cut)) {
+                None | Some(TextResult::Holds(_)) => counted.sure += 1,
+                Some(TextResult::Differs(_)) => {}
+                Some(TextResult::Unknown(why)) => counted.doubt(1, || format!("{name}: {why}")),
+            }
+        }
+        counted.doubt(record.lost, || "a part of the record of calls cannot be read".to_owned());
+        let named = self.named(subject);
+        let recorded = record.calls.iter().filter(|call| self.name.is_match(&call.name)).count() as u64;
+        counted.doubt(named.saturating_sub(recorded), || {
+            format!("the trace names it {}, and the record has {recorded}: a call by another path is not answered from files", times(named))
+        });
+        Some(self.count.answer(subject, counted, expected, "called"))
+    }
+
+    fn written(&self) -> Option<WrittenCheck> {
+        let written = WrittenCheck::new(self.name.glob().glob()).with_count(self.count);
+        self.input.iter().try_fold(written, WrittenCheck::with_test)
+    }
+
+    fn names(&self) -> Named<'_> {
+        Named { mocks: Some(&self.name), ..Named::default() }
+    }
+
+    fn forbids(&self) -> bool {
+        self.count.least == 0
     }
 }

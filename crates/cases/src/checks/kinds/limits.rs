@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::checks::kinds::commands;
+use crate::checks::kinds::calls;
 use crate::checks::{
     CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, ListForm, MakeAsk,
     WrittenCheck,
 };
+use crate::trial::evidence::Reading;
+use crate::trial::outcome::AttemptCost;
 use crate::trial::outcome::{Goal, Status};
-use crate::trial::reading::Reading;
 use crate::trial::span::EventRef;
-use crate::trial::spent::AttemptCost;
 
 pub(in crate::checks) static MAX_COST: CheckKind = CheckKind::new("max-cost-usd", Goal::Efficiency)
     .by(Reading::Tokens)
@@ -121,7 +121,7 @@ impl Condition for Limit {
 
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         Some(match *self {
-            Self::Commands(most) => commands::answer(subject, most),
+            Self::Commands(most) => calls::answer_command(subject, most),
             Self::Cost(most) => cost(subject, most).at(EventRef::End),
             Self::Seconds(most) => time(subject, most).at(EventRef::End),
             Self::Turns(most) => turns(subject, most).at(EventRef::End),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::checks::listed::test_of;
-use crate::checks::program::WorkspaceProgram;
+use crate::checks::field::test_of;
+use crate::checks::grading_input::WorkspaceProgram;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
     CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, Named, WrittenCheck,

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::checks::contents::Unknown;
-use crate::checks::program::{ProgramEnding, WorkspaceProgram};
+use crate::checks::grading_input::Unknown;
+use crate::checks::grading_input::{ProgramEnding, WorkspaceProgram};
 use crate::checks::text_test::json_text;
 use crate::checks::{
     CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, Named, WrittenCheck,
 };
-use crate::text::relative_path::RelativePath;
+use crate::text::name::RelativePath;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::checks::GradingInput;
-use crate::checks::contents::Unknown;
+use crate::checks::grading_input::Unknown;
 use crate::trace::{Step, kept_part};
 use crate::trial::outcome::Status;
 

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::checks::call_count::{CallCount, Counted};
-use crate::checks::contents::Unknown;
+use crate::checks::field::COUNTS;
+use crate::checks::field::{CallCount, Counted};
+use crate::checks::grading_input::Unknown;
 use crate::checks::kinds::calls::{UNREPORTED, marked};
-use crate::checks::listed::COUNTS;
 use crate::checks::{
     CaseCheck, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, WrittenCheck,
 };
 use crate::text::word_enum::word_enum;
 use crate::trace::{Step, kept_part, shell};
+use crate::trial::evidence::Reading;
 use crate::trial::outcome::{Goal, Status};
-use crate::trial::reading::Reading;
 
 pub(in crate::checks) static WORK: CheckKind =
     CheckKind::new("work", Goal::Process).by(Reading::Commands).in_list(&ListForm {

@@ -1,17 +1,23 @@
 //! A regular expression that a user wrote.
 
-mod dialect;
-mod javascript;
 mod language;
-mod search;
-mod translate;
 
+use std::convert::Infallible;
+use std::ops::Range;
+use std::time::Duration;
+
+use corvus_regex_ecma262::{MatchError, Regex, RegexBuilder};
+use regex_syntax::ast::parse::Parser;
+use regex_syntax::ast::{
+    AssertionKind, Ast, ClassPerl, ClassPerlKind, ClassSetBinaryOp, ClassSetBinaryOpKind, ClassSetItem, GroupKind,
+    HexLiteralKind, Literal, LiteralKind, RepetitionKind, Span, SpecialLiteralKind, Visitor, visit,
+};
+use regex_syntax::hir::Hir;
 use serde::Serialize;
 
 use crate::text::diagnostic::shorten;
 
-pub use dialect::DialectDifference;
-pub use search::{LONGEST, PatternError, PatternSearch, SearchError, steps_for};
+pub use language::{LONGEST, PatternError, PatternSearch, SearchError, steps_for};
 
 /// A text to search for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -81,7 +87,7 @@ impl Pattern {
 
     /// The parts that mean something else in Python, whose regular expressions other runners use.
     pub fn differences(&self) -> Vec<DialectDifference<'_>> {
-        if self.is_literal() || self.text.len() > LONGEST { Vec::new() } else { dialect::differences(&self.text) }
+        if self.is_literal() || self.text.len() > LONGEST { Vec::new() } else { differences(&self.text) }
     }
 
     /// Whether every text has a match of it, or none has; `None` if that depends on the text, or is not sure.
@@ -145,8 +151,8 @@ impl Pattern {
 /// The same of a pattern of JavaScript with these flags.
 pub fn javascript_same_for_all(pattern: &str, flags: &str) -> Option<bool> {
     // One that does not compile matches nothing, and is reported as such.
-    javascript::compile(pattern, flags).ok()?;
-    let same = language::same_for_all(&translate::javascript(pattern, flags)?)?;
+    compile_javascript(pattern, flags).ok()?;
+    let same = language::same_for_all(&translated_javascript(pattern, flags)?)?;
     // With `y` a match is at the start of the text.
     (!same || !flags.contains('y')).then_some(same)
 }
@@ -154,6 +160,283 @@ pub fn javascript_same_for_all(pattern: &str, flags: &str) -> Option<bool> {
 /// Characters with a meaning of their own in a regular expression.
 fn regex_syntax_char(c: char) -> bool {
     r"\.+*?()|[]{}^$".contains(c)
+}
+
+// Finds the parts of a pattern that Python also accepts but that match something else there. Other runners of `prompts.csv`
+// use Python's regular expressions.
+
+/// A part of a pattern that means something else in Python.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DialectDifference<'a> {
+    pub part: &'a str,
+    /// What it means here.
+    pub here: &'static str,
+    /// What it means there.
+    pub python: &'static str,
+    /// What to write instead.
+    pub instead: &'static str,
+}
+
+/// The parts of `pattern` that mean something else in Python, in order, none inside another; none of an invalid pattern.
+fn differences(pattern: &str) -> Vec<DialectDifference<'_>> {
+    let Ok(ast) = Parser::new().parse(pattern) else { return Vec::new() };
+    let Ok(mut found) = visit(&ast, DifferenceFinder::default());
+    found.sort_by_key(|(span, _)| (span.start.offset, usize::MAX - span.end.offset));
+    let mut end = 0;
+    found.retain(|(span, _)| {
+        let outside = span.start.offset >= end;
+        end = end.max(span.end.offset);
+        outside
+    });
+    let mut differences = Vec::new();
+    for (span, [here, python, instead]) in found {
+        let part = pattern.get(span.start.offset..span.end.offset).unwrap_or(pattern);
+        differences.push(DialectDifference { part, here, python, instead });
+    }
+    differences
+}
+
+/// The meaning of a part here, in Python, and what to write instead.
+type Meanings = [&'static str; 3];
+
+#[derive(Default)]
+struct DifferenceFinder(Vec<(Span, Meanings)>);
+
+impl Visitor for DifferenceFinder {
+    type Output = Vec<(Span, Meanings)>;
+    type Err = Infallible;
+
+    fn finish(self) -> Result<Self::Output, Infallible> {
+        Ok(self.0)
+    }
+
+    fn visit_pre(&mut self, ast: &Ast) -> Result<(), Infallible> {
+        match ast {
+            Ast::Assertion(assertion) => {
+                let meanings = match assertion.kind {
+                    AssertionKind::WordBoundaryStartAngle => {
+                        ["the start of a word", "the character `<`", r"`\b` or `<`"]
+                    }
+                    AssertionKind::WordBoundaryEndAngle => ["the end of a word", "the character `>`", r"`\b` or `>`"],
+                    AssertionKind::WordBoundaryStart
+                    | AssertionKind::WordBoundaryEnd
+                    | AssertionKind::WordBoundaryStartHalf
+                    | AssertionKind::WordBoundaryEndHalf => {
+                        ["one side of a word", "a word boundary and the text in braces", r"`\b`"]
+                    }
+                    _ => return Ok(()),
+                };
+                self.0.push((assertion.span, meanings));
+            }
+            Ast::Repetition(outer) => {
+                // In Python, a `+` after a repetition makes it possessive.
+                let possessive = matches!(outer.op.kind, RepetitionKind::OneOrMore) && outer.greedy;
+                if possessive && matches!(&*outer.ast, Ast::Repetition(inner) if inner.greedy) {
+                    let meanings =
+                        ["a repetition that is repeated", "a possessive one", "one of the signs, or `(?:…)+`"];
+                    self.0.push((outer.span, meanings));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), Infallible> {
+        let class_ends = "a class that ends at the first `]`";
+        match item {
+            ClassSetItem::Ascii(class) => self
+                .0
+                .push((class.span, ["a named class", class_ends, r"`\w`, `\d`, `\s`, or the characters themselves"])),
+            ClassSetItem::Bracketed(class) => {
+                self.0.push((class.span, ["a class in a class", class_ends, r"one class, and `\[` for a bracket"]));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn visit_class_set_binary_op_pre(&mut self, operation: &ClassSetBinaryOp) -> Result<(), Infallible> {
+        let here = match operation.kind {
+            ClassSetBinaryOpKind::Intersection => "what two classes share",
+            ClassSetBinaryOpKind::Difference => "what only the first of two classes has",
+            ClassSetBinaryOpKind::SymmetricDifference => "what only one of two classes has",
+        };
+        let meanings = [here, "a class with these very signs in it", r"the class written out, and `\&`, `\-`, `\~`"];
+        self.0.push((operation.span, meanings));
+        Ok(())
+    }
+}
+
+// Regular expressions of JavaScript, by an engine that has its grammar and its answers. Without the flag `u`, it matches UTF-16 code
+// units, of which an emoji has two.
+
+/// How long the search for one match may take. Only a back-reference in a repetition takes more than linear time.
+const LONGEST_SEARCH: Duration = Duration::from_secs(2);
+
+/// The pattern with these flags, as `new RegExp(pattern, flags)` reads it.
+fn compile_javascript(pattern: &str, flags: &str) -> Result<Regex, PatternError> {
+    let built = RegexBuilder::new(pattern).flags(flags).match_timeout(Some(LONGEST_SEARCH)).build();
+    built.map_err(|error| PatternError::JavaScript(error.to_string()))
+}
+
+/// The first `most` matches as bytes of the text. A match that begins or ends within a character takes all of it.
+fn matches_javascript(regex: &Regex, text: &str, most: usize) -> Result<Vec<Range<usize>>, SearchError> {
+    let whole = |found: Range<usize>| {
+        let (mut start, mut end) = (found.start, found.end);
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        start..end
+    };
+    let found = regex.find_iter(text).take(most).map(|found| Ok(whole(found?.range())));
+    found.collect::<Result<_, MatchError>>().map_err(|_| SearchError)
+}
+
+// A pattern of JavaScript as one of Rust, if it only has parts that mean the same there, or can be written so.
+
+/// The characters that end a line.
+const LINE_ENDS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
+
+/// It with these flags in the form of Rust; `None` if it has a part that means something else here.
+fn translated_javascript(pattern: &str, flags: &str) -> Option<Hir> {
+    // `[]` is no character and `[^]` any; a repetition has a least number.
+    if ["[]", "[^]", "{,"].iter().any(|part| pattern.contains(part)) {
+        return None;
+    }
+    let ast = Parser::new().parse(pattern).ok()?;
+    let has = |flag: char| flags.contains(flag);
+    let dot = if has('s') { "(?s:.)" } else { r"[^\n\r\x{2028}\x{2029}]" };
+    let mut parts = visit(&ast, Translation { dot, ..Translation::default() }).ok()?;
+    let by_unicode = has('i') && (has('u') || has('v'));
+    // Each language has cases of its own for the letters that are not ASCII.
+    let may_be_beyond_ascii = !pattern.is_ascii() || pattern.contains(r"\u") || pattern.contains(r"\x");
+    let differs = has('i') && may_be_beyond_ascii || by_unicode && parts.has_words;
+    // All that ends a line does so in the same way, unless the pattern tells them apart.
+    if differs || has('m') && parts.has_line_places && parts.tells_line_ends_apart {
+        return None;
+    }
+    parts.replaced.sort_by_key(|(range, _)| range.start);
+    let (mut text, mut at) = (String::new(), 0);
+    for (range, new) in &parts.replaced {
+        text.extend([pattern.get(at..range.start)?, new]);
+        at = range.end;
+    }
+    text.push_str(pattern.get(at..)?);
+    // A place that does not end a word may be within a character.
+    let mut parser = regex_syntax::ParserBuilder::new();
+    parser.utf8(false).case_insensitive(has('i')).multi_line(has('m')).build().parse(&text).ok()
+}
+
+#[derive(Default)]
+struct Translation {
+    /// What is written for a dot.
+    dot: &'static str,
+    /// Parts of the pattern, and what is written for each.
+    replaced: Vec<(Range<usize>, &'static str)>,
+    has_line_places: bool,
+    has_words: bool,
+    tells_line_ends_apart: bool,
+}
+
+/// It has a part that cannot be written.
+struct Untranslatable;
+
+impl Translation {
+    fn literals(&mut self, literals: &[&Literal]) -> Result<(), Untranslatable> {
+        for literal in literals {
+            let is_same = match &literal.kind {
+                LiteralKind::Verbatim | LiteralKind::Meta | LiteralKind::Superfluous => true,
+                LiteralKind::HexFixed(kind) => *kind != HexLiteralKind::UnicodeLong,
+                LiteralKind::Special(kind) => !matches!(kind, SpecialLiteralKind::Bell | SpecialLiteralKind::Space),
+                LiteralKind::Octal | LiteralKind::HexBrace(_) => false,
+            };
+            if !is_same {
+                return Err(Untranslatable);
+            }
+        }
+        if let (Some(first), Some(last)) = (literals.first(), literals.last()) {
+            self.tells_line_ends_apart |= LINE_ENDS.iter().any(|end| (first.c..=last.c).contains(end));
+        }
+        Ok(())
+    }
+
+    fn class(&mut self, class: &ClassPerl) {
+        let new = match (&class.kind, class.negated) {
+            (ClassPerlKind::Digit, false) => "[0-9]",
+            (ClassPerlKind::Digit, true) => "[^0-9]",
+            (ClassPerlKind::Space, false) => r"[\s\x{FEFF}--\x85]",
+            (ClassPerlKind::Space, true) => r"[^\s\x{FEFF}--\x85]",
+            (ClassPerlKind::Word, false) => "[0-9A-Za-z_]",
+            (ClassPerlKind::Word, true) => "[^0-9A-Za-z_]",
+        };
+        self.has_words |= class.kind == ClassPerlKind::Word;
+        self.replaced.push((class.span.start.offset..class.span.end.offset, new));
+    }
+}
+
+impl Visitor for Translation {
+    type Output = Self;
+    type Err = Untranslatable;
+
+    fn finish(self) -> Result<Self, Untranslatable> {
+        Ok(self)
+    }
+
+    fn visit_pre(&mut self, ast: &Ast) -> Result<(), Untranslatable> {
+        let span = ast.span();
+        let mut replace = |new| self.replaced.push((span.start.offset..span.end.offset, new));
+        match ast {
+            Ast::Empty(_) | Ast::Repetition(_) | Ast::Alternation(_) | Ast::Concat(_) | Ast::ClassBracketed(_) => {
+                Ok(())
+            }
+            Ast::Group(group) => match &group.kind {
+                GroupKind::NonCapturing(flags) if !flags.items.is_empty() => Err(Untranslatable),
+                _ => Ok(()),
+            },
+            Ast::Literal(literal) => self.literals(&[literal]),
+            Ast::ClassPerl(class) => {
+                self.class(class);
+                Ok(())
+            }
+            Ast::Dot(_) => {
+                replace(self.dot);
+                Ok(())
+            }
+            Ast::Assertion(assertion) => {
+                match assertion.kind {
+                    AssertionKind::StartLine | AssertionKind::EndLine => self.has_line_places = true,
+                    AssertionKind::WordBoundary => replace(r"(?-u:\b)"),
+                    AssertionKind::NotWordBoundary => replace(r"(?-u:\B)"),
+                    _ => return Err(Untranslatable),
+                }
+                self.has_words |=
+                    matches!(assertion.kind, AssertionKind::WordBoundary | AssertionKind::NotWordBoundary);
+                Ok(())
+            }
+            Ast::Flags(_) | Ast::ClassUnicode(_) => Err(Untranslatable),
+        }
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), Untranslatable> {
+        match item {
+            ClassSetItem::Empty(_) | ClassSetItem::Union(_) => Ok(()),
+            ClassSetItem::Literal(literal) => self.literals(&[literal]),
+            ClassSetItem::Range(range) => self.literals(&[&range.start, &range.end]),
+            ClassSetItem::Perl(class) => {
+                self.class(class);
+                Ok(())
+            }
+            ClassSetItem::Ascii(_) | ClassSetItem::Unicode(_) | ClassSetItem::Bracketed(_) => Err(Untranslatable),
+        }
+    }
+
+    fn visit_class_set_binary_op_pre(&mut self, _: &ClassSetBinaryOp) -> Result<(), Untranslatable> {
+        Err(Untranslatable)
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use super::{DryRun, gate, measure};
+use super::{DryRun, measure};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::cli::start::StartArgs;
@@ -28,7 +28,7 @@ pub fn lift(
         Err(exit) => return Ok(exit),
     };
     print_answer(&live.compared, (false, start.quiet), [words::sentence, words::render])?;
-    let exit = gate::exit(&live.compared.comparison.results, &[]);
+    let exit = super::exit(&live.compared.comparison.results, &[]);
     let lost = || live.compared.lost().map(|lost| format!("{lost}; {}", live.remedy));
     let lacks = live.ended_early.or_else(lost);
     if let Some(why) = &lacks {

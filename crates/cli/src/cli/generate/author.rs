@@ -25,7 +25,7 @@ use crate::text::diagnostic::suggest;
 use crate::text::escape;
 use crate::text::problem::Problem;
 use crate::trace::trouble::Trouble;
-use crate::trial::spent::AttemptCost;
+use crate::trial::outcome::AttemptCost;
 
 #[derive(Args)]
 pub struct AuthorArgs {

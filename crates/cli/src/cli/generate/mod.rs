@@ -66,7 +66,7 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
             GeneratePlan::Write => {
                 let cases = match &mut author {
                     Some(author) => author.cases(found)?,
-                    None => Ok(generate::starter::cases(found, &catalog)),
+                    None => Ok(generate::cases(found, &catalog)),
                 };
                 match cases {
                     Ok(cases) if cases.is_empty() => writeln!(out, "not written {shown}: no case was accepted")?,

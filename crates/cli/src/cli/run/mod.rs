@@ -1,33 +1,34 @@
 //! `skill-evals run`.
 
 mod lift;
-mod print;
-mod repeats;
 mod watch;
 
-use std::io::Write;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Args;
 
-use super::given::{ALONE, Given};
-use super::select::{self, SelectArgs};
+use super::select::{ALONE, Given, SelectArgs, TrialListArgs};
 use super::shard::ShardArgs;
 use super::start::{ProgramHost, StartArgs};
-use super::trial_list::TrialListArgs;
 use super::{CliResult, CliResultOf, print_json};
-use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::export_args::ExportArgs;
-use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
+use crate::cli::next_step::after_built_in;
+use crate::cli::output::{Stream, document_stdout, paint, stderr, text_stdout};
+use crate::cli::select;
 use crate::engine::choose::{self, planned};
 use crate::engine::run::{EndedRun, RunPart, RunRequest, estimated, recorded};
 use crate::engine::{Engine, Loaded};
 use crate::process::interrupt;
+use crate::report::diagnostics::{self, counted};
 use crate::report::export::Results;
-use crate::report::{diagnostics, estimate as report, table};
+use crate::report::trial_text::scripted;
+use crate::report::{compared, estimate as report, table};
+use crate::results::summary::Summary;
 use crate::run::changed_skills::change_locations;
 use crate::run::plan::RunPlan;
 use crate::run::planned::PlannedRun;
@@ -40,7 +41,7 @@ use crate::settings::trials::Trials;
 use crate::text::diagnostic::{Diagnostic, grouped};
 use crate::text::escape;
 use crate::trial::event::{EventListener, RunEvent};
-use crate::trial::outcome::Outcome;
+use crate::trial::outcome::{Outcome, Verdict};
 use crate::trial::run_record::RunChoices;
 
 #[derive(Args)]
@@ -286,7 +287,7 @@ fn execute(args: &RunArgs, engine: &Engine<'_>, run: &StartedRun) -> CliResult {
     let printed = printed.and_then(|()| {
         let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         outcomes.0.sort_by(|a, b| a.id.cmp(&b.id));
-        print::results(args, run, summary, &modes, &outcomes.0, start)
+        print_results(args, run, summary, &modes, &outcomes.0, start)
     });
     errors.extend(args.exports.add_to_page(&results));
     if let Some(why) = early {
@@ -329,4 +330,77 @@ fn several_modes(plan: &RunPlan) -> Vec<Mode> {
         }
     }
     if modes.len() > 1 { modes } else { Vec::new() }
+}
+
+// What `run` prints when it ends.
+
+/// Prints the results, those that did not pass last.
+fn print_results(
+    args: &RunArgs,
+    run: &StartedRun,
+    summary: &Summary,
+    modes: &[Mode],
+    outcomes: &[Outcome],
+    start: Instant,
+) -> io::Result<()> {
+    let paint = paint(Stream::Output);
+    let mut out = text_stdout();
+    let closing = table::closing(summary, paint);
+    let time = table::clock(start.elapsed());
+    if args.start.quiet {
+        writeln!(out, "{closing}")?;
+    } else if args.watch.is_some() {
+        writeln!(out, "{closing}; took {time}")?;
+        write_scripted(&mut out, summary)?;
+    } else if args.prints_details() {
+        let compared = compared::comparison(&compared_outcomes(outcomes, args.verbose), modes, paint);
+        if !compared.is_empty() {
+            write!(out, "\n{compared}")?;
+        }
+        write!(out, "\n{}", table::triggering(summary))?;
+        if run.plan.len() > 1 {
+            out.write_all(table::table(summary, args.verbose, paint).as_bytes())?;
+        }
+        write!(out, "{closing}; took {time}\n{}", table::shown(summary))?;
+        if let Some(note) = fewer_recorded(run, summary).filter(|_| !run.settings.live) {
+            writeln!(out, "{note}")?;
+        }
+        write_scripted(&mut out, summary)?;
+        if let Some(path) = run.folder() {
+            writeln!(out, "{}", path.display())?;
+        }
+        if run.settings.live && !interrupt::raised() {
+            after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
+        }
+    }
+    out.flush()
+}
+
+fn write_scripted(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    summary.scripted.iter().try_for_each(|by| writeln!(out, "{}", escape::line(&scripted(by))))
+}
+
+/// The outcomes of cases that did not pass in every mode; with `verbose`, all.
+fn compared_outcomes(outcomes: &[Outcome], verbose: bool) -> Vec<&Outcome> {
+    let not_passed = outcomes.iter().filter(|outcome| verbose || outcome.grade.verdict != Verdict::Pass);
+    let cases: BTreeSet<_> = not_passed.map(|outcome| (&outcome.id.skill, &outcome.id.case)).collect();
+    outcomes.iter().filter(|outcome| cases.contains(&(&outcome.id.skill, &outcome.id.case))).collect()
+}
+
+// Repeats that a case asks for and its recordings lack.
+
+/// The note that cases ask for more trials than a replay had; `None` if none does.
+pub fn fewer_recorded(run: &PlannedRun, summary: &Summary) -> Option<String> {
+    let (mut cases, mut replayed, mut asked) = (0, 0, 0);
+    for planned in run.plan.entries.iter().map(|entry| &entry.planned) {
+        let ended = summary.cases.get(&planned.case_in_mode()).map_or(0, |case| case.counts.ended());
+        match run.repetition(&planned.found).trials {
+            Trials::Times(trials) if ended > 0 && ended < trials as usize => {
+                (cases, replayed, asked) = (cases + 1, replayed + ended, asked + trials as usize);
+            }
+            _ => {}
+        }
+    }
+    let cases = (cases > 0).then(|| counted(cases, "case"))?;
+    Some(format!("{cases}: only {replayed} of {asked} trials are recorded; `skill-evals run --record` measures all"))
 }

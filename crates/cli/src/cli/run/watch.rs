@@ -17,7 +17,7 @@ use crate::cli::output::text_stdout;
 use crate::cli::{CliResult, CliResultOf, custom_checks, print_error};
 use crate::engine::Loaded;
 use crate::engine::choose::{self, no_match, planned};
-use crate::files::stamp::Stamps;
+use crate::files::bounded::Stamps;
 use crate::grade::rubric;
 use crate::process::interrupt;
 use crate::report::diagnostics::counted;
@@ -31,8 +31,8 @@ use crate::text::diagnostic::shown_path;
 use crate::text::{cut, escape};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::CaseInMode;
+use crate::trial::outcome::AttemptCost;
 use crate::trial::outcome::TrialError;
-use crate::trial::spent::AttemptCost;
 
 // The values of `--watch`.
 pub const REPLAY: &str = "replay";
@@ -109,7 +109,7 @@ fn places(run: &PlannedRun) -> BTreeSet<PathBuf> {
     let usual = default_skill_roots().map(PathBuf::from);
     let skills = run.catalog.skills.iter().map(|found| found.skill().folder.clone());
     let mut places: Vec<PathBuf> = named.chain(usual).chain(skills).chain([PathBuf::from(EVALS)]).collect();
-    places.extend(rubric::paths(&run.settings).map(Path::to_path_buf));
+    places.extend(rubric::judge_paths(&run.settings).map(Path::to_path_buf));
     places.extend(run.settings.mocks.iter().filter_map(|answer| Some(answer.source()?.as_path().to_path_buf())));
     for case in run.plan.entries.iter().filter_map(|entry| entry.planned.found.case().ok()) {
         places.extend(case.parts().iter().flat_map(CasePart::files));

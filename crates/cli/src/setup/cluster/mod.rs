@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::setup::init::ci::github_nightly;
+use crate::setup::init::github_nightly;
 use crate::setup::init::{CrateSource, InitError};
 use crate::text::escape;
 use crate::text::problem::Problem;

@@ -1,24 +1,25 @@
 //! Checks whether evals can run here: programs, credentials, sandboxes, directories, settings. Calls no model.
 
-mod probe;
-
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::agent;
 use crate::agent::isolation::bwrap::ALLOW_NAMESPACES;
-use crate::agent::isolation::{self, IsolationStatus};
+use crate::agent::isolation::{self, IsolationStatus, SandboxedProgram};
 use crate::agent::login::Login;
 use crate::agent::mcp_probe::Handshake;
-use crate::agent::trial_env::ScratchDir;
+use crate::agent::trial_env::{ScratchDir, TrialEnv};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
-use crate::files::look;
+use crate::files::{bounded, look};
 use crate::grade::rubric;
-use crate::process::Start;
-use crate::process::git;
+use crate::process::{self, Job, OutputListener, Start, git};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::live::Redactors;
@@ -29,7 +30,8 @@ use crate::settings::{Isolation, Settings, Trust};
 use crate::store::{RUNS, RunFolder};
 use crate::text::diagnostic::Code;
 use crate::text::name::Filters;
-use probe::{PlacedResult, Probes};
+use crate::text::redact::Redactor;
+use crate::trial::evidence::Ending;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -340,7 +342,7 @@ impl Doctor {
             Login::Missing(advice) => self.missing(login, "none", advice),
         };
         let state = self.findings[first..].iter().map(|finding| finding.state).fold(Health::Ok, worse);
-        let sandbox = agent::of(kind).in_sandbox(probe::SCRIPT).filter(|_| starts);
+        let sandbox = agent::of(kind).in_sandbox(SCRIPT).filter(|_| starts);
         if let (Some(args), Some(probes)) = (sandbox, probes) {
             let result = probes.in_place(&program, args, settings).map(|placed| placed.result);
             self.sandbox(&format!("{name}-sandbox"), &result);
@@ -390,7 +392,7 @@ impl Doctor {
             return;
         };
         let args = ["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--die-with-parent"].map(Into::into);
-        let call = ["/bin/sh", "-c", probe::SCRIPT].map(Into::into);
+        let call = ["/bin/sh", "-c", SCRIPT].map(Into::into);
         if let Some(probes) = probes {
             self.sandbox("bwrap", &probes.talk(Start::sandbox(program, args.into(), call.into()), &mut ()));
         }
@@ -422,7 +424,7 @@ impl Doctor {
     }
 
     /// A sandbox works if its command starts and cannot write.
-    fn sandbox(&mut self, id: &str, result: &std::io::Result<probe::ProbeResult>) {
+    fn sandbox(&mut self, id: &str, result: &std::io::Result<ProbeResult>) {
         let advice = &format!("{ALLOW_NAMESPACES}; without a sandbox agents write where they like");
         match result {
             Ok(result) if result.wrote => self.missing(id, "it starts, but commands in it can write", advice),
@@ -451,4 +453,122 @@ impl Doctor {
             Err(error) => self.note("mcp", Health::Unknown, error.to_string(), None),
         };
     }
+}
+
+// Starts a program for a moment, in a trial environment of its own.
+
+/// Timeout of a program.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A script that prints `started`, then tries to write.
+const SCRIPT: &str = "echo started; echo x > written";
+
+struct Probes<'a> {
+    scratch: &'a ScratchDir,
+    root: &'a Path,
+    redactor: Arc<Redactor>,
+}
+
+struct ProbeResult {
+    ending: Ending,
+    stdout: String,
+    stderr: String,
+    /// Whether [`SCRIPT`] wrote its file.
+    wrote: bool,
+}
+
+impl ProbeResult {
+    fn succeeded(&self) -> bool {
+        self.ending.exit_code == Some(0)
+    }
+
+    fn first_line(&self) -> &str {
+        self.stdout.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+    }
+
+    /// Its last words, else how it ended.
+    fn last_words(&self) -> String {
+        let ending = &self.ending;
+        if ending.timed_out {
+            return format!("no end after {} s", PATIENCE.as_secs());
+        }
+        if let Some(trouble) = &ending.trouble {
+            return trouble.detail.clone();
+        }
+        match (&ending.last_words, ending.exit_code) {
+            (Some(words), _) => words.clone(),
+            (None, Some(code)) => format!("exit status {code}"),
+            (None, None) => "killed".to_owned(),
+        }
+    }
+}
+
+/// What a program did where trials start it.
+struct PlacedResult {
+    result: ProbeResult,
+    /// The paths that its sandbox, if it has one, did not show it.
+    missing: Vec<PathBuf>,
+    is_isolated: bool,
+}
+
+impl Probes<'_> {
+    /// Runs this program itself, or bubblewrap; `listener` talks with it.
+    fn talk(&self, start: Start, listener: &mut dyn OutputListener) -> io::Result<ProbeResult> {
+        self.run(&self.environment()?, start, listener)
+    }
+
+    /// Runs an agent's program where trials run it by these settings.
+    fn in_place(&self, program: &Path, args: Vec<OsString>, settings: &Settings) -> io::Result<PlacedResult> {
+        let trial_env = &self.environment()?;
+        let (env, root) = (&variables(trial_env), self.root);
+        let sandboxed = SandboxedProgram { program, env, reads: &[], server: None, root, trial_env, settings };
+        let (place, _) = sandboxed.place().map_err(|trouble| io::Error::other(trouble.detail))?;
+        let result = self.run(trial_env, place.start(program, args), &mut ())?;
+        let Some(sandbox) = place.sandbox() else {
+            return Ok(PlacedResult { result, missing: Vec::new(), is_isolated: false });
+        };
+        // The missing path may not be in the last words.
+        let mut missing = isolation::unseen(&result.last_words(), sandbox, root, trial_env);
+        if missing.is_empty() {
+            missing = isolation::unseen(&result.stderr, sandbox, root, trial_env);
+        }
+        Ok(PlacedResult { result, missing, is_isolated: true })
+    }
+
+    fn environment(&self) -> io::Result<TrialEnv> {
+        self.scratch.trial_env().map_err(io::Error::other)
+    }
+
+    fn run(&self, environment: &TrialEnv, start: Start, listener: &mut dyn OutputListener) -> io::Result<ProbeResult> {
+        let (stdout, stderr) = (environment.control().join("stdout"), environment.control().join("stderr"));
+        let job = Job {
+            start,
+            env: variables(environment),
+            folder: environment.start_directory(),
+            timeout: PATIENCE,
+            cpu_wait: None,
+            stdout: stdout.clone(),
+            appends: false,
+            by_file: None,
+            input: None,
+            stderr: stderr.clone(),
+            redactor: &self.redactor,
+            works_on: false,
+            settled: None,
+        };
+        let ending = process::run(&job, listener)?;
+        let [stdout, stderr] = [bounded::read(&stdout)?, bounded::read(&stderr)?]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(ProbeResult { ending, stdout, stderr, wrote: environment.workspace().join("written").exists() })
+    }
+}
+
+/// The variables of a program. It needs no credentials.
+fn variables(environment: &TrialEnv) -> BTreeMap<OsString, OsString> {
+    let names = ["PATH", "LANG", "LC_ALL"].into_iter();
+    let mut variables: BTreeMap<OsString, OsString> =
+        names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
+    variables.insert("HOME".into(), environment.home().into());
+    variables.insert("TMPDIR".into(), environment.tmp().into());
+    variables
 }

@@ -25,7 +25,7 @@ use crate::text::name::check_case_id;
 use crate::text::word_enum::word_enum;
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::digest;
-use crate::trial::spent::AttemptCost;
+use crate::trial::outcome::AttemptCost;
 
 const INSTRUCTIONS: &str = include_str!("drafted.md");
 const SCHEMA: &str = include_str!("drafted.schema.json");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
-use super::relative::relative;
+use super::relative;
 
 /// The name of the test target and of its file.
 const TARGET: &str = "skill_evals";

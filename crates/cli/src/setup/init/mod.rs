@@ -1,21 +1,19 @@
 //! Adds evals to a repository: a first case, settings, and in Rust the crate and the harness. Existing files stay as they are, so a second `init` changes
 //! nothing.
 
-pub mod ci;
-mod files;
-mod layout;
 mod manifest;
-mod relative;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, PROMPTS};
 use crate::cases::repository::{Layout, Repository, Scope};
-use crate::files::bounded;
+use crate::files::at::PathError;
+use crate::files::{bounded, inside, look};
 use crate::run::stubs;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{FILE, Trust};
@@ -23,13 +21,12 @@ use crate::setup::generate;
 use crate::skill::{SKILL_FILE, SkillFile};
 use crate::store::{self, RECORDINGS, StoreError, TrialFolder};
 use crate::text::diagnostic::Diagnostic;
+use crate::text::escape;
 use crate::text::problem::Problem;
-
-use files::{InitFiles, line_end};
-use layout::{HarnessCrate, InitLayout};
-pub use manifest::CrateSource;
+use crate::text::word_enum::word_enum;
 use manifest::ManifestChange;
-use relative::relative;
+
+pub use manifest::CrateSource;
 
 /// Rules for .gitignore: runs, and what cargo builds in the small crate.
 const IGNORED: &str = "/artifacts/skill-evals/";
@@ -226,7 +223,7 @@ impl Init<'_> {
             };
             found
         };
-        let cases = generate::starter::cases(found, &catalog);
+        let cases = generate::cases(found, &catalog);
         self.files.new_file(&root.join(found.evals()).join(PROMPTS), &generate::prompts_csv(&cases), "")
     }
 
@@ -301,3 +298,271 @@ const HARNESS_OF_SMALL_CRATE: &str = "//! The evals of this repository's skills,
     include!(\"skill_evals/stubs.rs\");\n\n\
     fn main() -> ::std::process::ExitCode {\n    \
         ::skill_evals::harness::Harness::new().root(\"..\").main()\n}\n";
+
+// The files of a CI service: lint and replay for every change, the gate with its comment where the key may be, a nightly run.
+
+word_enum! {
+    /// A CI service.
+    pub enum CiService {
+        /// GitHub Actions.
+        GitHub = "github",
+        /// GitLab CI.
+        GitLab = "gitlab",
+    }
+}
+
+/// A file from the root of the repository: its path, its content, and what to do if there is another one.
+type CiFile = (&'static str, &'static str, &'static str);
+
+const DELETE_FIRST: &str = "it differs from what this command writes: delete it first to replace it";
+
+const NIGHTLY: &str = include_str!("ci/github-nightly.yml");
+
+/// The shards of a nightly run, and their options.
+const SHARDS: u32 = 4;
+const OPTIONS: &str = " --keep --max-cost-usd 5";
+
+const GITHUB: [CiFile; 2] = [
+    (".github/workflows/skill-evals.yml", include_str!("ci/github.yml"), DELETE_FIRST),
+    (".github/workflows/skill-evals-nightly.yml", NIGHTLY, DELETE_FIRST),
+];
+
+const GITLAB: [CiFile; 2] = [
+    (".gitlab/skill-evals.yml", include_str!("ci/gitlab.yml"), DELETE_FIRST),
+    (".gitlab-ci.yml", include_str!("ci/gitlab-ci.yml"), "it needs `include: [{local: .gitlab/skill-evals.yml}]`"),
+];
+
+impl CiService {
+    /// What is left to do by hand.
+    pub fn next(self) -> &'static str {
+        match self {
+            Self::GitHub => {
+                "commit these; add the environment `skill-evals` with the secret that they name; require the job `free`"
+            }
+            Self::GitLab => "commit these; add the variables that .gitlab/skill-evals.yml names",
+        }
+    }
+
+    fn files(self) -> [CiFile; 2] {
+        match self {
+            Self::GitHub => GITHUB,
+            Self::GitLab => GITLAB,
+        }
+    }
+}
+
+/// Adds the files of `service` to the repository in `folder`, an absolute path. They install the program from `source`.
+pub fn init_ci(folder: &Path, service: CiService, source: &CrateSource) -> Result<Vec<InitStep>, InitError> {
+    if !look::is_usable(&folder.join(".git")) {
+        return Err(InitError::NoGitRoot(folder.to_path_buf()));
+    }
+    let (install, parts) = install(folder, source)?;
+    let mut files = InitFiles::new(folder, InitMode::Write);
+    for (path, text, by_hand) in service.files() {
+        let text = with_source(&in_shards(text, SHARDS, OPTIONS), &install, &parts);
+        files.new_file(&folder.join(path), &text, by_hand)?;
+    }
+    Ok(files.steps)
+}
+
+/// The workflow of a nightly run in this many shards, with these options of `run`: empty, or with a space before each.
+pub fn github_nightly(folder: &Path, source: &CrateSource, shards: u32, options: &str) -> Result<String, InitError> {
+    let (install, parts) = install(folder, source)?;
+    Ok(with_source(&in_shards(NIGHTLY, shards, options), &install, &parts))
+}
+
+fn with_source(text: &str, install: &str, parts: &str) -> String {
+    text.replace("@SOURCE@", install).replace("@FILES@", &format!("'.github/workflows/skill-evals*.yml'{parts}"))
+}
+
+fn in_shards(text: &str, shards: u32, options: &str) -> String {
+    let list: Vec<String> = (1..=shards).map(|number| number.to_string()).collect();
+    let run = format!("skill-evals run --shard \"$SHARD/{shards}\" --run-id \"$RUN\"{options}");
+    // In YAML, these end a text without quotes. JSON's quotes are YAML's.
+    let run = if run.contains(": ") || run.contains(" #") { Value::from(run).to_string() } else { run };
+    text.replace("@LIST@", &list.join(", ")).replace("@SHARDS@", &shards.to_string()).replace("@RUN@", &run)
+}
+
+/// The arguments of `cargo install`, and the further files on which the program depends, for a cache.
+fn install(folder: &Path, source: &CrateSource) -> Result<(String, String), InitError> {
+    match source {
+        CrateSource::Release => Ok((concat!("skill-evals-cli@", env!("CARGO_PKG_VERSION")).to_owned(), String::new())),
+        CrateSource::Git { url, rev } => {
+            let rev = rev.as_ref().map(|rev| format!(" --rev {}", escape::word(rev))).unwrap_or_default();
+            Ok((format!("--git {}{rev} skill-evals-cli", escape::word(url)), String::new()))
+        }
+        CrateSource::Path { folder: checkout, is_relative } => {
+            let path = relative(folder, checkout);
+            if !is_relative || path.starts_with("..") {
+                return Err(InitError::NotInRepository(checkout.clone()));
+            }
+            let path = path.display().to_string();
+            let parts = format!(", '{path}/Cargo.lock', '{path}/src/**', '{path}/crates/**'");
+            Ok((format!("--path {}", escape::word(&format!("{path}/crates/cli"))), parts))
+        }
+    }
+}
+
+// The files that `init` writes.
+
+/// How the first line of a text ends: what is added to it ends so, too.
+fn line_end(text: &str) -> &'static str {
+    let is_crlf = text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r'));
+    if is_crlf { "\r\n" } else { "\n" }
+}
+
+/// Writes files, or only plans them.
+struct InitFiles<'a> {
+    /// The directory of `init`.
+    folder: &'a Path,
+    mode: InitMode,
+    steps: Vec<InitStep>,
+}
+
+impl<'a> InitFiles<'a> {
+    fn new(folder: &'a Path, mode: InitMode) -> Self {
+        Self { folder, mode, steps: Vec::new() }
+    }
+
+    /// Writes a file that does not exist. An existing file stays as it is, and may need a change `by_hand`.
+    fn new_file(&mut self, path: &Path, text: &str, by_hand: &str) -> Result<(), InitError> {
+        let action = match self.read(path)? {
+            None => {
+                self.write(path, text)?;
+                FileAction::Written
+            }
+            Some(old) if old == text || by_hand.is_empty() => FileAction::IsThere,
+            Some(_) => FileAction::LeftAlone(by_hand.to_owned()),
+        };
+        self.step(path, action);
+        Ok(())
+    }
+
+    fn write(&self, path: &Path, text: &str) -> Result<(), InitError> {
+        if self.mode == InitMode::Write {
+            inside::write(self.root_of(path), path, text.as_bytes()).map_err(StoreError::from)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
+        match inside::read_text(self.root_of(path), path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(InitError::Io { path: relative(self.folder, path), source }),
+        }
+    }
+
+    /// The repository of a file: the git work tree, or the directory that it shares with that of `init`.
+    fn root_of(&self, path: &Path) -> &'a Path {
+        let around = || self.folder.ancestors().filter(|folder| path.starts_with(folder));
+        around().find(|folder| look::is_usable(&folder.join(".git"))).or_else(|| around().next()).unwrap_or(self.folder)
+    }
+
+    fn step(&mut self, path: &Path, action: FileAction) {
+        self.steps.push(InitStep { path: relative(self.folder, path), action });
+    }
+}
+
+// Where evals go in a repository: the crate of the harness, its workspace, the root.
+
+/// The directory of a small crate for the harness.
+const SMALL_CRATE: &str = "evals";
+
+/// The crate of the harness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HarnessCrate {
+    /// The crate in the directory.
+    Own,
+    /// A small crate in `evals`, a member of the workspace in the directory.
+    Member,
+    /// A small crate in `evals`, with a workspace of its own.
+    Alone,
+}
+
+/// Where evals go. All paths are absolute.
+struct InitLayout {
+    kind: HarnessCrate,
+    /// The crate of the harness.
+    package: PathBuf,
+    /// Its workspace: nextest reads its settings there.
+    workspace: PathBuf,
+    /// The repository with the skills.
+    root: PathBuf,
+}
+
+impl InitLayout {
+    fn of(folder: &Path) -> Result<Self, InitError> {
+        let path = folder.join("Cargo.toml");
+        let bad = |why| InitError::Manifest { path: relative(folder, &path), why };
+        let text = read(&path).map_err(|source| InitError::Io { path: relative(folder, &path), source })?;
+        let Some(text) = text else { return Ok(Self::small(folder, HarnessCrate::Alone)) };
+        if !manifest::has_package(&text).map_err(bad)? {
+            return Ok(Self::small(folder, HarnessCrate::Member));
+        }
+        Ok(Self {
+            kind: HarnessCrate::Own,
+            package: folder.to_path_buf(),
+            workspace: workspace(folder, &text),
+            // The harness finds skills in parent directories too.
+            root: Repository::around(folder)
+                .map_err(|PathError { path, source }| InitError::Io { path, source })?
+                .map_or_else(|| folder.to_path_buf(), |repository| repository.root),
+        })
+    }
+
+    fn small(folder: &Path, kind: HarnessCrate) -> Self {
+        let (package, root) = (folder.join(SMALL_CRATE), folder.to_path_buf());
+        let workspace = if kind == HarnessCrate::Member { root.clone() } else { package.clone() };
+        Self { kind, package, workspace, root }
+    }
+}
+
+/// The workspace of the crate in `folder`, as cargo finds it.
+fn workspace(folder: &Path, manifest: &str) -> PathBuf {
+    if let Some(named) = manifest::names_workspace(manifest) {
+        return normal(&folder.join(named));
+    }
+    for parent in folder.ancestors() {
+        let Ok(Some(text)) = read(&parent.join("Cargo.toml")) else { continue };
+        if manifest::is_workspace(&text) {
+            let is_excluded = manifest::excludes(&text, folder.strip_prefix(parent).unwrap_or(folder));
+            return if is_excluded { folder } else { parent }.to_path_buf();
+        }
+    }
+    folder.to_path_buf()
+}
+
+/// The text of a file; `None` if it does not exist.
+fn read(path: &Path) -> io::Result<Option<String>> {
+    match bounded::read_text(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+// Relative paths between absolute ones. Pure.
+
+/// The path of `to` from the directory `from`. Both are absolute.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let (from, to) = (normal(from), normal(to));
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(shared)).collect()
+}
+
+/// The path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
+}

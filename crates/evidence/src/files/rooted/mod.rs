@@ -14,7 +14,6 @@
 //! refuse hard links, and removes directories by recursion.
 
 mod descend;
-mod remove;
 mod walk;
 
 use std::collections::HashSet;
@@ -37,7 +36,7 @@ use rustix::fs::{RenameFlags, renameat_with};
 
 use crate::files::at::PathError;
 use crate::files::bounded;
-use crate::files::stamp::Stamp;
+use crate::files::bounded::Stamp;
 pub use descend::NEW;
 use walk::Links;
 pub use walk::{WalkControl, Walked, WalkedFile};
@@ -380,7 +379,7 @@ impl RootedPath {
                 mode.map_or(Ok(()), |mode| fchmod(&file, mode))?;
                 Ok(renameat(&parent, new.as_os_str(), &parent, name)?)
             });
-            written.inspect_err(|_| _ = remove::remove(&parent, &new))
+            written.inspect_err(|_| _ = descend::remove(&parent, &new))
         };
         put().map_err(|error: io::Error| self.error(error))
     }
@@ -424,7 +423,7 @@ impl RootedPath {
     /// Removes what is there, if anything is, with all that is in it. What cannot be removed stays; the error is that of the
     /// first such file.
     pub fn remove(&self) -> Result<(), PathError> {
-        match self.parent().and_then(|(parent, name)| remove::remove(parent, name)) {
+        match self.parent().and_then(|(parent, name)| descend::remove(parent, name)) {
             // There may never have been a directory for it, and another process may remove it too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => removed.map_err(|error| self.error(error)),

@@ -20,8 +20,8 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::Root;
 use super::descend::{MAX_NAMES, directory, directory_in, file_in, kind, names, status};
+use crate::files::bounded::Stamp;
 use crate::files::look;
-use crate::files::stamp::Stamp;
 
 /// The deepest level of a walk. Each level keeps one directory open.
 const MAX_DEPTH: usize = 100;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Exposure, FileId};
 use crate::skill::{SKILL_FILE, SkillFile};
-use crate::trace::description::DescriptionVisibility;
+use crate::trace::exposure::DescriptionVisibility;
 
 /// Maximum number of shingles of a file. Of a longer file, a sample is indexed.
 const MAX_PER_FILE: usize = 1 << 18;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::MAX_SHELL_DEPTH;
-use super::script::{self, Script, ShellWord, SimpleCommand, UNKNOWN};
+use super::{Script, ShellWord, SimpleCommand, UNKNOWN};
 use crate::skill::{SKILL_FILE, slug};
 use crate::trace::shell;
 
@@ -70,7 +70,7 @@ struct CommandReader<'a> {
 
 impl CommandReader<'_> {
     fn script(&mut self, text: &str, depth: usize) -> CommandKind {
-        let Some(Script { commands, plain: true }) = script::parse(text) else { return CommandKind::Effect };
+        let Some(Script { commands, plain: true }) = shell::parse_script(text) else { return CommandKind::Effect };
         let mut total = CommandKind::Neutral;
         let mut before_pipeline = total;
         for simple in commands {

@@ -18,7 +18,7 @@ use super::{ChatApi, ChatSetup, PROGRAM_ARGUMENT};
 use crate::agent::skill_list::TAGS;
 use crate::profile::AgentKind;
 use crate::trace::StopReason;
-use crate::trial::history::Speaker;
+use crate::trial::input_file::Speaker;
 use conversation::{ChatAnswer, Turn};
 use protocols::{ANSWER, ModelClient, RequestFailure};
 use tools::{LoadableSkill, Tool};
@@ -87,7 +87,7 @@ impl ChatSession {
         let skills = tools::found_skills();
         let tools = tools::offered(&skills, setup.writes);
         let system = system_prompt(&setup, &skills, &tools);
-        let turn = |message: &crate::trial::history::HistoryMessage| match message.role {
+        let turn = |message: &crate::trial::input_file::HistoryMessage| match message.role {
             Speaker::User => Turn::User(message.content.clone()),
             Speaker::Assistant => Turn::Assistant { text: message.content.clone(), calls: Vec::new() },
         };

@@ -12,7 +12,6 @@
 //! What is expected of the output is an assertion for the judge. A case that does not say whether the skill should trigger is
 //! not checked for it. A key that may ask for something and is not known makes the case unsupported.
 
-mod assertions;
 mod entry;
 
 use entry::FileSays;
@@ -66,7 +65,7 @@ pub(in crate::cases) fn case_lists(root: &Node) -> impl Iterator<Item = (&str, &
 
 /// The keys of what a case expects.
 pub(in crate::cases) fn expectation_keys() -> impl Iterator<Item = &'static str> {
-    assertions::KEYS.into_iter().chain(entry::EXPECTED_SKILL).chain([entry::SHOULD_TRIGGER])
+    entry::ASSERTION_KEYS.into_iter().chain(entry::EXPECTED_SKILL).chain([entry::SHOULD_TRIGGER])
 }
 
 /// The keys of lists of cases, for messages.
@@ -193,12 +192,12 @@ fn is_case(root: &Node) -> bool {
     let has = |keys: &[&str]| keys.iter().any(|key| root.entry(key).is_some());
     !has(&LISTS)
         && has(&PROMPTS)
-        && (has(&assertions::KEYS) || has(&[entry::SHOULD_TRIGGER]) || has(&entry::EXPECTED_SKILL))
+        && (has(&entry::ASSERTION_KEYS) || has(&[entry::SHOULD_TRIGGER]) || has(&entry::EXPECTED_SKILL))
 }
 
 /// Whether the cases say only which queries trigger the skill.
 fn is_trigger_set(root: &Node, entries: &[EvalEntry<'_>]) -> bool {
-    let asks_more = |entry: &EvalEntry<'_>| assertions::KEYS.iter().any(|key| entry.node.get(key).is_some());
+    let asks_more = |entry: &EvalEntry<'_>| entry::ASSERTION_KEYS.iter().any(|key| entry.node.get(key).is_some());
     let is_query = |entry: &EvalEntry<'_>| {
         entry.should_trigger.is_some()
             || ["query", entry::SHOULD_TRIGGER].iter().any(|key| entry.node.get(key).is_some())

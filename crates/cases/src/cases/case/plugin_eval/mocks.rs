@@ -19,7 +19,7 @@ use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::PatternSearch;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
-use crate::trial::mock::{Expected, MockServer, MockTool};
+use crate::trial::input_file::{Expected, MockServer, MockTool};
 
 /// The file with the tools of the real server.
 const TOOLS: &str = "_tools.json";

@@ -33,10 +33,10 @@ use crate::cases::case::{
 use crate::cases::repo_files::FileKind;
 use crate::settings::trials::{Repetition, Trials};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
-use crate::text::relative_path::{RelativePath, resolved};
-use crate::trial::history::{HistoryMessage, Speaker};
+use crate::text::name::{RelativePath, resolved};
 use crate::trial::input_file::InputContent;
-use crate::trial::sandbox::Sandbox;
+use crate::trial::input_file::Sandbox;
+use crate::trial::input_file::{HistoryMessage, Speaker};
 
 pub use mocks::servers;
 

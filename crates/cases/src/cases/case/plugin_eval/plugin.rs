@@ -9,7 +9,7 @@ use crate::cases::case::{ForeignFile, MockFolders};
 use crate::cases::plugin::servers;
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::PatternSearch;
-use crate::text::relative_path::resolved;
+use crate::text::name::resolved;
 
 /// Where a plugin says what it is.
 const MANIFESTS: [&str; 2] = [".claude-plugin/plugin.json", "plugin.json"];

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::template;
 use super::test_reader::{ASSERT, SKILL_USED, THRESHOLD, TestReader, VALUE, WEIGHT, kind, weight};
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::foreign_graders::KnownTool;
+use crate::cases::case::foreign_reader::KnownTool;
 use crate::cases::case::foreign_reader::words;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{JsonPart, TextTest, TextWant};

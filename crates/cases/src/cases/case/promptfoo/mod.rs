@@ -33,7 +33,7 @@ use crate::cases::repo_files::FileKind;
 use crate::settings::ActivationRule;
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::text::diagnostic::{Code, shorten};
-use crate::text::relative_path::{RelativePath, resolved};
+use crate::text::name::{RelativePath, resolved};
 use crate::trial::input_file::{InputContent, InputFile};
 
 pub use agentv::FORMAT as AGENTV;

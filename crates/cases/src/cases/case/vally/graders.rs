@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{ForeignReader, SCENARIOS, SCORING, duration_at};
 use crate::cases::case::document::{Node, NodeEntry};
-use crate::cases::case::foreign_graders::KnownTool;
+use crate::cases::case::foreign_reader::KnownTool;
 use crate::cases::case::foreign_reader::{quoted, said, words};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, PatternSearch, Style};
