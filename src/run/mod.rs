@@ -1,7 +1,8 @@
 //! Runs trials, from the plan to their outcomes, whichever command or test started the run.
 //!
-//! [`plan`] lists the trials, and [`planned`] is a run that has one. [`preflight`] finds what keeps them from beginning. Then it is [`started`]. [`open_run`] creates the run's directory, takes
-//! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `rate_limiter` and `budget` allow.
+//! [`plan`] lists the trials, and a [`planned`] run has one. [`preflight`] finds what keeps it from beginning. Then it is
+//! [`started`], and no choice changes any more. [`open_run`] creates its directory, takes its lock and copies the skills. [`scheduler`]
+//! runs trials at the same time, as fast as [`rate_limiter`] and its budget allow.
 //! [`trial`] gets each to its outcome: `live_trial` prepares a trial environment, runs the agent until its end or until the verdict
 //! is settled (`agent_run`), and `user_messages` has what its user says next. [`programs`] runs scripts that answer checks,
 //! [`trial`] grades the evidence with the checks of the case and [`custom_check`], and `judge` asks the judge. A recording only
@@ -10,8 +11,8 @@
 //! A comparison is of [`pairs`] of cases, and perhaps of a [`skill_version`]: a commit, which is read as the working tree is. A
 //! trial of each side runs at a time until [`decide`](crate::decide) has an answer. [`kept`] are trials of earlier comparisons.
 //!
-//! Everything that happens is an event. The progress file, `progress_files` (the summary) and the terminal read the same
-//! events. [`record`] makes recordings of results, [`import`] makes runs of what other runners left,
+//! Everything that happens is an event. The progress file, the summary of the [`started`] run and the terminal read
+//! the same events. [`record`] makes recordings of results, [`import`] makes runs of what other runners left,
 //! and [`merge`] makes one run of shards. [`verify`] runs checks against trials that no agent ran.
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 

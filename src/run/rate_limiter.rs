@@ -299,7 +299,7 @@ impl CachedPrompt {
     }
 }
 
-/// The prompts of a run that trials share, by [`prefix`].
+/// The prompts of a run that trials share, by `prefix`.
 #[derive(Debug, Default)]
 pub struct CacheLeaders {
     prompts: Mutex<HashMap<String, CachedPrompt>>,

@@ -231,7 +231,7 @@ const LARGEST_PATTERN: usize = 1 << 20;
 pub struct CommandAnswer {
     /// The name of the command, as it is on the PATH.
     pub command: String,
-    /// A regular expression for [`line`](crate::trial::mock::line) of the arguments; `None` for all.
+    /// A regular expression for [`line`](crate::trial::input_file::line) of the arguments; `None` for all.
     pub args: Option<String>,
     pub stdout: AnswerText,
     pub stderr: String,
