@@ -23,19 +23,23 @@
 //! skills/ + evals/ → catalog → plan → trial environment → agent → trace.jsonl → trace → grade → outcome → report
 //! ```
 //!
-//! 1. `cases` reads the row. Its format (one of `cases::case::FORMATS`) turns it into a `Case`, or into a diagnostic that
-//!    points into the file. The `Catalog` holds all skills and cases of a repository.
-//! 2. `run::plan` combines the selected cases with the modes and repeats. Each combination is a trial with a `TrialId`.
-//! 3. `run::scheduler` gives each trial to `run::trial`. A live trial gets an environment from `agent::trial_env`: `room/`,
+//! 1. `cases` reads the row. Its format (one of `cases::case::FORMATS`) makes a `FoundCase` of it. The `Case`, or diagnostics that
+//!    point into the file, are read when they are first needed. The `Catalog` holds all skills and cases of a repository.
+//! 2. `run::plan` combines the selected cases with the modes: a `PlannedCase` is a `TestCase` and its number of trials, each with a
+//!    `TrialId`. A `PlannedRun` has them all. Once it is a `StartedRun`, nothing of it changes.
+//! 3. `run::scheduler` numbers the trials and gives each to `run::trial`, if `run::preflight` makes a `ReadyCase` of its case. A live
+//!    trial gets an environment from `agent::trial_env`: `room/`,
 //!    with a workspace and a home directory for the agent, and `control/` for the runner. The agent cannot see `control/`.
 //!    The runner enters `room/` through `files::rooted` only, which follows nothing. `agent::snapshot` puts the skills there.
 //!    `process` runs the agent and stores its output as `trace.jsonl`. A replayed trial starts with the `trace.jsonl` of its
 //!    recording.
-//! 4. The agent's own module decodes the stored output into a `trace::Trace`, which has the same form for all agents.
+//! 4. The agent's own module, called by `run::agent_run`, decodes the stored output into a `trace::Trace`, which has the same form for
+//!    all agents.
 //! 5. `run::programs` runs the scripts that answer checks. `grade::checks` compares their answers, the trace and the files
-//!    with what the case expects and returns a verdict. A judge and custom checks may add to it. The result is an `Outcome`.
-//! 6. A `RunEvent` carries the outcome to the progress file, the terminal and `results::summary`. `report` turns the
-//!    summary into the line that you see.
+//!    with what the case expects and returns a `Grade`. Custom checks and a judge may
+//!    add to it. With its cost and its directory it is an `Outcome` (`results::table`).
+//! 6. A `RunEvent` carries the outcome to the terminal, and, as a `TrialRecord`, to the progress file and `results::summary`. `report`
+//!    turns the summary into the line that you see. Cases that passed are only counted there.
 //!
 //! Steps 4 to 6 need no agent: the same code replays a recording, grades a stored trial again and grades a live trial.
 //! A number must be a measurement. If an agent crashed, was rate limited or was never offered the skill, the trial is an

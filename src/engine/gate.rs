@@ -1,4 +1,4 @@
-//! One answer about a change: lint, replay, and a comparison of what changed with its base.
+//! One answer about a change: finds what differs from the base, then lints, replays the recordings, and compares trials.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::choose::{self, planned};
 use super::compare::{self, ComparisonRequest, MeasuredComparison, PreparedComparison};
-use super::{Engine, Loaded};
+use super::{Engine, Host, Loaded};
 use crate::cases::case::Case;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
@@ -21,6 +21,7 @@ use crate::results::gate::{GateAnswer, GateResults, SkillDifference, SkillEdit};
 use crate::results::stored_comparison;
 use crate::results::summary::Summary;
 use crate::run::changed_skills::{changed_skills, other_changes};
+use crate::run::custom_check::custom_checks;
 use crate::run::merge::{self, MergedRun};
 use crate::run::skill_version::{ReadTree, SkillVersion};
 use crate::run::{preflight, scheduler};
@@ -95,14 +96,14 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// If recordings cannot be read.
-    pub fn check_for_free(&mut self) -> Result<bool, Problem> {
+    /// If recordings cannot be read, or the harness of the crate cannot be asked.
+    pub fn check_for_free(&mut self, host: &dyn Host) -> Result<bool, Problem> {
         let Loaded { repository, settings, catalog } = &self.loaded;
         let problems = lint_errors(repository, settings, catalog);
         let results = &mut self.results;
         (results.problems, results.older_problems) = own_problems(problems, repository, &self.version)?;
         results.needs_recordings = settings.needs_recordings();
-        let (replayed, not_graded) = replay(self.loaded.clone())?;
+        let (replayed, not_graded) = replay(self.loaded.clone(), host)?;
         results.replayed = replayed;
         // What `lint` found in a case is said already.
         let is_said = |problem: &Diagnostic| {
@@ -170,7 +171,7 @@ impl Gate {
     ///
     /// If recordings cannot be read, or the comparison cannot begin.
     pub fn run(mut self, engine: &Engine<'_>) -> Result<GateResults, Problem> {
-        let fails = self.check_for_free()?;
+        let fails = self.check_for_free(engine.host)?;
         if !fails
             && !self.cases.is_empty()
             && let Some(measured) = self.compare(engine)?
@@ -211,10 +212,12 @@ impl EventListener for NotGraded {
 }
 
 /// Replays the recordings of all cases. Returns the results, and what could not be graded.
-fn replay(mut loaded: Loaded) -> Result<(Summary, NotGraded), Problem> {
+fn replay(mut loaded: Loaded, host: &dyn Host) -> Result<(Summary, NotGraded), Problem> {
     let chosen = RunChoices { replay: true, ..RunChoices::default() };
     choose::apply(&chosen, &mut loaded.settings)?;
-    let run = planned(loaded, chosen)?.start();
+    let mut run = planned(loaded, chosen)?;
+    run.custom_checks = custom_checks(&run.root, run.settings.harness.as_ref(), |line| host.note(line))?;
+    let run = run.start();
     let not_graded = Arc::<Mutex<NotGraded>>::default();
     run.read_by(Arc::clone(&not_graded));
     scheduler::run(&run);

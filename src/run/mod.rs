@@ -5,7 +5,7 @@
 //! runs trials at the same time, as fast as [`rate_limiter`] and its budget allow.
 //! [`trial`] gets each to its outcome: `live_trial` prepares a trial environment, runs the agent until its end or until the verdict
 //! is settled (`agent_run`), and `user_messages` has what its user says next. [`programs`] runs scripts that answer checks,
-//! [`trial`] grades the evidence with the checks of the case and [`custom_check`], and `judge` asks the judge. A recording only
+//! [`regrade`] grades the evidence with the checks of the case and [`custom_check`], and `judge` asks the judge. A recording only
 //! needs its grade.
 //!
 //! A comparison is of [`pairs`] of cases, and perhaps of a [`skill_version`]: a commit, which is read as the working tree is. A

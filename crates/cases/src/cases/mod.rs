@@ -1,4 +1,4 @@
-//! What users write: skills, cases in both formats, schemas of answers, and the repository that holds them.
+//! What users write: skills, cases in every format, schemas of answers, and the repository that holds them.
 
 mod candidate;
 pub mod case;

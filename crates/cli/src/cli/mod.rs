@@ -1,4 +1,4 @@
-//! The command line: one file for each subcommand. The only files that print.
+//! The command line: a file for each subcommand, or for a few related ones. The only files that print.
 
 mod archive;
 mod cluster;

@@ -7,6 +7,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::compare::git;
+use crate::gate::recorded;
 use crate::support::examples::example;
 use crate::support::harness::clean;
 use crate::support::live::wait_until;
@@ -103,6 +105,19 @@ fn a_problem_of_the_setup_of_a_harness_keeps_every_program_from_grading() {
         assert_eq!((refused.code, stub.starts().len()), (2, 0), "{args:?}: {}", refused.stdout);
         refused.warns(problem);
     }
+}
+
+#[test]
+fn a_gate_asks_the_harness_about_recordings_too() {
+    let stub = recorded(1);
+    git(&stub, &["checkout", "--quiet", "-b", "feature"]);
+    let check = |status: &str| {
+        let check = json!({ "id": "slow", "goal": "outcome", "status": status, "expected": "a", "found": "b" });
+        let harness = answering(&stub, &format!("echo '{}'", json!({ "checks": [check] })));
+        ran(stub.command(&["gate", "main", "--free"]).env("SKILL_EVALS_HARNESS", harness))
+    };
+    check("pass").exits(0).prints("recordings: 1 passed, 0 failed");
+    check("fail").exits(1).prints("recordings: 0 passed, 1 failed");
 }
 
 #[test]

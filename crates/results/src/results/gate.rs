@@ -1,4 +1,4 @@
-//! What a gate found about a change: the content of `gate.md`.
+//! What a gate found about a change, and its answer: the content of `gate.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

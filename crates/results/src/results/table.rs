@@ -1,4 +1,4 @@
-//! A row for each trial that ended: its verdict, checks, figures and cost. Read from the trial's own files.
+//! Makes the outcome of a graded trial, and its row: verdict, checks, figures and cost. Read from the trial's own files.
 
 use crate::grade::general::OF_THE_END;
 use crate::settings::Prices;

@@ -28,8 +28,8 @@ use crate::settings::Home;
 use crate::settings::mode::Mode;
 use crate::text::redact::{is_secret_header, looks_secret};
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::input_file::{HistoryMessage, Speaker};
 use crate::trial::input_file::Sandbox;
+use crate::trial::input_file::{HistoryMessage, Speaker};
 
 /// The command that starts `program` for a trial: in a prepared home, with the arguments `fixed` and then options in the SDK's
 /// order. It has no prompt yet.

@@ -41,8 +41,8 @@ use crate::text::node;
 use crate::trace::Trace;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
-use crate::trial::input_file::{HistoryMessage, Speaker};
 use crate::trial::input_file::Sandbox;
+use crate::trial::input_file::{HistoryMessage, Speaker};
 use evidence::SESSIONS;
 
 /// The name of the rollout file in a trial's directory.

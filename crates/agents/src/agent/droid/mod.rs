@@ -10,9 +10,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
-use crate::agent::command::{AgentCommand, Assignment, environment, model_and_settings, NextMessage, refuse, with};
+use crate::agent::command::{AgentCommand, Assignment, NextMessage, environment, model_and_settings, refuse, with};
 use crate::agent::field::{plain, text};
 use crate::agent::files::{merge, read_jsonc, write_private};
 use crate::agent::interface::{Agent, TurnSign};
@@ -21,15 +21,17 @@ use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::refused;
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::skill_list::recorded_description;
-use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ReadSigns, ResumeSession, SlimSession};
+use crate::agent::stream::{
+    FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ReadSigns, ResumeSession, SlimSession,
+};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{copy_login, users_path, variable};
 use crate::files::look;
 use crate::files::rooted::WalkControl;
 use crate::profile::AgentKind;
 use crate::settings::Home;
-use crate::trace::{StopReason, Usage};
 use crate::trace::trouble::Trouble;
+use crate::trace::{StopReason, Usage};
 use crate::trial::input_file::Sandbox;
 
 /// The name of the log, in the directory of sessions.

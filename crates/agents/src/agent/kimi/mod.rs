@@ -9,9 +9,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
-use crate::agent::command::{AgentCommand, Assignment, environment, model_and_settings, NextMessage, prompt, refuse_long_prompt, with};
+use crate::agent::command::{
+    AgentCommand, Assignment, NextMessage, environment, model_and_settings, prompt, refuse_long_prompt, with,
+};
 use crate::agent::field::{plain, text, usage, with_cached_input};
 use crate::agent::files::{merge, read_if_exists, read_jsonc, read_toml, write_private};
 use crate::agent::interface::TurnSign;
@@ -20,14 +22,16 @@ use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::refused;
 use crate::agent::secrets::{secrets_in, values_of, without_secrets};
 use crate::agent::skill_list::recorded_description;
-use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ReadSigns, ResumeSession, SlimSession};
+use crate::agent::stream::{
+    FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ReadSigns, ResumeSession, SlimSession,
+};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{add_instructions, copy_login, users_path};
 use crate::files::rooted::WalkControl;
 use crate::profile::AgentKind;
 use crate::settings::Home;
-use crate::trace::{StopReason, Usage};
 use crate::trace::trouble::Trouble;
+use crate::trace::{StopReason, Usage};
 use crate::trial::input_file::Sandbox;
 
 /// The file with the MCP servers, in the trial's home.

@@ -7,9 +7,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::agent::command::{self, AgentCommand, Assignment, environment, LONGEST_ARGUMENT, mcp_file, model_and_settings, refuse, session_and_prompt, with};
+use crate::agent::command::{
+    self, AgentCommand, Assignment, LONGEST_ARGUMENT, environment, mcp_file, model_and_settings, refuse,
+    session_and_prompt, with,
+};
 use crate::agent::field::{self, plain, text};
 use crate::agent::files::{merge, read_jsonc, write_private};
 use crate::agent::interface::{Agent, TurnSign};
@@ -17,16 +20,18 @@ use crate::agent::login::{Login, LoginSources};
 use crate::agent::recorder::{AgentEvent, CallEnding};
 use crate::agent::refusal::refused;
 use crate::agent::secrets::{secrets_in, values_of, without_secrets};
-use crate::agent::skill_list::{self, recorded_description, SkillEntry, unescaped};
-use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ReadSigns, ResumeSession, SlimSession};
+use crate::agent::skill_list::{self, SkillEntry, recorded_description, unescaped};
+use crate::agent::stream::{
+    FillCommand, FindLogin, JsonLinesAgent, LineReader, ReadSetup, ReadSigns, ResumeSession, SlimSession,
+};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::users_path;
 use crate::files::bounded;
 use crate::files::rooted::RootedPath;
 use crate::profile::AgentKind;
 use crate::settings::Home;
-use crate::trace::{StopReason, Usage};
 use crate::trace::trouble::Trouble;
+use crate::trace::{StopReason, Usage};
 use crate::trial::input_file::Sandbox;
 
 /// The directory of the logged requests, in the trial's home.

@@ -130,7 +130,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         return args.dry_run(&engine, &gate);
     }
     // What fails for free is not paid for.
-    let fails_for_free = gate.check_for_free()?;
+    let fails_for_free = gate.check_for_free(engine.host)?;
     gate.results.left_to_compare = args.free.then(|| gate.cases.clone());
     let mut folder = None;
     if !gate.cases.is_empty() && !fails_for_free && !args.free {

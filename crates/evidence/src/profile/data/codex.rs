@@ -31,7 +31,11 @@ pub const PROFILE: Profile = Profile {
     session: "rollout.jsonl",
     // The directory of current versions, then the one of older versions.
     skill_folders: &[".agents/skills", ".codex/skills"],
-    front_matter: Some(&[(Fault::Colon, FaultReading::Whole), (Fault::Symbol, FaultReading::Whole), (Fault::Tag, FaultReading::Part)]),
+    front_matter: Some(&[
+        (Fault::Colon, FaultReading::Whole),
+        (Fault::Symbol, FaultReading::Whole),
+        (Fault::Tag, FaultReading::Part),
+    ]),
     instructions: &["AGENTS.md", "AGENTS.override.md"],
     follows: &["AGENTS.md"],
     folder_variables: &["CODEX_HOME"],
