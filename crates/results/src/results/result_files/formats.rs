@@ -231,14 +231,15 @@ pub const WAZA: ResultFormat = ResultFormat {
 
 const TASK: Part = part!({ Must test_id Text, Must runs [{ Must status Text }] });
 
-/// Inspect: a log in JSON. A sample is a trial; it passes with `C`, or the whole score of the first scorer.
+/// Inspect: a log in JSON. A sample is a trial; it passes with `C`, or the whole score of the first scorer. What somebody invalidated
+/// measured nothing.
 pub const INSPECT: ResultFormat = ResultFormat {
     name: "Inspect",
     keys: &["eval", "status", "samples"],
     mean_of_cases: true,
     document: part!({
         Must status Text, Must eval { NotNull task Text, Must model Text, May scorers [{ Must name Text }] },
-        Must samples [{ Must id Label, May scores (Must Any), May error Presence }], May results { May total_samples Count }
+        Must samples [{ Must id Label, May scores (Must Any), May error Presence, May invalidation Presence }], May results { May total_samples Count }
     }),
     prepare: inspect,
     stated: Some(("samples", &["/results/total_samples"], "/samples")),
@@ -262,7 +263,7 @@ fn inspect(log: &mut Value) -> Result<(), String> {
     let first = text(&[log], &["/eval/scorers/0/name"]);
     for sample in items(log, "/samples") {
         let shown = sample["scores"].as_object().and_then(|all| all.get(&first).or_else(|| all.values().next()));
-        let score = shown.and_then(|score| inspect_score(score.get("value")?)).filter(|_| sample["error"].is_null());
+        let score = shown.and_then(|score| inspect_score(score.get("value")?)).filter(|_| sample["error"].is_null() && sample["invalidation"].is_null());
         sample["score"] = score.into();
     }
     Ok(())
