@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::{ARTIFACTS, Catalog};
 use crate::files::inside;
-use crate::files::look::{self, Entry, Step, Walk};
+use crate::files::look::{self, Entry, Walk, WalkStep};
 use crate::run::plan;
 use crate::settings::{Settings, Trust, load};
 use crate::store::Recordings;
@@ -108,13 +108,13 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
     let mut crates: BTreeSet<PathBuf> = CRATES.iter().map(PathBuf::from).collect();
     let unread = Walk::new(root).max_depth(DEPTH).each(|entry| {
         if is_ignored(entry) {
-            return Step::Over;
+            return WalkStep::Over;
         }
         if entry.file_name() == "Cargo.toml" {
             let above = entry.path().parent().and_then(|above| above.strip_prefix(root).ok());
             crates.extend(above.map(Path::to_path_buf));
         }
-        Step::Into
+        WalkStep::Into
     });
     // The catalog names what cannot be read.
     unread.report(drop);

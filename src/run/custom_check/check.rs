@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::agent;
 use crate::cases::catalog::Catalog;
-use crate::files::look::{self, Step, Walk};
+use crate::files::look::{self, Walk, WalkStep};
 use crate::run::skill_version::TextReader;
 use crate::store::{self, TrialFolder};
 use crate::text::cut;
@@ -406,10 +406,10 @@ fn no_trial(path: &Path) -> String {
     let mut near = None;
     let unread = Walk::new(path).max_depth(4).each(|entry| {
         if entry.file_name() != store::META {
-            return Step::Into;
+            return WalkStep::Into;
         }
         near = entry.path().parent().map(Path::to_path_buf);
-        Step::Stop
+        WalkStep::Stop
     });
     // It is only a hint.
     unread.report(drop);

@@ -87,7 +87,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Trouble> {
     }
     let unread = look::Walk::new(path).following_links().each(|entry| {
         files.push(entry.path().to_path_buf());
-        if files.len() > MAX_FILES { look::Step::Stop } else { look::Step::Into }
+        if files.len() > MAX_FILES { look::WalkStep::Stop } else { look::WalkStep::Into }
     });
     if files.len() > MAX_FILES {
         let why = format!("the user's setup: {} has more than {MAX_FILES} files", path.display());

@@ -15,7 +15,7 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
 use crate::cases::skills;
 use crate::files::at::At;
-use crate::files::look::{self, Entry, Step, Walk};
+use crate::files::look::{self, Entry, Walk, WalkStep};
 use crate::files::{bounded, inside};
 use crate::settings::FILE;
 use crate::skill::{SKILL_FILE, slug};
@@ -195,16 +195,16 @@ impl<'a> CaseSearch<'a> {
         Self { repository, scope, open: vec![(true, true)], found, left_out, looked_at: 0 }
     }
 
-    fn visit(&mut self, entry: &Entry) -> Step {
+    fn visit(&mut self, entry: &Entry) -> WalkStep {
         let root = &self.repository.root;
         let path = relative(root, entry.path());
         let is_directory = entry.file_type().is_dir();
         let (own, foreign) = self.open[entry.depth() - 1];
         if is_directory && !self.enter(path, entry, own, foreign) {
-            return Step::Over;
+            return WalkStep::Over;
         }
         if path == Path::new(FILE) || file_formats().any(|(_, files)| files.have(path)) {
-            return Step::Into;
+            return WalkStep::Into;
         }
         let leads_out = entry.file_type().is_symlink() && inside::leads_out(root, path);
         if foreign {
@@ -213,7 +213,7 @@ impl<'a> CaseSearch<'a> {
             self.left_out.extend(path.parent().map(|folder| folder.display().to_string()));
         }
         if is_directory {
-            return Step::Into;
+            return WalkStep::Into;
         }
         let is_skill = name_of(path) == SKILL_FILE.to_lowercase() && may_hold_skills(path);
         if is_skill && (leads_out || self.repository.noting(look::is_file(entry.path())).unwrap_or(false)) {
@@ -223,12 +223,12 @@ impl<'a> CaseSearch<'a> {
         if self.looked_at > MAX_FILES {
             let message = format!("only the first {MAX_FILES} files are searched for skills and cases");
             self.found.problems.push(Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message));
-            return Step::Stop;
+            return WalkStep::Stop;
         }
         if own {
             self.found.others.push(path.to_path_buf());
         }
-        Step::Into
+        WalkStep::Into
     }
 
     /// Whether the walk enters this directory. `own` and `foreign` are of the one above.
@@ -291,7 +291,7 @@ fn is_link_to_cases(repository: &Repository, path: &Path, entry: &Entry, leads_o
     let unread = Walk::new(entry.path()).max_depth(LINK_DEPTH).each(|file| {
         seen += 1;
         has_cases |= file.file_type().is_file() && may_be_case(file.path());
-        if has_cases || seen == MAX_LINKED { Step::Stop } else { Step::Into }
+        if has_cases || seen == MAX_LINKED { WalkStep::Stop } else { WalkStep::Into }
     });
     unread.report(|error| repository.note(&error.path, &error.source));
     has_cases

@@ -42,7 +42,7 @@ pub enum Played {
 }
 
 #[derive(Deserialize)]
-struct WrittenAnswer {
+struct UserAnswer {
     next: String,
     #[serde(default)]
     message: String,
@@ -108,7 +108,7 @@ impl UserTurn<'_> {
         let text = answer.map(str::trim).filter(|text| !text.is_empty()).ok_or("it is empty")?;
         // Some models put their JSON into a fence.
         let object = text.find('{').zip(text.rfind('}')).and_then(|(start, end)| text.get(start..=end)).unwrap_or(text);
-        let WrittenAnswer { next, message, asked } = serde_json::from_str(object)
+        let UserAnswer { next, message, asked } = serde_json::from_str(object)
             .map_err(|error| format!("it is not the JSON object that was asked for: {error}"))?;
         let message = message.trim();
         match UserEnding::named(&next) {

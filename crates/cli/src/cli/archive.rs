@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::iter;
 use std::path::Path;
 
-use crate::files::look::{Step, Walk};
+use crate::files::look::{Walk, WalkStep};
 use crate::store::{RunFolder, StoreError};
 use crate::text::cut;
 use crate::text::problem::{About, Problem};
@@ -104,15 +104,15 @@ fn runs_below(folder: &Path) -> Result<Vec<RunFolder>, StoreError> {
     let unread = Walk::new(folder).each(|entry| {
         let run = RunFolder::at(entry.path());
         if !entry.file_type().is_dir() {
-            return Step::Over;
+            return WalkStep::Over;
         }
         match run.is_run() {
-            Ok(false) => return Step::Into,
+            Ok(false) => return WalkStep::Into,
             // Directories of agents below may look like anything.
             Ok(true) => runs.push(run),
             Err(error) => _ = failed.get_or_insert(error),
         }
-        Step::Over
+        WalkStep::Over
     });
     failed.map_or(Ok(()), Err)?;
     unread.none()?;

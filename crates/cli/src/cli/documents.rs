@@ -49,7 +49,7 @@ pub struct ErrorDocument<'a> {
 
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ProblemList<'a> {
+pub struct LintDocument<'a> {
     pub format: Format<1>,
     pub problems: &'a [Diagnostic],
 }
@@ -305,7 +305,7 @@ mod tests {
         ("grade", "grade --json", schema_of::<GradeList<'_>>),
         ("history", "history --json", schema_of::<HistoryList<'_>>),
         ("judge", "judge agreement --json and judge calibrate --json", schema_of::<Judges>),
-        ("lint", "lint --json", schema_of::<ProblemList<'_>>),
+        ("lint", "lint --json", schema_of::<LintDocument<'_>>),
         ("list", "list --json", schema_of::<CaseList<'_>>),
         ("record", "record --json", schema_of::<RecordList<'_>>),
         ("runs", "runs --json", schema_of::<RunList<'_>>),

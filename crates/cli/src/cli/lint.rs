@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::documents::{Format, ProblemList};
+use super::documents::{Format, LintDocument};
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::agent;
 use crate::cases::catalog::Catalog;
@@ -54,7 +54,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
     }
     let problems = grouped(settings.lint.judged(problems));
     if args.json {
-        print_json(&ProblemList { format: Format, problems: &problems })?;
+        print_json(&LintDocument { format: Format, problems: &problems })?;
     } else {
         let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
             format!("{}: {}\n", args.counts(&catalog), args.nothing_found(&catalog, &problems))

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::HttpReply;
-use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
+use super::{AnswerFault, AnswerPart, MODEL, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How the programs mark the user messages that they write themselves.
 const INJECTED: [&str; 3] =
@@ -59,16 +59,16 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFault>) -> HttpReply {
+pub fn write(request: &ScriptedRequest, parts: &[AnswerPart], fault: Option<AnswerFault>) -> HttpReply {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["messages"]).len();
     let (mut text, mut thoughts) = (String::new(), String::new());
     let mut calls = Vec::new();
     for part in parts {
         match part {
-            Part::Text(said) => text.push_str(said),
-            Part::Thought(thought) => thoughts.push_str(thought),
-            Part::Call { tool, input } => {
+            AnswerPart::Text(said) => text.push_str(said),
+            AnswerPart::Thought(thought) => thoughts.push_str(thought),
+            AnswerPart::Call { tool, input } => {
                 let function = json!({ "name": tool, "arguments": input.to_string() });
                 let id = format!("call_{turn}_{}", calls.len());
                 calls.push(json!({ "index": calls.len(), "id": id, "type": "function", "function": function }));

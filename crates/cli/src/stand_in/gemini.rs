@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::HttpReply;
-use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
+use super::{AnswerFault, AnswerPart, MODEL, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How Gemini marks the user texts that it writes itself.
 const INJECTED: [&str; 2] = ["<session_context>", "System: Please continue."];
@@ -47,13 +47,18 @@ pub fn shell(command: &str) -> (String, Value) {
 }
 
 /// A whole answer: the parts, then the reason of its end.
-pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFault>, is_stream: bool) -> HttpReply {
+pub fn write(
+    request: &ScriptedRequest,
+    parts: &[AnswerPart],
+    fault: Option<AnswerFault>,
+    is_stream: bool,
+) -> HttpReply {
     let said: Vec<_> = parts
         .iter()
         .map(|part| match part {
-            Part::Text(text) => json!({ "text": text }),
-            Part::Thought(text) => json!({ "text": text, "thought": true }),
-            Part::Call { tool, input } => json!({ "functionCall": { "name": tool, "args": input } }),
+            AnswerPart::Text(text) => json!({ "text": text }),
+            AnswerPart::Thought(text) => json!({ "text": text, "thought": true }),
+            AnswerPart::Call { tool, input } => json!({ "functionCall": { "name": tool, "args": input } }),
         })
         .collect();
     let reason = match fault {

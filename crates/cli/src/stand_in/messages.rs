@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::HttpReply;
-use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
+use super::{AnswerFault, AnswerPart, MODEL, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How claude marks the user texts that it writes itself: reminders and the body of a skill that was launched.
 const INJECTED: [&str; 2] = ["<system-reminder>", "Base directory for this skill:"];
@@ -66,10 +66,10 @@ fn typed(text: &str) -> String {
 
 /// The answer to a request that is not the task's: unless `CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC` is set, claude
 /// also has a title for the session written, at the same time as the task's first request. Scripts never see it.
-pub fn side_answer(request: &ScriptedRequest) -> Option<Vec<Part>> {
+pub fn side_answer(request: &ScriptedRequest) -> Option<Vec<AnswerPart>> {
     let schema = &request.body["output_config"]["format"]["schema"]["properties"];
     let title = request.tools.is_empty() && schema["title"].is_object();
-    title.then(|| vec![Part::Text(r#"{"title":"A scripted session"}"#.to_owned())])
+    title.then(|| vec![AnswerPart::Text(r#"{"title":"A scripted session"}"#.to_owned())])
 }
 
 /// The call that runs `command`, by the shell tool that is offered: those of OpenCode and Qwen Code, else that of Claude Code.
@@ -80,7 +80,7 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFault>) -> HttpReply {
+pub fn write(request: &ScriptedRequest, parts: &[AnswerPart], fault: Option<AnswerFault>) -> HttpReply {
     // Ids differ by the turn within a conversation, and by the task between those of an agent and its sub-agents.
     let task = &blake3::hash(request.prompt.as_bytes()).to_hex()[..8];
     let turn = format!("{task}_{}", array(&request.body["messages"]).len());
@@ -88,14 +88,14 @@ pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFaul
         .iter()
         .enumerate()
         .map(|(index, part)| match part {
-            Part::Text(text) => json!({ "type": "text", "text": text }),
-            Part::Thought(text) => json!({ "type": "thinking", "thinking": text, "signature": "stand-in" }),
-            Part::Call { tool, input } => {
+            AnswerPart::Text(text) => json!({ "type": "text", "text": text }),
+            AnswerPart::Thought(text) => json!({ "type": "thinking", "thinking": text, "signature": "stand-in" }),
+            AnswerPart::Call { tool, input } => {
                 json!({ "type": "tool_use", "id": format!("toolu_{turn}_{index}"), "name": tool, "input": input })
             }
         })
         .collect();
-    let calls = parts.iter().any(|part| matches!(part, Part::Call { .. }));
+    let calls = parts.iter().any(|part| matches!(part, AnswerPart::Call { .. }));
     let stop_reason = match fault {
         Some(AnswerFault::Refusal) => "refusal",
         Some(AnswerFault::MaxTokens) => "max_tokens",

@@ -133,14 +133,14 @@ pub enum AnswerFault {
 }
 
 /// A piece of an answer, with the shell tool already chosen.
-enum Part {
+enum AnswerPart {
     Text(String),
     Thought(String),
     Call { tool: String, input: Value },
 }
 
 enum ScriptedAnswer {
-    Parts(Vec<Part>, Option<AnswerFault>),
+    Parts(Vec<AnswerPart>, Option<AnswerFault>),
     Status(u16),
     /// A refusal, and the seconds that it asks to wait.
     Wait(u32),
@@ -160,8 +160,8 @@ impl ScriptedTurn {
     fn add_to(self, answer: &mut ScriptedAnswer, protocol: WireProtocol, body: &Value) {
         let ScriptedAnswer::Parts(parts, fault) = answer else { return };
         match self {
-            Self::Say(text) => parts.push(Part::Text(text)),
-            Self::Think(text) => parts.push(Part::Thought(text)),
+            Self::Say(text) => parts.push(AnswerPart::Text(text)),
+            Self::Think(text) => parts.push(AnswerPart::Thought(text)),
             Self::Shell(command) => {
                 let (tool, input) = match protocol {
                     WireProtocol::Responses => responses::shell(body, &command),
@@ -169,14 +169,14 @@ impl ScriptedTurn {
                     WireProtocol::Messages => messages::shell(body, &command),
                     WireProtocol::Gemini => gemini::shell(&command),
                 };
-                parts.push(Part::Call { tool, input });
+                parts.push(AnswerPart::Call { tool, input });
             }
-            Self::Call { tool, input } => parts.push(Part::Call { tool, input }),
+            Self::Call { tool, input } => parts.push(AnswerPart::Call { tool, input }),
             Self::Several(turns) => turns.into_iter().for_each(|turn| turn.add_to(answer, protocol, body)),
             Self::Status(status) => *answer = ScriptedAnswer::Status(status),
             Self::Wait(seconds) => *answer = ScriptedAnswer::Wait(seconds),
             Self::Hang => *answer = ScriptedAnswer::Hang,
-            Self::Flood { bytes } => parts.push(Part::Text(flood(bytes))),
+            Self::Flood { bytes } => parts.push(AnswerPart::Text(flood(bytes))),
             Self::Faulty(turn, how) => {
                 *fault = Some(how);
                 turn.add_to(answer, protocol, body);
@@ -190,15 +190,15 @@ impl ScriptedRequest {
     /// Made-up figures that depend on nothing but the lengths of the task's texts, so that the same run costs the
     /// same everywhere: a token is four bytes, and the instructions and tools, whose real length varies with paths
     /// and versions, count as 1000 tokens, which every turn but the first reads from the cache.
-    fn usage(&self, parts: &[Part]) -> AnswerUsage {
+    fn usage(&self, parts: &[AnswerPart]) -> AnswerUsage {
         const INSTRUCTIONS: usize = 1000;
         let results: usize = self.tool_results.iter().map(String::len).sum();
         let task = (self.prompt.len() + results).div_ceil(4);
         let said: usize = parts
             .iter()
             .map(|part| match part {
-                Part::Text(text) | Part::Thought(text) => text.len(),
-                Part::Call { tool, input } => tool.len() + input.to_string().len(),
+                AnswerPart::Text(text) | AnswerPart::Thought(text) => text.len(),
+                AnswerPart::Call { tool, input } => tool.len() + input.to_string().len(),
             })
             .sum();
         let (fresh, cached) = if self.step == 0 { (INSTRUCTIONS + task, 0) } else { (task, INSTRUCTIONS) };

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::HttpReply;
-use super::{AnswerFault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
+use super::{AnswerFault, AnswerPart, MODEL, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How the programs mark the user messages that they write themselves.
 const INJECTED: [&str; 8] = [
@@ -74,7 +74,7 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFault>) -> HttpReply {
+pub fn write(request: &ScriptedRequest, parts: &[AnswerPart], fault: Option<AnswerFault>) -> HttpReply {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["input"]).len();
     let id = format!("resp_{turn}");
@@ -86,7 +86,7 @@ pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<AnswerFaul
         let item = item(part, &offered, turn, index);
         let mut added = item.clone();
         added["status"] = json!("in_progress");
-        if let Part::Text(text) = part {
+        if let AnswerPart::Text(text) = part {
             added["content"] = json!([]);
             stream.push(json!({ "type": "response.output_item.added", "output_index": index, "item": added }));
             stream.push(json!({ "type": "response.output_text.delta", "item_id": item["id"],
@@ -169,18 +169,18 @@ fn tools(body: &Value) -> Vec<ToolOffer> {
     found
 }
 
-fn item(part: &Part, offered: &[ToolOffer], turn: usize, index: usize) -> Value {
+fn item(part: &AnswerPart, offered: &[ToolOffer], turn: usize, index: usize) -> Value {
     let (tool, input) = match part {
-        Part::Text(text) => {
+        AnswerPart::Text(text) => {
             return json!({ "type": "message", "id": format!("msg_{turn}_{index}"), "role": "assistant",
                 "status": "completed",
                 "content": [{ "type": "output_text", "text": text, "annotations": [] }] });
         }
-        Part::Thought(text) => {
+        AnswerPart::Thought(text) => {
             return json!({ "type": "reasoning", "id": format!("rs_{turn}_{index}"), "status": "completed",
                 "summary": [{ "type": "summary_text", "text": text }] });
         }
-        Part::Call { tool, input } => (tool, input),
+        AnswerPart::Call { tool, input } => (tool, input),
     };
     let known = offered.iter().find(|candidate| candidate.flat == *tool);
     let mut item = json!({ "status": "completed", "call_id": format!("call_{turn}_{index}"),

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::HttpReply;
 use super::{
-    AnswerFault, AnswerUsage, Part, ScriptedAnswer, ScriptedRequest, ScriptedTurn, completions, gemini, messages,
+    AnswerFault, AnswerPart, AnswerUsage, ScriptedAnswer, ScriptedRequest, ScriptedTurn, completions, gemini, messages,
     responses,
 };
 
@@ -112,7 +112,7 @@ impl Shared {
     fn reply(
         &self,
         request: &ScriptedRequest,
-        write: impl FnOnce(&ScriptedRequest, &[Part], Option<AnswerFault>) -> HttpReply,
+        write: impl FnOnce(&ScriptedRequest, &[AnswerPart], Option<AnswerFault>) -> HttpReply,
         error: fn(u16) -> HttpReply,
     ) -> Option<HttpReply> {
         match self.answer(request) {
@@ -144,8 +144,9 @@ impl Shared {
             }
             (_, Some((model, method)), Some(body)) => {
                 let is_stream = method == "streamGenerateContent";
-                let write =
-                    |request: &ScriptedRequest, parts: &[Part], fault| gemini::write(request, parts, fault, is_stream);
+                let write = |request: &ScriptedRequest, parts: &[AnswerPart], fault| {
+                    gemini::write(request, parts, fault, is_stream)
+                };
                 self.reply(&gemini::read(model, body), write, gemini::error)
             }
             ("/v1/messages", ..) => Some(messages::error(400)),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use nix::sys::stat::FileStat;
 
-use crate::files::look::{Step, Walk};
+use crate::files::look::{Walk, WalkStep};
 
 /// The largest file that is read whole, in bytes: prompts.csv, task files, schemas, settings, SKILL.md, answers.
 pub const MAX_FILE: u64 = 64 << 20;
@@ -175,10 +175,10 @@ impl Stamps {
             add(place);
             let unread = Walk::new(place).each(|entry| {
                 if is_skipped(entry.path()) {
-                    return Step::Over;
+                    return WalkStep::Over;
                 }
                 add(entry.path());
-                Step::Into
+                WalkStep::Into
             });
             // A run says what it cannot read. This only finds changes.
             unread.report(drop);

@@ -216,7 +216,7 @@ impl Unread {
 
 /// Where a walk goes after an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WalkStep {
     /// Into it, if it is a directory.
     Into,
     /// To the next entry of its directory.
@@ -256,14 +256,14 @@ impl<'a> Walk<'a> {
         let mut all = Vec::new();
         let unread = self.each(|entry| {
             all.push(entry.clone());
-            Step::Into
+            WalkStep::Into
         });
         unread.none()?;
         Ok(all)
     }
 
     /// Calls `visit` with each entry. Returns what could not be read.
-    pub fn each(self, mut visit: impl FnMut(&Entry) -> Step) -> Unread {
+    pub fn each(self, mut visit: impl FnMut(&Entry) -> WalkStep) -> Unread {
         let mut unread = Unread::default();
         let mut levels: Vec<OpenDirectory> = Vec::new();
         self.enter(self.root, &mut levels, &mut unread);
@@ -282,11 +282,11 @@ impl<'a> Walk<'a> {
                 }
             }
             match visit(&entry) {
-                Step::Stop => break,
-                Step::Into if entry.kind.is_dir() && entry.depth < self.max_depth => {
+                WalkStep::Stop => break,
+                WalkStep::Into if entry.kind.is_dir() && entry.depth < self.max_depth => {
                     self.enter(&entry.path, &mut levels, &mut unread);
                 }
-                Step::Into | Step::Over => {}
+                WalkStep::Into | WalkStep::Over => {}
             }
         }
         unread
@@ -351,7 +351,7 @@ mod tests {
         let mut seen = Vec::new();
         let unread = Walk::new(tree.path()).each(|entry| {
             seen.push(entry.clone());
-            if entry.file_name() == "b" { Step::Over } else { Step::Into }
+            if entry.file_name() == "b" { WalkStep::Over } else { WalkStep::Into }
         });
         unread.none().expect("all can be read");
         assert_eq!(paths(tree.path(), &seen), ["a", "a/b", "a/two", "c", "c/three"]);
@@ -370,7 +370,7 @@ mod tests {
             assert_eq!(error.path, long);
         }
         let mut named = Vec::new();
-        Walk::new(&long).each(|_| Step::Into).report(|error| named.push(error.path));
+        Walk::new(&long).each(|_| WalkStep::Into).report(|error| named.push(error.path));
         assert_eq!(named, [long]);
     }
 
@@ -385,7 +385,7 @@ mod tests {
         let mut named = Vec::new();
         let unread = Walk::new(tree.path()).following_links().each(|entry| {
             seen.push(entry.clone());
-            Step::Into
+            WalkStep::Into
         });
         unread.report(|error| named.push(error.path));
         assert!(paths(tree.path(), &seen).contains(&"a/c/three".to_owned()));

@@ -22,7 +22,7 @@ use thiserror::Error;
 
 use crate::cases::catalog::ARTIFACTS;
 use crate::files::at::{At, PathError};
-use crate::files::look::{self, Step, Walk};
+use crate::files::look::{self, Walk, WalkStep};
 use crate::files::{bounded, inside};
 use crate::process::git;
 use crate::text::diagnostic::suggest;
@@ -445,14 +445,14 @@ fn trials_in(path: &Path, most: usize) -> Result<Vec<TrialFolder>, StoreError> {
         // Recordings that are being replaced.
         if !entry.file_type().is_dir() || entry.file_name().as_encoded_bytes().starts_with(trial_folder::NEW.as_bytes())
         {
-            return Step::Over;
+            return WalkStep::Over;
         }
         match is_trial(entry.path()) {
-            Ok(false) => return if entry.depth() == DEPTH { Step::Over } else { Step::Into },
+            Ok(false) => return if entry.depth() == DEPTH { WalkStep::Over } else { WalkStep::Into },
             Ok(true) => trials.push(TrialFolder::found(entry.depth(), entry.path().to_path_buf())),
             Err(error) => _ = failed.get_or_insert(error),
         }
-        if failed.is_some() || trials.len() == most { Step::Stop } else { Step::Over }
+        if failed.is_some() || trials.len() == most { WalkStep::Stop } else { WalkStep::Over }
     });
     if let Some(error) = failed {
         return Err(error.into());

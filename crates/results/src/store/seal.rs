@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{At, GRADE, JUDGMENT, StoreError, read_json, sub_folders, users_cache, write_json};
 use crate::files::bounded;
-use crate::files::look::{self, Entry, Step, Walk};
+use crate::files::look::{self, Entry, Walk, WalkStep};
 use crate::trial::evidence::digest;
 
 /// The file with the digests, in a recording's directory.
@@ -188,9 +188,9 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, StoreError> {
     let unread = Walk::new(folder).each(|entry| {
         if ours(entry) {
             entries.push(entry.clone());
-            Step::Into
+            WalkStep::Into
         } else {
-            Step::Over
+            WalkStep::Over
         }
     });
     unread.none()?;

@@ -9,7 +9,7 @@ use std::{fs, io};
 use crate::agent::sandbox::{Mount, ProgramSandbox, SYSTEM, SandboxMaker};
 use crate::agent::trial_env::HOST;
 use crate::files::at::{At, PathError};
-use crate::files::look::{self, Step};
+use crate::files::look::{self, WalkStep};
 use crate::process::{self, Start};
 use crate::settings::Isolation;
 use crate::text::problem::{About, Problem};
@@ -127,18 +127,18 @@ fn not_for_everybody(directory: &Path) -> Result<Vec<(PathBuf, bool)>, PathError
     let unread = look::Walk::new(directory).each(|entry| {
         let found = match look::unless_absent(fs::symlink_metadata(entry.path())).at(entry.path()) {
             Ok(Some(found)) => found,
-            Ok(None) => return Step::Over,
+            Ok(None) => return WalkStep::Over,
             Err(error) => {
                 failed.get_or_insert(error);
-                return Step::Stop;
+                return WalkStep::Stop;
             }
         };
         let needed = if found.is_dir() { 0o001 } else { 0o004 };
         if found.is_symlink() || found.mode() & needed == needed {
-            return Step::Into;
+            return WalkStep::Into;
         }
         hidden.push((entry.path().to_path_buf(), found.is_dir()));
-        Step::Over
+        WalkStep::Over
     });
     if let Some(error) = failed {
         return Err(error);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::files::at::At;
 use crate::files::bounded;
-use crate::files::look::{self, Step, Walk};
+use crate::files::look::{self, Walk, WalkStep};
 use crate::process::start;
 
 pub use export::{CommitFiles, CommitPart, export, is_clean};
@@ -338,7 +338,7 @@ fn check_rules_in(directory: &Path, parts: &[&Path]) -> io::Result<()> {
             if entry.file_name() == RULES && !entry.file_type().is_symlink() {
                 refused = bounded::check_kind(entry.file_type()).at(entry.path());
             }
-            if refused.is_ok() { Step::Into } else { Step::Stop }
+            if refused.is_ok() { WalkStep::Into } else { WalkStep::Stop }
         });
         // What cannot be read is git's to name.
         unread.report(|_| {});

@@ -171,7 +171,7 @@ struct PlaceFinder<'a> {
     breaks: BreakScanner,
 }
 
-struct Place {
+struct SecretPlace {
     at: usize,
     /// Whether an insertion is among the first bytes.
     is_broken: bool,
@@ -179,7 +179,7 @@ struct Place {
 
 impl PlaceFinder<'_> {
     /// The first place from `at`, and how far the text is known to have no other.
-    fn next(&mut self, bytes: &[u8], at: usize, last: bool) -> (Option<Place>, usize) {
+    fn next(&mut self, bytes: &[u8], at: usize, last: bool) -> (Option<SecretPlace>, usize) {
         // A secret whose first bytes are not all here yet begins after this.
         let mut decided = if last { bytes.len() } else { bytes.len().saturating_sub(LONGEST) };
         let search = &self.redactor.search;
@@ -191,11 +191,11 @@ impl PlaceFinder<'_> {
         // Only known values are found where something is inserted.
         if !self.redactor.forms.is_empty() {
             if let Some(at) = self.breaks.next(bytes, last, whole.min(decided), &search.pairs) {
-                return (Some(Place { at, is_broken: true }), decided);
+                return (Some(SecretPlace { at, is_broken: true }), decided);
             }
             decided = if last { decided } else { decided.min(self.breaks.first_open()) };
         }
-        (Some(Place { at: whole, is_broken: false }).filter(|place| place.at < decided), decided)
+        (Some(SecretPlace { at: whole, is_broken: false }).filter(|place| place.at < decided), decided)
     }
 }
 

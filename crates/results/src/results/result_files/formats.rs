@@ -263,7 +263,9 @@ fn inspect(log: &mut Value) -> Result<(), String> {
     let first = text(&[log], &["/eval/scorers/0/name"]);
     for sample in items(log, "/samples") {
         let shown = sample["scores"].as_object().and_then(|all| all.get(&first).or_else(|| all.values().next()));
-        let score = shown.and_then(|score| inspect_score(score.get("value")?)).filter(|_| sample["error"].is_null() && sample["invalidation"].is_null());
+        let score = shown
+            .and_then(|score| inspect_score(score.get("value")?))
+            .filter(|_| sample["error"].is_null() && sample["invalidation"].is_null());
         sample["score"] = score.into();
     }
     Ok(())

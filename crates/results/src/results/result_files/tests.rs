@@ -163,7 +163,8 @@ fn inspect_has_a_trial_in_each_sample() {
     let two = INSPECT.replace(r#""model": "mockllm/model""#, r#""model": "m", "scorers": [{"name": "includes"}]"#);
     let two = two.replace(r#"{"includes": {"value": "I"}}"#, r#"{"a": {"value": "C"}, "includes": {"value": "I"}}"#);
     assert_eq!(side(&[&two]), side(&[INSPECT]), "the first scorer is the one that the log names first");
-    let invalid = INSPECT.replace(r#""epoch": 2,"#, r#""epoch": 2, "invalidation": {"author": "a", "reason": "the host was down"},"#);
+    let invalid = INSPECT
+        .replace(r#""epoch": 2,"#, r#""epoch": 2, "invalidation": {"author": "a", "reason": "the host was down"},"#);
     assert_eq!(side(&[&invalid]), ["2 0/0+1", "greets 1/1+1"], "an invalidated sample measured nothing");
     assert!(read(b"PK\x03\x04").expect_err("a ZIP").contains("inspect log dump"));
 }

@@ -236,7 +236,7 @@ impl LoadableSkill {
                 let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
                 files.push(path.display().to_string());
             }
-            if files.len() == MOST_FILES { look::Step::Stop } else { look::Step::Into }
+            if files.len() == MOST_FILES { look::WalkStep::Stop } else { look::WalkStep::Into }
         });
         for file in files {
             let _ = writeln!(text, "<file>{file}</file>");

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use self::graders::FoundGrader;
 use self::mocks::FrontMatter;
-use self::plugin::Plugin;
+use self::plugin::EvalPlugin;
 use super::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use super::fields::CaseDraft;
 use super::foreign_reader::Meaning::{By, EachBy, Known, List, Number, Text};
@@ -102,7 +102,7 @@ static CONTEXT: KeyTable = KeyTable::of(&[
 ]);
 
 /// A file of a case.
-struct CaseFile {
+struct EvalFile {
     path: PathBuf,
     /// The name of the grader that it is, if it is one.
     grader: Option<String>,
@@ -111,7 +111,7 @@ struct CaseFile {
 
 fn parse(reader: ForeignReader<'_>) -> Option<FileCases> {
     let file = reader.file;
-    let plugin = Plugin::of(file)?;
+    let plugin = EvalPlugin::of(file)?;
     if ![PROMPT, CASE].iter().any(|name| file.path.ends_with(name)) {
         return None;
     }
@@ -148,7 +148,7 @@ fn parse(reader: ForeignReader<'_>) -> Option<FileCases> {
 }
 
 /// The files of a case. If one of the first three is a link, it is the only one.
-fn parts(file: &ForeignFile<'_>, folder: &Path, has_case: bool, has_prompt: bool) -> Vec<CaseFile> {
+fn parts(file: &ForeignFile<'_>, folder: &Path, has_case: bool, has_prompt: bool) -> Vec<EvalFile> {
     let is_link = |path: &PathBuf| file.tree.kind(path) == FileKind::Symlink;
     let part = |path: PathBuf, grader| {
         let content = if is_link(&path) {
@@ -160,9 +160,9 @@ fn parts(file: &ForeignFile<'_>, folder: &Path, has_case: bool, has_prompt: bool
             file.tree.read(&path).map_err(unreadable)
         };
         let content = content.map(|bytes| FrontMatter::split(bytes, path.ends_with(CASE)));
-        CaseFile { path, grader, content }
+        EvalFile { path, grader, content }
     };
-    let links: Vec<CaseFile> = [PROMPT, CASE, GRADERS]
+    let links: Vec<EvalFile> = [PROMPT, CASE, GRADERS]
         .map(|name| folder.join(name))
         .into_iter()
         .filter(is_link)
@@ -172,7 +172,7 @@ fn parts(file: &ForeignFile<'_>, folder: &Path, has_case: bool, has_prompt: bool
         return links;
     }
     let own = [(CASE, has_case), (PROMPT, has_prompt)].into_iter().filter(|(_, is_there)| *is_there);
-    let mut parts: Vec<CaseFile> = own.map(|(name, _)| part(folder.join(name), None)).collect();
+    let mut parts: Vec<EvalFile> = own.map(|(name, _)| part(folder.join(name), None)).collect();
     let folder = folder.join(GRADERS);
     for name in file.tree.names(&folder).unwrap_or_default() {
         let path = folder.join(&name);
@@ -195,7 +195,7 @@ fn no_nulls(document: &mut Document<'_>, object: &Node) {
 /// Reads a case: up to two files, and those of its graders.
 struct CaseReader<'a> {
     reader: ForeignReader<'a>,
-    plugin: Plugin<'a>,
+    plugin: EvalPlugin<'a>,
     graders: Vec<FoundGrader>,
     /// The names of the graders.
     names: HashSet<String>,
@@ -208,7 +208,7 @@ struct CaseReader<'a> {
 }
 
 impl<'a> CaseReader<'a> {
-    fn read_part(&mut self, part: &'a CaseFile) {
+    fn read_part(&mut self, part: &'a EvalFile) {
         let front = match &part.content {
             Ok(front) => front,
             Err(problem) => return self.problems.push(problem.clone()),

@@ -24,7 +24,7 @@ const MOCKS: &str = "mocks";
 const NO_CASES: [&str; 4] = ["node_modules", ".git", "results", MOCKS];
 
 /// A plugin by its manifest, or what stands for one.
-pub(super) struct Plugin<'a> {
+pub(super) struct EvalPlugin<'a> {
     /// Its directory, from the repository's root.
     pub root: &'a Path,
     name: String,
@@ -34,7 +34,7 @@ pub(super) struct Plugin<'a> {
     servers: Vec<String>,
 }
 
-impl<'a> Plugin<'a> {
+impl<'a> EvalPlugin<'a> {
     /// The plugin of the case of which `file` is one; `None` if it is none of a case.
     pub fn of(file: &ForeignFile<'a>) -> Option<Self> {
         let folder = file.path.parent()?;
