@@ -1,4 +1,4 @@
-//! The repository as it is in a git commit.
+//! The repository as it is in a git commit, and the texts of skills by which what an agent read is recognized.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! A diagnosis as people read it: a sentence that says what to fix, and a picture of the variants.
+//! Variants as people read them: a sentence that says what to fix or which model is enough, and a picture.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The planned trials of a repository, as lines and as JSON.
+//! The planned trials of a repository, as lines and as JSON, and which files of skills a case reaches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The skills of a repository and their cases.
+//! The skills of a repository and their cases, those in Rust too.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};

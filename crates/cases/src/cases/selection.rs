@@ -1,4 +1,4 @@
-//! Selects cases of a catalog, and the modes in which they run.
+//! Selects cases of a catalog, and the modes in which they run: a case in one mode is a test case.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The trial that a check looks at, and the answer of the check.
+//! The trial that a check looks at, with its files and the programs that ran for it, and the answer of the check.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! One case in its repository.
+//! One case in its repository, and its prompt.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};

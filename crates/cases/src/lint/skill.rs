@@ -1,4 +1,4 @@
-//! The rules of agentskills.io for the front matter, and the length of the body.
+//! The rules of agentskills.io for the front matter, the length of the body, its links, and what belongs to a skill.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The cases of a skill together, and the skills and cases of a repository.
+//! The cases of a skill together, and the skills and cases of a repository: similar descriptions, impossible changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};

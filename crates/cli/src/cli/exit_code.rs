@@ -1,4 +1,4 @@
-//! The exit codes of the program.
+//! The exit codes of the program, and what GitHub is told.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! `skill-evals grade`.
+//! `skill-evals grade`, of stored trials and of a session of the user's own.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};

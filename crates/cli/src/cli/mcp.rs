@@ -1,4 +1,4 @@
-//! `skill-evals mcp`.
+//! `skill-evals mcp`, `skill-evals harness`: what other programs start.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

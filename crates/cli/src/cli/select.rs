@@ -1,4 +1,4 @@
-//! Options that choose which cases run, and how.
+//! Options that choose which cases run, and how; options that a command refuses, and those that it does not have.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;

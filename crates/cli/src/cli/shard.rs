@@ -1,4 +1,4 @@
-//! The part of a run's cases that this process has, and the engines that say which part that is.
+//! The part of a run's cases that this process has, the engines that say which part that is, and `skill-evals merge`.
 
 use std::io::Write;
 

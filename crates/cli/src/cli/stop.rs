@@ -1,4 +1,4 @@
-//! `skill-evals stop`, `skill-evals clean`.
+//! `skill-evals status`, `runs`, `stop`, `clean`: runs that are stored, and what to do about them.
 
 use std::collections::BTreeSet;
 use std::io::Write;

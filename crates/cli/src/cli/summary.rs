@@ -1,4 +1,4 @@
-//! `skill-evals summary`.
+//! `skill-evals summary`, `skill-evals history`.
 
 use std::collections::BTreeSet;
 use std::io::Write;

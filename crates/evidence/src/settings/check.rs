@@ -1,4 +1,4 @@
-//! `check`: the scripts of the repository that check trials, and how long each may take.
+//! What grades: `check`, the scripts of the repository and how long each may take; `judge` and `user`; `lint`; `gate`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What a live run does besides, when its trials end, and its limits; limits that no setting can exceed, and defaults.
+//! What a live run does besides, when its trials end, its limits, and what tokens cost; limits that no setting can exceed, and
+//! defaults.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! How much this machine runs at once.
+//! How much this machine runs at once, and what separates it from agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

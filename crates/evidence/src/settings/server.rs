@@ -1,4 +1,4 @@
-//! `[mcp]`: the MCP server of skills, the built-in one or the repository's own.
+//! `[mcp]`: the MCP server of skills, the built-in one or the repository's own. `[[mock]]`: what is answered from files.
 
 use std::collections::BTreeMap;
 use std::fmt;

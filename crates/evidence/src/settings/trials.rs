@@ -1,4 +1,4 @@
-//! How often a case runs, and which share of its trials must pass.
+//! Which cases run, how often each does, and which share of its trials must pass.
 
 use std::collections::BTreeMap;
 use std::fmt;

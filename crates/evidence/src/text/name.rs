@@ -1,4 +1,4 @@
-//! Rules for names: ids that name a directory, segments of a Rust path, and filters of test names.
+//! Rules for names: ids that name a directory, segments of a Rust path, filters of test names, and paths in a repository.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Why a trial could not be measured. The reason is never the agent's answer.
+//! How an agent ended, and why a trial could not be measured. The reason is never the agent's answer.
 
 use std::fmt;
 use std::time::Duration;

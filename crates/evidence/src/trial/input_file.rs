@@ -1,4 +1,5 @@
-//! A file that the workspace holds at the start.
+//! What a case gives to its trial: files of the workspace, an earlier conversation, a user who answers, a sandbox, and answers of
+//! commands and tools.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! The outcome of a trial: checks, a verdict, and metrics that can be compared over time.
+//! The outcome of a trial: checks, a verdict, metrics that can be compared over time, and what it took; or why there is none.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

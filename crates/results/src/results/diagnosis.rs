@@ -1,4 +1,5 @@
-//! Why a skill does not help: what its body is worth, what its description loses, and what its neighbors take.
+//! What variants of a skill or of a model show. Why a skill does not help: what its body is worth, what its description loses, and
+//! what its neighbors take. Which model is enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 

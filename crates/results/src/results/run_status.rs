@@ -1,4 +1,4 @@
-//! The status of a run, and why planned trials of it have no result.
+//! The trials of a run that ended, the status of the run, and why planned trials of it have no result.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};

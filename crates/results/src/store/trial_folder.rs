@@ -1,4 +1,4 @@
-//! The directory of a trial, in a run or as a recording, and which cases have recordings.
+//! The directory of a trial, in a run or as a recording, how it comes to its place whole, and which cases have recordings.
 
 use std::collections::HashSet;
 use std::fs::{self, File};

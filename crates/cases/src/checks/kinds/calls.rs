@@ -1,4 +1,4 @@
-//! Tools are called and commands are run, or not, and in which order.
+//! Tools are called, mocks too, and commands are run, or not, and in which order.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Files of the workspace at the end of a trial: they exist, contain something, or equal a file of the repository.
+//! Files of the workspace at the end of a trial: they exist, contain something, equal a file of the repository, or changed.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

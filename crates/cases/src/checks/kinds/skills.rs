@@ -1,4 +1,4 @@
-//! These skills are activated, in this order, or are not.
+//! What became of skills: which are activated and in which order, which of their files are loaded, and what of their descriptions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Opens what is beneath an open directory, and follows nothing.
+//! Opens and removes what is beneath an open directory, and follows nothing.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
