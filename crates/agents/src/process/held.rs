@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::files::at::{At, PathError};
 use crate::files::{bounded, look, rooted};
@@ -13,6 +14,9 @@ const LOCK: &str = ".work-lock";
 
 /// How the names of directories begin that are being removed.
 const REMOVED: &str = ".work-removed-";
+
+/// The number of the next removal of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Takes a new directory for this process, until the file is closed.
 pub fn hold(directory: &Path) -> Result<File, PathError> {
@@ -33,7 +37,9 @@ pub fn remove_dead(path: &Path) -> Option<Result<(), PathError>> {
 
 /// Removes a directory whose lock is held. If this process is killed meanwhile, the name says that nobody needs the rest.
 pub fn remove(path: &Path) -> Result<(), PathError> {
-    let removed = if is_being_removed(path) { path.to_path_buf() } else { unused(path, REMOVED) };
+    // A name that nobody had before: who still removes what had it would find this one in its place.
+    let ours = || format!("{REMOVED}{}-{}-", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let removed = if is_being_removed(path) { path.to_path_buf() } else { unused(path, &ours()) };
     // Where it cannot be renamed, it can still be emptied.
     let at = if fs::rename(path, &removed).is_ok() { &removed } else { path };
     rooted::remove(at)
