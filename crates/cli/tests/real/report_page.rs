@@ -192,7 +192,9 @@ fn what_was_not_run_is_in_the_list_with_the_reason() {
     let plan = all.map(planned).collect::<Vec<_>>().join("\n") + "\n";
     std::fs::write(folder.join("plan.jsonl"), store::with_digests(plan.as_bytes())).expect("a plan");
     let noted = json!({ "skill": "greeting", "case": "later", "mode": "codex", "not_run": { "the run has cost its limit of $2": 1 } });
-    std::fs::write(folder.join("summary.json"), json!({ "cases": [noted] }).to_string()).expect("a summary");
+    let total = json!({ "passed": 8, "failed": 5, "errors": 1, "unscored": 0 });
+    std::fs::write(folder.join("summary.json"), json!({ "total": total, "cases": [noted] }).to_string())
+        .expect("a summary");
     let ended = json!({ "format": 1, "id": "today", "created": "2026-11-20T09:00:00Z", "version": "0.1.0", "planned": 16, "chosen": {}, "ended": { "at": "2026-11-20T09:10:00Z", "how": "stopped" } });
     std::fs::write(folder.join("run.json"), ended.to_string()).expect("a record");
     in_browser(&fixture, &["today"], "missing");

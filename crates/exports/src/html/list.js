@@ -6,8 +6,8 @@ const BEYOND = 8;
 /** More repeats of a case are counted by verdict. */
 const MAX_REPEATS = 8;
 
-/** Whether the rows are those of a telephone, as in page.css. */
-const narrow = matchMedia("(max-width: 640px)");
+/** Whether the rows are those of a telephone, and whether they have little room, as in page.css. */
+const [narrow, tight] = [640, 900].map((width) => matchMedia("(max-width: " + width + "px)"));
 
 /** Links that leave the trials with one verdict, with their numbers, which no filter changes. */
 function verdictTabs(rows) {
@@ -86,7 +86,11 @@ function caseList(link) {
   };
   addEventListener("scroll", () => draw(false), { passive: true });
   const measure = () => document.documentElement.style.setProperty("--repeats", groups.reduce((widest, group) => Math.max(widest, repeatsWidth(group)), 0) + "px");
-  narrow.addEventListener("change", measure);
+  tight.addEventListener("change", () => {
+    drawn = "";
+    measure();
+    draw(false);
+  });
   addEventListener("resize", () => draw(false));
   addEventListener("beforeprint", () => draw(true));
   addEventListener("afterprint", () => draw(false));
@@ -111,8 +115,8 @@ function caseList(link) {
   };
 }
 
-/** Whether the repeats of a group are counted by verdict. A telephone has room for half as many of two sides. */
-const isMany = ({ all: { rows, before } }) => Math.max(rows.length, before.length) > (narrow.matches && before.length ? MAX_REPEATS / 2 : MAX_REPEATS);
+/** Whether the repeats of a group are counted by verdict. A small window has room for half as many of two sides. */
+const isMany = ({ all: { rows, before } }) => Math.max(rows.length, before.length) > (tight.matches && before.length ? MAX_REPEATS / 2 : MAX_REPEATS);
 
 /** The width of a group's repeats in pixels: of a dot, a number or an arrow with the gap behind it. */
 function repeatsWidth(group) {
