@@ -28,7 +28,7 @@ const DEPTH: usize = 4;
 const IGNORED: [&str; 4] = ["target", "node_modules", "skills", ARTIFACTS];
 
 /// Directories of the crate with the harness, from the repository's root.
-const CRATES: [&str; 2] = ["", "evals"];
+pub const CRATES: [&str; 2] = ["", "evals"];
 
 pub const REPOSITORY_LINT: &str = "repository::lint";
 
@@ -103,8 +103,8 @@ pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigErr
     Ok(render(&names(root, catalog, &load::read_file(root, Trust::Trusted)?)))
 }
 
-/// The stub files that the repository has, from its root.
-pub fn files(root: &Path) -> Vec<PathBuf> {
+/// The directories of the repository, from its root, that have a Cargo.toml or may have the crate of the harness.
+pub fn crates(root: &Path) -> BTreeSet<PathBuf> {
     let mut crates: BTreeSet<PathBuf> = CRATES.iter().map(PathBuf::from).collect();
     let unread = Walk::new(root).max_depth(DEPTH).each(|entry| {
         if is_ignored(entry) {
@@ -118,7 +118,12 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
     });
     // The catalog names what cannot be read.
     unread.report(drop);
-    let files = crates.into_iter().map(|folder| folder.join(FILE));
+    crates
+}
+
+/// The stub files that the repository has, from its root.
+pub fn files(root: &Path) -> Vec<PathBuf> {
+    let files = crates(root).into_iter().map(|folder| folder.join(FILE));
     files.filter(|file| fs::symlink_metadata(root.join(file)).is_ok()).collect()
 }
 

@@ -74,11 +74,16 @@ pub fn init(args: &InitArgs) -> CliResult {
     let made = init::init(&root, &source, wants_rust, InitMode::Write)?;
     print_steps(made.steps)?;
     let mut out = text_stdout();
-    let Some(cargo) = made.cargo else {
+    let Some(harness) = made.harness else {
         writeln!(out, "\nnext: skill-evals lint checks the cases; skill-evals run --dry-run says what would run")?;
         return Ok(Exit::Clean);
     };
-    writeln!(out, "\nnext: cargo test {cargo}; with SKILL_EVALS_LIVE=1 it runs the agents")?;
+    let manifest = init::relative(&std::env::current_dir()?, &harness.join("Cargo.toml")).display().to_string();
+    let manifest = match manifest.as_str() {
+        "Cargo.toml" => String::new(),
+        other => format!("--manifest-path {} ", escape::word(other)),
+    };
+    writeln!(out, "\nnext: cargo test {manifest}--test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents")?;
     if source == CrateSource::Release {
         writeln!(out, "{NOT_RELEASED} begin with --path DIR or --git URL")?;
     }

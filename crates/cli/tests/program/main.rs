@@ -63,6 +63,7 @@ mod recordings;
 mod repeats;
 mod report;
 mod resume;
+mod roots_and_checks;
 mod run_folders;
 mod runner;
 mod scenarios;

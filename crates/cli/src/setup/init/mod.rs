@@ -107,8 +107,8 @@ pub enum FileAction {
 pub struct InitSummary {
     /// The files, in order.
     pub steps: Vec<InitStep>,
-    /// The arguments with which `cargo test`, run in the directory, finds the harness, if there is one.
-    pub cargo: Option<&'static str>,
+    /// The directory of the crate with the harness, if there is one.
+    pub harness: Option<PathBuf>,
 }
 
 /// Whether `init` writes.
@@ -134,7 +134,12 @@ pub fn init(folder: &Path, source: &CrateSource, wants_rust: bool, mode: InitMod
         init.first_case()?;
         init.settings(None)?;
         init.ignore_rules(&[IGNORED])?;
-        return Ok(InitSummary { steps: init.files.steps, cargo: None });
+        return Ok(InitSummary { steps: init.files.steps, harness: None });
+    }
+    if let Some(other) = init.other_harness()? {
+        let again = "it is the harness of this repository: a second one would run each trial once more";
+        init.files.step(&other.join(MAIN), FileAction::LeftAlone(again.to_owned()));
+        return Ok(InitSummary { steps: init.files.steps, harness: Some(other) });
     }
     init.manifest(source)?;
     init.first_case()?;
@@ -145,12 +150,7 @@ pub fn init(folder: &Path, source: &CrateSource, wants_rust: bool, mode: InitMod
     let nextest = init.layout.workspace.join(".config/nextest.toml");
     init.files.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
     init.ignore_rules(if is_alone { &[IGNORED, TARGET] } else { &[IGNORED] })?;
-    let cargo = match init.layout.kind {
-        HarnessCrate::Own => "--test skill_evals",
-        HarnessCrate::Member => "-p evals --test skill_evals",
-        HarnessCrate::Alone => "--manifest-path evals/Cargo.toml --test skill_evals",
-    };
-    Ok(InitSummary { steps: init.files.steps, cargo: Some(cargo) })
+    Ok(InitSummary { steps: init.files.steps, harness: Some(init.layout.package) })
 }
 
 struct Init<'a> {
@@ -159,6 +159,27 @@ struct Init<'a> {
 }
 
 impl Init<'_> {
+    /// The directory of another crate that has a harness for the same repository, unless this one has a harness already.
+    fn other_harness(&self) -> Result<Option<PathBuf>, InitError> {
+        let InitLayout { root, package, .. } = &self.layout;
+        let is_harness = |folder: &Path| -> Result<bool, InitError> {
+            Ok(self.files.read(&folder.join(MAIN))?.is_some_and(|text| text.contains("skill_evals::harness")))
+        };
+        if is_harness(package)? {
+            return Ok(None);
+        }
+        for folder in stubs::crates(root) {
+            let found = root.join(&folder);
+            // A crate with skills or evals of its own is a repository of its own, but for the small crate.
+            let is_of_root = stubs::CRATES.iter().any(|known| folder == Path::new(known))
+                || Repository::around(&found).is_ok_and(|around| around.is_some_and(|around| around.root == *root));
+            if is_of_root && is_harness(&found)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
     /// The Cargo.toml of the existing crate, or of a small crate next to the cases.
     fn manifest(&mut self, source: &CrateSource) -> Result<(), InitError> {
         let path = self.layout.package.join("Cargo.toml");
@@ -545,7 +566,7 @@ fn read(path: &Path) -> io::Result<Option<String>> {
 // Relative paths between absolute ones. Pure.
 
 /// The path of `to` from the directory `from`. Both are absolute.
-fn relative(from: &Path, to: &Path) -> PathBuf {
+pub fn relative(from: &Path, to: &Path) -> PathBuf {
     let (from, to) = (normal(from), normal(to));
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
     let up = from.components().skip(shared).map(|_| Component::ParentDir);
