@@ -4,10 +4,20 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 //! Evals of agent skills as ordinary Rust tests.
 //!
+//! ```no_run
+//! // tests/skill_evals.rs, which has `harness = false` in Cargo.toml
+//! fn main() -> std::process::ExitCode {
+//!     skill_evals::harness::main()
+//! }
+//! ```
+//!
 //! A *skill* is a directory with a SKILL.md that an agent loads when a task calls for it. This crate tests every skill in
 //! a repository: does it activate when it should, does it not activate when it should not, and does the agent follow it?
 //! Each question is a *case* (a row of `evals/skills/<slug>/prompts.csv`, or a file in `evals/tasks/`). Each case in each
 //! *mode* (an agent, and the way in which it gets the skills) is a test.
+//!
+//! `cargo test` replays recordings, which are what snapshots are to `insta`: `SKILL_EVALS_LIVE=1 SKILL_EVALS_RECORD=1 cargo test`
+//! takes them, and git shows what changed. `RUST_LOG` has no effect: a failing test names the directory with all that the agent did.
 //!
 //! # Public interface
 //!

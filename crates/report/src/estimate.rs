@@ -44,7 +44,7 @@ pub fn finds(power: &Power) -> String {
             format!("{dead}, all cases from {} to {} % in {} %", points(power.before), points(after), points(share))
         }
         None => {
-            format!("{dead}, and no drop of all cases from {} % in {:.0} %", points(power.before), USUAL_POWER * 100.0)
+            format!("{dead}, and of all cases not reliably even a drop from {} % to never", points(power.before))
         }
     }
 }

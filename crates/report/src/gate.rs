@@ -51,7 +51,9 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
     lines.extend(results.warning.as_deref().map(escape::line));
     if results.changed.iter().any(|skill| skill.edit.changes_descriptions()) {
         let near = if results.neighbors > 0 { ", the nearest skills are compared too" } else { "" };
-        lines.push(format!("descriptions changed: recordings of other skills are aged{near}"));
+        lines.push(format!(
+            "descriptions changed: recordings of other skills were made with the old ones and still count{near}"
+        ));
     }
     let has = |edit| results.changed.iter().any(|skill| skill.edit == edit);
     if has(SkillEdit::Added) {

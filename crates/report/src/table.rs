@@ -259,6 +259,12 @@ fn too_few(threshold: f64, passed: u64) -> Option<String> {
 
 /// A cost, as far as it is known, and what it is known by.
 pub fn cost(spent: &AttemptCost) -> String {
+    let (amount, by) = cost_and_source(spent);
+    amount + &by
+}
+
+/// A cost, as far as it is known; and what it is known by, to be read after it.
+pub fn cost_and_source(spent: &AttemptCost) -> (String, String) {
     let by = match spent.cost_by {
         CostSource::Reported => String::new(),
         CostSource::Settings => " by [prices]".to_owned(),
@@ -266,10 +272,10 @@ pub fn cost(spent: &AttemptCost) -> String {
         CostSource::Several => format!(", in part by [prices] or the prices of {PRICES_OF}"),
     };
     match (spent.cost_usd, spent.cost_incomplete) {
-        (Some(cost), true) => format!("at least {}{by}", dollars(cost)),
-        (Some(cost), false) => format!("{}{by}", dollars(cost)),
-        (None, true) => "unknown".to_owned(),
-        (None, false) => "nothing".to_owned(),
+        (Some(cost), true) => (format!("at least {}", dollars(cost)), by),
+        (Some(cost), false) => (dollars(cost), by),
+        (None, true) => ("unknown".to_owned(), String::new()),
+        (None, false) => ("nothing".to_owned(), String::new()),
     }
 }
 

@@ -49,7 +49,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::agent;
 use crate::cli::exit_code::Exit;
-use crate::process::{close_inherited_files, watchdog};
+use crate::process::{close_inherited_files, interrupt, watchdog};
 use crate::text::problem::Problem;
 use output::{print_answer, print_clap_error, print_error, print_error_document, print_json, print_sorted_json};
 use repository::{RepositoryArgs, custom_checks, file_problems, problem_line};
@@ -211,7 +211,7 @@ pub fn main() -> ExitCode {
             // Nobody reads it if standard output is closed.
             let _ = print_error_document(&error);
         }
-        Exit::CouldNotRun
+        if interrupt::raised() { Exit::Interrupted } else { Exit::CouldNotRun }
     });
     exit.into()
 }

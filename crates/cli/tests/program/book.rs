@@ -78,6 +78,23 @@ fn every_page_is_in_the_table_of_contents_once() {
 }
 
 #[test]
+fn every_page_is_a_link_away_from_the_first_page_of_its_readers() {
+    let linked = |page: &str| {
+        let (links, _) = links_and_anchors(Path::new(page));
+        let folder = Path::new(page).parent().expect("a directory").to_path_buf();
+        links.into_iter().filter_map(move |link| plain(&folder.join(link))).collect::<BTreeSet<PathBuf>>()
+    };
+    let (users, contributors) = (linked("docs/README.md"), linked("docs/contributing/README.md"));
+    let is_first = |page: &PathBuf| ["docs/README.md", "docs/SUMMARY.md"].iter().any(|first| page == Path::new(first));
+    let is_missing = |page: &PathBuf| {
+        let is_theirs = page.starts_with("docs/contributing") && !page.ends_with("README.md");
+        !if is_theirs { &contributors } else { &users }.contains(page)
+    };
+    let missing = contents().into_iter().filter(|page| !is_first(page) && is_missing(page));
+    assert_eq!(missing.collect::<Vec<_>>(), [PathBuf::new(); 0]);
+}
+
+#[test]
 fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
     let all: BTreeMap<PathBuf, _> = pages().into_iter().map(|page| (page.clone(), links_and_anchors(&page))).collect();
     let mut wrong = Vec::new();

@@ -319,7 +319,10 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
         }
     };
     compares("1", &["tidy (description changed)\n", "\nto compare: near/yes, tidy/c0\n"]);
-    compares("0", &["recordings of other skills are aged\n", "\nto compare: tidy/c0\n"]);
+    compares(
+        "0",
+        &["recordings of other skills were made with the old ones and still count\n", "\nto compare: tidy/c0\n"],
+    );
     // A description that takes every prompt need not share a word with one.
     fs::write(&path, text.replace(&description, "description: Must always be used.")).expect("a skill");
     compares("99", &["the nearest skills are compared too\n", "\nto compare: far/yes, near/yes, tidy/c0\n"]);

@@ -30,6 +30,7 @@ pub fn trials() -> Vec<Trial> {
             everything_can_be_reached_by_keys,
             two_runs_stand_beside_each_other,
             names_and_roles_are_told_to_those_who_cannot_see,
+            no_rule_of_axe_is_broken_in_any_view,
             hostile_texts_are_texts_and_nothing_leaves,
             dark_narrow_and_printed_it_fits,
             a_link_into_a_large_page_works_before_the_page_is_read,
@@ -117,6 +118,14 @@ fn two_runs_stand_beside_each_other() {
 
 fn names_and_roles_are_told_to_those_who_cannot_see() {
     in_browser(&example(), &["today"], "accessible");
+}
+
+fn no_rule_of_axe_is_broken_in_any_view() {
+    in_browser_as("axe", &example(), &["today"], "axe");
+    in_browser_as("axe-compared", &example(), &["today", "--against", "yesterday"], "axe");
+    let modes = two_runs(3, 6, &["codex", "codex-mcp"], true);
+    in_browser_as("axe-modes", &modes, &["edited"], "axe");
+    in_browser_as("axe-modes-compared", &modes, &["edited", "--against", "main"], "axe");
 }
 
 fn dark_narrow_and_printed_it_fits() {

@@ -143,14 +143,16 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
         figure(html, "", "tokens", &format!("<b>{least}{}</b>", grouped(tokens)));
     }
     if total.spent.cost_usd.is_some() {
-        figure(html, "", "cost", &format!("<b>{}</b>", markup::text(&table::cost(&total.spent))));
+        let (cost, by) = table::cost_and_source(&total.spent);
+        let (cost, by) = (markup::text(&cost), markup::text(by.trim_start_matches([',', ' '])));
+        figure(html, "", "cost", &format!("<b>{cost}</b> <small>{by}</small>"));
     }
     html.push_str("</dl>\n");
 }
 
 fn rates(html: &mut String, summary: &Summary) {
     let (passed, all) = (summary.cases_with(Verdict::Pass), summary.cases.len());
-    let name = if summary.modes.len() > 1 { "cases passed, each mode by itself" } else { "cases passed" };
+    let name = if summary.modes.len() > 1 { "cases passed, counted in each mode" } else { "cases passed" };
     figure(html, "", name, &format!("<b>{passed} of {all}</b>"));
     if let Some((share, interval)) = summary.share() {
         let (percent, range, drawn) = (points(share), rate::range(interval), markup::interval(share, interval));
@@ -199,9 +201,11 @@ fn grid(html: &mut String, summary: &Summary) {
     }
     let modes: BTreeSet<&str> = cells.keys().map(|(_, mode)| *mode).collect();
     let skills: BTreeSet<&str> = cells.keys().map(|(skill, _)| *skill).collect();
-    html.push_str(
-        "<div class=\"wide\"><table class=\"grid\"><caption>Pass rate (cases weighted equally) by skill and mode</caption>\n\
+    let _ = write!(
+        html,
+        "{}<table class=\"grid\"><caption>Pass rate (cases weighted equally) by skill and mode</caption>\n\
          <thead><tr><th scope=\"col\">skill</th>",
+        markup::wide("Pass rate by skill and mode"),
     );
     for mode in &modes {
         let (link, name) = (markup::fragment(mode), markup::text(&label(mode)));
@@ -267,8 +271,9 @@ fn cases(html: &mut String, summary: &Summary) {
     let differ = rows.iter().filter(|(_, cells)| verdicts(cells) > 1).count();
     let _ = write!(
         html,
-        "<div class=\"wide\"><table class=\"grid cases\"><caption>Passed trials by case and mode; modes differ in {differ} of \
-         {}</caption>\n<thead><tr><th scope=\"col\">case</th>",
+        "{}<table class=\"grid cases\"><caption>Passed trials by case and mode; modes differ in {differ} of {}</caption>\n\
+         <thead><tr><th scope=\"col\">case</th>",
+        markup::wide("Passed trials by case and mode"),
         counted(rows.len(), "case")
     );
     for mode in &modes {
@@ -357,8 +362,9 @@ fn confusion(html: &mut String, mode: &str, confusion: &Confusion) {
     let _ = write!(
         html,
         "<section class=\"confusion\"><h2>Activated skills <small>{}, number of trials</small></h2>\
-         <div class=\"wide\"><table><thead><tr><th scope=\"col\">expected ↓, activated →</th>",
-        markup::text(mode)
+         {}<table><thead><tr><th scope=\"col\">expected ↓, activated →</th>",
+        markup::text(mode),
+        markup::wide(&format!("Activated skills, {mode}")),
     );
     for activated in &columns {
         let name = match activated {
@@ -396,9 +402,10 @@ fn history(html: &mut String, history: &[(String, Vec<HistoryPoint>)]) {
     if history.iter().all(|(_, runs)| runs.len() < 2) {
         return;
     }
-    html.push_str(
-        "<section class=\"history\"><h2>History <small>pass rate of the latest runs, oldest first</small></h2>\
-         <table><tbody>\n",
+    let _ = writeln!(
+        html,
+        "<section class=\"history\"><h2>History <small>pass rate of the latest runs, oldest first</small></h2>{}<table><tbody>",
+        markup::wide("History")
     );
     for (skill, runs) in history.iter().filter(|(_, runs)| runs.len() > 1) {
         let Some(trend) = trends(runs).next_back() else { continue };
@@ -422,7 +429,7 @@ fn history(html: &mut String, history: &[(String, Vec<HistoryPoint>)]) {
             "<tr><th scope=\"row\">{skill}</th><td>{drawn}</td><td>{rates} % <small>{runs}{others}</small></td></tr>"
         );
     }
-    html.push_str("</tbody></table></section>\n");
+    html.push_str("</tbody></table></div></section>\n");
 }
 
 // A comparison as markup; and the page of one whose trials are not here, as of result files of other tools: all cases, and no
@@ -537,7 +544,7 @@ pub(super) fn begin_cases(html: &mut String, compared: &ComparisonResults, head:
     let _ = writeln!(
         html,
         "<table class=\"moved\"><thead><tr><th scope=\"col\">{head}</th><th scope=\"col\">{} → {}</th>\
-         <th scope=\"col\"></th></tr></thead><tbody>",
+         <td></td></tr></thead><tbody>",
         markup::text(&baseline),
         markup::text(&candidate)
     );
