@@ -278,7 +278,7 @@ impl Engine<'_> {
             settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
         }
         if !has_modes {
-            self.choose_default_modes(&mut settings, &catalog, &mut chosen);
+            self.choose_default_modes(&repository.root, &mut settings, &catalog, &mut chosen)?;
         }
         let mut run = planned(Loaded { repository, settings, catalog }, chosen)?;
         if request.is_gate {

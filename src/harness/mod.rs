@@ -37,6 +37,7 @@ use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::report::trial_text::RerunCommand;
 use crate::run::custom_check::{self, CustomChecks};
+use crate::run::default_modes;
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
 use crate::settings::load::{self, ConfigError};
@@ -334,6 +335,10 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> HarnessPlan 
     let problems = context::problems(&harness, &settings, is_whole.then_some(&catalog));
     setup_problem = setup_problem.or(Some(problems.join("\n")).filter(|problems| !problems.is_empty()));
     let no_filters = Filters::default();
+    match default_modes::of_recordings(&root, &settings, &catalog) {
+        Ok(modes) => settings.default_modes = modes,
+        Err(why) => setup_problem = setup_problem.or(Some(why.to_string())),
+    }
     let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problem| {
         setup_problem.get_or_insert_with(|| problem.to_string());
         settings.selection = TestSelection::default();

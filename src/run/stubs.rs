@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::cases::catalog::{ARTIFACTS, Catalog};
 use crate::files::inside;
 use crate::files::look::{self, Entry, Walk, WalkStep};
-use crate::run::plan;
+use crate::run::{default_modes, plan};
 use crate::settings::{Settings, Trust, load};
 use crate::store::Recordings;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
@@ -43,8 +43,10 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
     let mut names: BTreeSet<String> = catalog.skills.iter().map(|found| skill_lint(&found.skill().slug)).collect();
     names.insert(REPOSITORY_LINT.to_owned());
     let mut recordings = Recordings::new(root);
+    // A run says what it cannot read.
+    let default_modes = default_modes::of_recordings(root, settings, catalog).unwrap_or_default();
+    let settings = &Settings { default_modes, ..settings.clone() };
     for found in &catalog.cases {
-        // A run says what it cannot read.
         let recorded = recordings.modes(&found.skill, &found.id).unwrap_or_default();
         names.extend(plan::planned(settings, found, &recorded).map(|planned| planned.test_name()));
     }

@@ -211,12 +211,16 @@ codes! {
     StaleStubs = "stale-stubs": Warning,
     /// A recording is not as it was made.
     DamagedRecording = "damaged-recording": Fixed,
+    /// A recording of a case that does not exist: nothing replays it.
+    OrphanRecording = "orphan-recording": Warning,
     /// A case that runs until it is decided, and never could be.
     NeverDecided = "never-decided": Fixed,
     /// A negative case names the skill that must not activate.
     NegativeNamesSkill = "negative-names-skill": Warning,
     /// The prompt of a positive case contains the text that the case looks for.
     MarkerInPrompt = "marker-in-prompt": Warning,
+    /// A pattern with `AND`, `OR` or typographic quotes, which an answer must have as they are.
+    LiteralSyntax = "literal-syntax": Warning,
     /// A case that is called implicit names its skill.
     ImplicitNamesSkill = "implicit-names-skill": Warning,
     /// The prompt of a positive case copies the skill's description.

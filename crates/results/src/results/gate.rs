@@ -179,6 +179,8 @@ pub struct GateResults {
     pub recorded_versions: BTreeSet<String>,
     /// Whether a case without a recording fails the gate.
     pub needs_recordings: bool,
+    /// Whether the settings say that it does not.
+    pub waives_recordings: bool,
     /// The comparison with the base, if a skill changed that both have.
     pub compared: Option<ComparisonResults>,
     pub run: Option<ComparedRun>,

@@ -97,7 +97,8 @@ pub fn parse(root: &Path, path: &Path, bytes: Vec<u8>, own: &[String]) -> Parsed
 fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, own: &[String]) -> ParsedCsv {
     let text_start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let header_start = skip_line_breaks(&bytes, text_start);
-    if let Some(problem) = utf_16(path, &bytes).or_else(|| separator(path, &bytes, header_start)) {
+    let not_csv = utf_16(path, &bytes).or_else(|| workbook(path, &bytes));
+    if let Some(problem) = not_csv.or_else(|| separator(path, &bytes, header_start)) {
         return ParsedCsv { rows: Vec::new(), problems: vec![problem] };
     }
     let mut problems = ProblemList::of_file();
@@ -218,10 +219,22 @@ pub(in crate::cases) fn utf_16(path: &Path, bytes: &[u8]) -> Option<Diagnostic> 
     is_utf_16.then(|| problem.help("save it as \"CSV UTF-8\""))
 }
 
-/// The problem of a file whose header is separated by something other than commas.
+/// The problem of the workbook of a spreadsheet, which is a ZIP archive, under the name of a table.
+fn workbook(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
+    let message = "this file is the workbook of a spreadsheet, or another ZIP archive; expected the text of a table";
+    let problem = Diagnostic::new(Code::CsvMissingColumn, SourceLocation::file(path), message);
+    bytes.starts_with(b"PK\x03\x04").then(|| problem.help("save it as \"CSV UTF-8\": another name is not enough"))
+}
+
+/// The problem of a file whose header is separated by something other than commas, or has a line for a spreadsheet before it.
 fn separator(path: &Path, bytes: &[u8], header_start: usize) -> Option<Diagnostic> {
     let end = (header_start..bytes.len()).find(|at| ends_line(bytes, *at)).unwrap_or(bytes.len());
     let header = std::str::from_utf8(&bytes[header_start..end]).ok()?;
+    if header.trim_matches('"').starts_with("sep=") {
+        let place = SourceLocation::in_text(path, bytes, header_start..end);
+        let message = format!("the first line is {header:?}, which only Excel reads; expected the names of the columns");
+        return Some(Diagnostic::new(Code::CsvSeparator, place, message).help("remove this line"));
+    }
     for (separator, name) in [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")] {
         let names: Vec<&str> = header.split(separator).map(|name| name.trim().trim_matches('"').trim()).collect();
         if REQUIRED.iter().all(|column| names.contains(column)) {
