@@ -34,7 +34,11 @@ fn annotations(results: &Results<'_>) -> String {
     let mut text = String::new();
     for (case, counts) in summary.cases.iter().filter(|(_, counts)| counts.verdict() != Some(Verdict::Pass)) {
         let is_unrecorded = counts.verdict().is_none() && counts.not_run.keys().all(|why| *why == NotRun::NotRecorded);
-        let level = if is_unrecorded && !needs_recordings { WARNING } else { ERROR };
+        let level = match counts.excused() {
+            Some(_) => NOTICE,
+            None if is_unrecorded && !needs_recordings => WARNING,
+            None => ERROR,
+        };
         text.push_str(&annotation(level, locations.of_case(&name(case)), &case_message(case, counts)));
     }
     text
@@ -98,7 +102,8 @@ fn name(case: &CaseInMode) -> String {
 
 /// A case that did not pass: its failed check, what was expected and found.
 fn case_message(case: &CaseInMode, counts: &CaseCounts) -> String {
-    format!("{} in the mode {}: {}", name(case), case.mode, table::reason(counts))
+    let excused = counts.excused().map(|until| format!(" (in quarantine {until})")).unwrap_or_default();
+    format!("{} in the mode {}{excused}: {}", name(case), case.mode, table::reason(counts))
 }
 
 fn annotation(level: &str, location: Option<&FileLine>, text: &str) -> String {

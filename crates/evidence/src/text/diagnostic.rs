@@ -211,6 +211,8 @@ codes! {
     StaleStubs = "stale-stubs": Warning,
     /// A recording is not as it was made.
     DamagedRecording = "damaged-recording": Fixed,
+    /// The quarantine of a case is over: the case fails again.
+    QuarantineOver = "quarantine-over": Warning,
     /// A case that runs until it is decided, and never could be.
     NeverDecided = "never-decided": Fixed,
     /// A negative case names the skill that must not activate.
