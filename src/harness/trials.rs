@@ -24,7 +24,7 @@ use crate::report::{diagnostics, rate, table, trial_text as report};
 use crate::results::share::needed;
 use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::plan::{PlannedCase, RunPlan};
-use crate::run::planned::PlannedRun;
+use crate::run::planned::{self, PlannedRun};
 use crate::run::{preflight, scheduler, stubs};
 use crate::text::diagnostic::{Diagnostic, Severity, SourceLocation};
 use crate::text::problem::Problem;
@@ -173,10 +173,17 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
         let decided = table::decided(&case).map(|decided| format!("; {decided}")).unwrap_or_default();
         problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));
     }
-    problems.extend(report::graded(&run.root, &planned.found, &not_passed, context.paint()));
+    let until = planned.found.case().ok().filter(|_| counts.ended() > 0).and_then(planned::quarantine);
+    // What is said next to the results has no colors.
+    let paint = if until.is_some() { Paint::Plain } else { context.paint() };
+    problems.extend(report::graded(&run.root, &planned.found, &not_passed, paint));
     problems.extend(run.early_end_message().filter(|_| context.nextest).map(|why| format!("{why}\n")));
     // All repeats of an invalid case have the same problem.
     problems.dedup();
+    if let Some(until) = until {
+        context.say(&problems.join("\n"));
+        return Ok(Completion::ignored_with(format!("in quarantine {until}: {} of {} trials passed", counts.passed, counts.ended())));
+    }
     Err(problems.join("\n").into())
 }
 

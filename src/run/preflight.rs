@@ -21,7 +21,7 @@ use crate::lint;
 use crate::process::{allow_open_files, git};
 use crate::report::trial_text::RerunCommand;
 use crate::run::plan::PlannedCase;
-use crate::run::planned::PlannedRun;
+use crate::run::planned::{PlannedRun, today};
 use crate::run::skill_version::SkillVersion;
 use crate::run::{rate_limiter, rename_recordings, stubs};
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
@@ -445,6 +445,7 @@ pub fn all_problems(
     // What cannot be read is damaged.
     problems.extend(rename_recordings::orphans(&repository.root, catalog).unwrap_or_default());
     problems.extend(lint::repetition(catalog, &settings.repetition, repository));
+    problems.extend(lint::quarantine(catalog, today(), repository));
     problems.extend(mocks::commands(repository, settings.mocks.iter()).1);
     problems.extend(lint::unknown_mocks(catalog, &settings.mocks, repository));
     // A case or the command line may ask for a judge.

@@ -40,7 +40,8 @@ fn annotations(results: &Results<'_>) -> String {
             let reasons = counts.not_run.keys().map(NotRun::text).collect::<Vec<_>>().join(", ");
             not_run.entry(reasons).or_default().push((case, counts));
         } else {
-            text.push_str(&annotation(ERROR, locations.of_case(&name(case)), &case_message(case, counts)));
+            let level = if counts.excused().is_some() { NOTICE } else { ERROR };
+            text.push_str(&annotation(level, locations.of_case(&name(case)), &case_message(case, counts)));
         }
     }
     for (reasons, cases) in not_run {
@@ -118,7 +119,8 @@ fn name(case: &CaseInMode) -> String {
 
 /// A case that did not pass: its failed check, what was expected and found.
 fn case_message(case: &CaseInMode, counts: &CaseCounts) -> String {
-    format!("{} in the mode {}: {}", name(case), case.mode, table::reason(counts))
+    let excused = counts.excused().map(|until| format!(" (in quarantine {until})")).unwrap_or_default();
+    format!("{} in the mode {}{excused}: {}", name(case), case.mode, table::reason(counts))
 }
 
 fn annotation(level: &str, location: Option<&FileLine>, text: &str) -> String {

@@ -164,6 +164,9 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
         let why = escape::line(&table::why(counts));
         lines.push(format!("recorded case fails: {}/{}/{}: {why}", case.skill, case.case, case.mode));
     }
+    lines.extend(table::in_quarantine(&results.replayed).iter().map(|line| escape::line(line)));
+    let uncompared = results.quarantined.iter().take(MAX_ROWS);
+    lines.extend(uncompared.map(|(case, until)| escape::line(&format!("{case} is in quarantine {until}, so it is not compared"))));
     lines.push(recordings(results));
     if results.waives_recordings && results.unrecorded() + results.stale() == 0 {
         lines.push("every case has a recording: the line `require_recordings = false` of evals/evals.toml can go".to_owned());

@@ -59,6 +59,7 @@ mod pages;
 mod passed_over;
 mod project;
 mod prompt_cache;
+mod quarantine;
 mod recordings;
 mod repeats;
 mod report;

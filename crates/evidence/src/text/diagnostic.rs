@@ -213,6 +213,8 @@ codes! {
     DamagedRecording = "damaged-recording": Fixed,
     /// A recording of a case that does not exist: nothing replays it.
     OrphanRecording = "orphan-recording": Warning,
+    /// The quarantine of a case is over: the case fails again.
+    QuarantineOver = "quarantine-over": Warning,
     /// A case that runs until it is decided, and never could be.
     NeverDecided = "never-decided": Fixed,
     /// A negative case names the skill that must not activate.

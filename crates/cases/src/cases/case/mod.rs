@@ -39,6 +39,7 @@ use crate::text::name::RelativePath;
 use crate::trace::file::SkillChange;
 use crate::trial::input_file::{HistoryMessage, InputFile, Persona, Sandbox, Speaker};
 use crate::trial::outcome::Weight;
+use crate::trial::quarantine::Quarantine;
 
 pub(super) use foreign_reader::words;
 pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES};
@@ -113,6 +114,8 @@ pub struct Case {
     pub judge: bool,
     /// How often it runs and which share must pass, if the case says so.
     pub repetition: Repetition,
+    /// Until when its trials fail nothing, if the case says so.
+    pub quarantine: Option<Quarantine>,
     /// The changes to the skills during the session, if the agent is offered any.
     pub during: Vec<SkillChange>,
     /// What must hold of its trials, besides what must hold of every trial.
