@@ -135,6 +135,8 @@ codes! {
     CsvExtraCell = "csv-extra-cell": Fixed,
     /// A cell without quotes begins with a blank and others of its row do not, or a row has empty cells behind those of the header: a comma may belong to a text.
     CsvUnquotedComma = "csv-unquoted-comma": Warning,
+    /// A cell is in typographic quotes, which are a part of its text.
+    CsvQuotes = "csv-quotes": Warning,
     /// A cell that must not be empty is, or it has separators alone. Or a list of checks is empty.
     EmptyValue = "empty-value": Fixed,
     /// Not true or false.
