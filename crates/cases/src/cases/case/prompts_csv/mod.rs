@@ -250,11 +250,6 @@ fn first_line(path: &Path, bytes: &[u8], start: usize) -> Option<Diagnostic> {
 fn separator(path: &Path, bytes: &[u8], header_start: usize) -> Option<Diagnostic> {
     let end = (header_start..bytes.len()).find(|at| ends_line(bytes, *at)).unwrap_or(bytes.len());
     let header = std::str::from_utf8(&bytes[header_start..end]).ok()?;
-    if header.trim_matches('"').starts_with("sep=") {
-        let place = SourceLocation::in_text(path, bytes, header_start..end);
-        let message = format!("the first line is {header:?}, which only Excel reads; expected the names of the columns");
-        return Some(Diagnostic::new(Code::CsvSeparator, place, message).help("remove this line"));
-    }
     for (separator, name) in [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")] {
         let names: Vec<&str> = header.split(separator).map(|name| name.trim().trim_matches('"').trim()).collect();
         if REQUIRED.iter().all(|column| names.contains(column)) {
