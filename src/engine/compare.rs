@@ -40,9 +40,9 @@ pub struct ComparisonRequest {
     pub sides: Option<ComparedSides>,
     /// The results that fail; none for the usual ones.
     pub fails: Vec<CompareResult>,
-    /// Whether numbers that can decide nothing are refused.
+    /// Whether it is to decide something: numbers that cannot are refused, and its cost has a limit.
     pub must_decide: bool,
-    /// Whether the limits are those of a gate.
+    /// Whether a gate asks for it.
     pub is_gate: bool,
     pub max_trials: Option<u64>,
     /// How long kept trials may stand for trials of the baseline; `None` if none do.
@@ -278,11 +278,12 @@ impl Engine<'_> {
             settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
         }
         if !has_modes {
-            self.choose_default_modes(&mut settings, &catalog, &mut chosen);
+            self.choose_default_modes(&repository.root, &mut settings, &catalog, &mut chosen)?;
         }
         let mut run = planned(Loaded { repository, settings, catalog }, chosen)?;
-        if request.is_gate {
-            rate_limiter::limit_gate(&mut run.settings, &run.plan);
+        // The others have as many trials as their cases have.
+        if request.must_decide {
+            rate_limiter::limit_comparison(&mut run.settings, &run.plan);
         }
         Ok(run)
     }

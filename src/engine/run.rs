@@ -84,7 +84,7 @@ impl Engine<'_> {
             // As gates do: a trial stands for another one that would end at the same time.
             settings.stop.get_or_insert(Stop::Settled);
         }
-        self.choose_default_modes(&mut settings, &catalog, &mut chosen);
+        self.choose_default_modes(&repository.root, &mut settings, &catalog, &mut chosen)?;
         let mut run = with_part(planned(Loaded { repository, settings, catalog }, chosen)?, &part)?;
         if run.plan.is_empty() {
             return Ok(None);

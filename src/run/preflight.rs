@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::{fmt, io};
+use std::io;
 
 use crate::agent;
 use crate::agent::isolation::{self, IsolationStatus};
@@ -22,9 +21,9 @@ use crate::lint;
 use crate::process::{allow_open_files, git};
 use crate::report::trial_text::RerunCommand;
 use crate::run::plan::PlannedCase;
-use crate::run::planned::PlannedRun;
+use crate::run::planned::{PlannedRun, today};
 use crate::run::skill_version::SkillVersion;
-use crate::run::{rate_limiter, stubs};
+use crate::run::{rate_limiter, rename_recordings, stubs};
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::{FILE, Home, Settings, ToolNames};
 use crate::skill::SKILL_FILE;
@@ -149,43 +148,6 @@ pub fn agents(run: &PlannedRun) -> Result<(), Problem> {
     Err(lines.join("\n").into())
 }
 
-/// A mode that is used in place of a default one, whose agent cannot run here.
-#[derive(Clone, Debug)]
-pub struct SubstituteMode {
-    /// The default mode.
-    pub default: String,
-    /// What its agent lacks, and what to do about it.
-    pub why: String,
-    pub mode: Mode,
-}
-
-impl fmt::Display for SubstituteMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { default, why, mode } = self;
-        let agent = mode.agent.as_str();
-        write!(f, "{why}; {agent} can run here: its mode `{mode}` stands in for `{default}`")
-    }
-}
-
-/// For each default mode of the catalog's cases whose agent cannot run here, the mode of the same delivery of the first agent of
-/// the registry that can. None if modes are selected.
-pub fn substitutes(settings: &Settings, catalog: &Catalog) -> Vec<SubstituteMode> {
-    if settings.selected_modes.is_some() {
-        return Vec::new();
-    }
-    let defaults: BTreeSet<&str> = catalog.cases.iter().map(|found| found.format().default_mode).collect();
-    let substitute = |default: &str| {
-        let mode = settings.mode(default)?;
-        let why = missing(settings, mode.agent, Some(mode))?;
-        let other = AgentKind::ALL.into_iter().find_map(|kind| {
-            let is_like = |other: &&Arc<Mode>| other.agent == kind && other.delivery == mode.delivery;
-            settings.modes.iter().find(is_like).filter(|other| missing(settings, kind, Some(other)).is_none())
-        })?;
-        Some(SubstituteMode { default: default.to_owned(), why, mode: Mode::clone(other) })
-    };
-    defaults.into_iter().filter_map(substitute).collect()
-}
-
 /// What the judge lacks to run.
 fn missing_judge(settings: &Settings) -> Option<String> {
     let (agent, model) = (settings.judge.agent, &settings.judge.model);
@@ -257,7 +219,7 @@ pub fn native_modes(
         let Some(mode) = native.iter().find(is_agent).or_else(by_program) else {
             let known: BTreeSet<&str> = native.iter().flat_map(known_as).chain([INSTALLED]).collect();
             let known: Vec<&str> = known.into_iter().collect();
-            return Err(format!("unknown agent `{name}`; {}", suggest(name, &known)).into());
+            return Err(format!("unknown agent `{name}`; {}", AgentKind::suggest(name, &known)).into());
         };
         modes.push(mode.name.clone());
     }
@@ -480,7 +442,10 @@ pub fn all_problems(
             problems.push(Diagnostic::new(Code::DamagedRecording, place, error.to_string()));
         }
     }
+    // What cannot be read is damaged.
+    problems.extend(rename_recordings::orphans(&repository.root, catalog).unwrap_or_default());
     problems.extend(lint::repetition(catalog, &settings.repetition, repository));
+    problems.extend(lint::quarantine(catalog, today(), repository));
     problems.extend(mocks::commands(repository, settings.mocks.iter()).1);
     problems.extend(lint::unknown_mocks(catalog, &settings.mocks, repository));
     // A case or the command line may ask for a judge.

@@ -9,7 +9,7 @@ use crate::cases::selection::TestCase;
 use crate::results::table;
 use crate::run::digests::{RecordingDrift, SkillFolders, as_before, opened_skills};
 use crate::run::live_trial::LiveTrial;
-use crate::run::planned::PlannedRun;
+use crate::run::planned::{self, PlannedRun};
 use crate::run::preflight::{self, ReadyCase};
 use crate::run::started::StartedRun;
 use crate::run::{judge, open_run};
@@ -107,7 +107,11 @@ pub fn run_live(
         Ok((meta, grade)) => Ok(table::outcome(id, grade, &meta, &folder, &run.settings.prices)),
         Err(trouble) => Ok(Outcome {
             id,
-            grade: not_measured(trouble, run.repetition(&planned.found)),
+            grade: not_measured(
+                trouble,
+                run.repetition(&planned.found),
+                planned.found.case().ok().and_then(planned::quarantine),
+            ),
             folder: folder.path().to_path_buf(),
             scripted: run.settings.scripted.clone(),
             spent: AttemptCost { tokens_incomplete: true, cost_incomplete: true, ..AttemptCost::default() },
@@ -176,7 +180,7 @@ pub fn lost(run: &StartedRun, planned: &TestCase, record: &TrialRecord) -> Optio
     }
     Some(Outcome {
         id: record.id.clone(),
-        grade: not_measured(record.trouble.clone()?, run.repetition(&planned.found)),
+        grade: not_measured(record.trouble.clone()?, run.repetition(&planned.found), record.quarantine.clone()),
         folder: folder.path().to_path_buf(),
         scripted: record.scripted.clone(),
         spent: record.spent,
@@ -189,7 +193,7 @@ pub fn lost(run: &StartedRun, planned: &TestCase, record: &TrialRecord) -> Optio
 }
 
 /// The grade of a trial that left no evidence.
-fn not_measured(trouble: Trouble, repetition: EffectiveRepetition) -> Grade {
+fn not_measured(trouble: Trouble, repetition: EffectiveRepetition, quarantine: Option<String>) -> Grade {
     Grade {
         format: GRADE_FORMAT,
         verdict: Verdict::Error,
@@ -201,6 +205,7 @@ fn not_measured(trouble: Trouble, repetition: EffectiveRepetition) -> Grade {
         judged: None,
         threshold: Some(repetition.threshold),
         max_trials: repetition.at_most(),
+        quarantine,
         unsupported: Vec::new(),
     }
 }

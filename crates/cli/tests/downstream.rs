@@ -317,6 +317,37 @@ fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
 }
 
 #[test]
+fn a_second_crate_is_told_of_the_harness_that_there_is_and_its_next_command_runs_it() {
+    let [_, _, Before { fixture, .. }, _] = before();
+    let package = "[package]\nname = \"second\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    let fixture = fixture.file("crates/second/Cargo.toml", package).file("crates/second/src/lib.rs", "");
+    let init = |folder: &str, more: &[&str]| {
+        let source = ["init", "--yes", "--path", repository().to_str().expect("UTF-8")];
+        let ran = run_in(&fixture.root().join(folder), &[&source, more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran
+    };
+    init("crates/demo", &[]);
+    let before = contents(fixture.root());
+    let again = init("crates/second", &[]);
+    assert_eq!(
+        again.stdout.lines().next(),
+        Some(
+            "../demo/tests/skill_evals.rs: is there already and was left alone; it is the harness of this repository: a second one \
+             would run each trial once more"
+        )
+    );
+    let elsewhere = init("", &["--root", "crates/demo"]);
+    assert_eq!(contents(fixture.root()), before);
+    for (folder, ran) in [("crates/second", again), ("", elsewhere)] {
+        let next = next(&ran);
+        let args: Vec<&str> = std::iter::once("test").chain(next.iter().map(String::as_str)).collect();
+        let test = cargo(&fixture.root().join(folder), &args).output().expect("cargo starts");
+        assert!(test.status.success() && text(&test).contains("2 passed; 0 failed; 2 ignored"), "{}", text(&test));
+    }
+}
+
+#[test]
 #[ignore = "it builds for minutes; .ci/nightly runs it"]
 fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
     let fixture = crate_with_a_skill();
@@ -348,19 +379,6 @@ fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
 #[test]
 #[ignore = "it builds for minutes; .ci/nightly runs it"]
 fn a_builder_chooses_roots_and_adds_checks() {
-    let main = r#"
-        use skill_evals::harness::{Finding, Harness};
-        fn main() -> std::process::ExitCode {
-            Harness::new()
-                .root("..")
-                .skill_root("plugins/skills")
-                .check("says-ahoy", |trace, workspace| match workspace.case() {
-                    "explicit" => Finding::of(false, format!("{} commands", trace.commands)),
-                    _ => Finding::NotAsked,
-                })
-                .main()
-        }
-    "#;
     let sample = Fixture::copy_of_sample();
     std::fs::create_dir(sample.root().join("plugins")).expect("a directory");
     std::fs::rename(sample.root().join("skills"), sample.root().join("plugins/skills")).expect("a rename");
@@ -371,7 +389,7 @@ fn a_builder_chooses_roots_and_adds_checks() {
         .file("inner/Cargo.toml", manifest)
         .file("inner/Cargo.lock", lock)
         .file("inner/src/lib.rs", "")
-        .file("inner/tests/skill_evals.rs", main);
+        .file("inner/tests/skill_evals.rs", include_str!("program/roots_and_checks.rs"));
     let ran = cargo_test(&sample.root().join("inner"), &["greeting::"]);
     let all = text(&ran);
     let result =

@@ -45,7 +45,7 @@ use login::PointedAgent;
 
 pub use command::AgentCommand;
 pub use command::{Assignment, OutputSchema};
-pub use custom::{ReadLine, StreamEvent, read_in_rust};
+pub use custom::{ReadLine, StreamEvent, is_read_here, read_in_rust};
 pub use interface::UserSession;
 pub use interface::{Agent, WorkOwner};
 pub use isolation::{bwrap, container};

@@ -101,9 +101,10 @@ impl Candidate<'_> {
         let (format, lacks) = nearest_format(self.path, &keys)?;
         let message =
             format!("this file looks like cases and is not read: for the nearest format, `{format}`, {lacks}");
-        let help = match prompt {
-            Some(prompt) => format!("a prompt seems to be at `{prompt}`; {FORMATS}"),
-            None => format!("its name says that it holds cases; {FORMATS}; if it holds none, rename it"),
+        let help = match (own_place(self.path, &keys), prompt) {
+            (Some(place), _) => format!("if these are cases, move them to {place}"),
+            (None, Some(prompt)) => format!("a prompt seems to be at `{prompt}`; {FORMATS}"),
+            (None, None) => format!("its name says that it holds cases; {FORMATS}; if it holds none, rename it"),
         };
         Some(Diagnostic::new(Code::UnreadCases, place, message).help(help))
     }
@@ -114,6 +115,15 @@ impl Candidate<'_> {
         let word = stem.rsplit(|c: char| !c.is_alphanumeric() && c != '.').next().unwrap_or_default();
         CASES.contains(&&*stem) || self.is_direct && words(NAMES).contains(&word.strip_suffix('s').unwrap_or(word))
     }
+}
+
+/// Where a table with our own columns belongs that is in the directory of cases under another name.
+fn own_place(path: &Path, columns: &HashSet<String>) -> Option<String> {
+    let below = path.strip_prefix("evals/skills").ok()?;
+    let skill = below.components().next()?.as_os_str().to_string_lossy();
+    let skill = skill.split('.').next().unwrap_or_default();
+    let is_own = ["id", "should_trigger", "prompt"].iter().all(|column| columns.contains(*column));
+    is_own.then(|| format!("evals/skills/{skill}/prompts.csv"))
 }
 
 /// Whether a file that is named as the criteria of a scenario of Tessl holds some, or may.

@@ -1,7 +1,7 @@
 //! Finds the cases of a repository.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::cases::candidate::Candidate;
 use crate::cases::case::{
     CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats, files_of_skill,
-    foreign_formats, smoke,
+    foreign_formats, own_files, smoke,
 };
 use crate::cases::case_folders::is_direct;
 use crate::cases::catalog::{Catalog, EVALS, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, SkillIndex, evals_folder};
@@ -21,7 +21,7 @@ use crate::cases::repository::{Repository, Scope};
 use crate::cases::skills;
 use crate::cases::unread::{self, CaseFiles, UnreadFile};
 use crate::files::{inside, look};
-use crate::settings::{FILE, NamedScript};
+use crate::settings::{FILE, NamedScript, OwnFormat};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, suggest};
 use crate::text::name;
@@ -33,7 +33,9 @@ const NO_SKILL: &str = "tasks";
 impl Repository {
     /// Adds the cases in `scope` to a catalog that has the skills.
     pub(super) fn read_cases(&self, layout: Layout<'_>, scope: Scope<'_>, catalog: &mut Catalog) {
-        CaseFinder { repository: self, layout, scope, catalog, cases: HashMap::new() }.add_cases();
+        let (own_files, problems) = own_files(layout.formats, self);
+        catalog.problems.extend(problems);
+        CaseFinder { repository: self, layout, scope, catalog, own_files, cases: HashMap::new() }.add_cases();
     }
 }
 
@@ -43,6 +45,8 @@ struct CaseFinder<'a> {
     layout: Layout<'a>,
     scope: Scope<'a>,
     catalog: &'a mut Catalog,
+    /// The files of formats of the user's own.
+    own_files: BTreeMap<PathBuf, Vec<&'a OwnFormat>>,
     /// The cases so far, by skill.
     cases: HashMap<Arc<str>, Vec<FoundCase>>,
 }
@@ -242,6 +246,8 @@ impl CaseFinder<'_> {
             }
             other.is_none()
         });
+        files.foreign.retain(|path| !self.own_files.contains_key(path));
+        files.foreign.extend(self.own_files.keys().cloned());
         let findings = skills::findings(self.catalog);
         self.catalog.problems.extend(findings);
         let (tasks, warning) = unread::harbor_tasks(&files.foreign);
@@ -359,7 +365,8 @@ impl CaseFinder<'_> {
         let directories = self.catalog.skills.iter().map(FoundSkill::skill);
         let directories = directories.map(|skill| (&*skill.folder, &*skill.slug));
         let directories = &directories.collect::<Vec<_>>()[..];
-        let file = ForeignFile { path, is_certain: false, skill, skills, directories, tree };
+        let (own_keys, formats) = (self.layout.own_keys, self.own_files.get(path).map_or(&[][..], Vec::as_slice));
+        let file = ForeignFile { skill, skills, directories, own_keys, formats, ..ForeignFile::at(path, tree) };
         match self.repository.read(path) {
             Ok(bytes) => file.read(&bytes),
             Err(error) => file.claimed_by("").map(|format| {

@@ -99,7 +99,7 @@ impl Case {
         #[rustfmt::skip]
         let Self {
             id: _, origin: _, skill, should_trigger, prompt, forced, system_prompt, sandbox, timeout, max_turns, fixture,
-            output_schema, activation, default_activation, judge: _, repetition, during, checks, assertions, least_score,
+            output_schema, activation, default_activation, judge: _, repetition, quarantine, during, checks, assertions, least_score,
             tools, env, unsupported, files, tags, solution, answer, setup, mocks: _, mock_servers: _, follow_ups, user, history,
         } = self;
         let Repetition { trials, threshold } = repetition;
@@ -109,6 +109,7 @@ impl Case {
         let mut parts = vec![
             text(Nobody, "skill", Some(skill)),
             data(Nobody, "tags", (!tags.is_empty()).then_some(tags)),
+            data(Nobody, "quarantine", quarantine.as_ref().map(ToString::to_string)),
             data(Checks, "should_trigger", Some(should_trigger)),
             text(Agent, "prompt", Some(prompt)),
             data(Checks, "forced", forced.then_some(true)),

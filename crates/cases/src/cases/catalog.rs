@@ -15,7 +15,7 @@ use crate::cases::mocks::MockServers;
 use crate::cases::other_skill::{NotRead, OtherSkill};
 use crate::cases::plugin::Plugin;
 use crate::settings::mode::{Delivery, Mode};
-use crate::skill::{SKILL_FILE, Skill, SkillFile, slug};
+use crate::skill::{SKILL_FILE, Skill, SkillFile, named, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name;
 use crate::text::problem::Problem;
@@ -94,15 +94,26 @@ impl Catalog {
 
     /// The skill with this name, or what is wrong and what to write instead.
     pub fn named_skill(&self, name: &str) -> Result<&FoundSkill, Problem> {
-        let slug = slug(name);
+        let slug = named(name);
         self.skill(&slug).ok_or_else(|| self.unknown_skill(name).into())
     }
 
     /// What is said of the name of a skill that is not here.
     pub fn unknown_skill(&self, name: &str) -> String {
-        let slug = slug(name);
+        let slug = named(name);
         let unknown = || format!("unknown skill `{name}`; {}", suggest(&slug, &self.slugs()));
         self.unread_skill(&slug).unwrap_or_else(unknown)
+    }
+
+    /// The skill at this path from the repository's root: its directory, that of its cases, or a file of either.
+    pub fn skill_at(&self, path: &str) -> Option<&FoundSkill> {
+        let path = Path::new(path.strip_prefix("./").unwrap_or(path));
+        let is_it = |folder: &Path| path == folder || path.parent() == Some(folder);
+        let of_skill = |found: &&FoundSkill| {
+            let folder = &found.skill().folder;
+            !folder.as_os_str().is_empty() && (is_it(folder) || is_it(&found.evals()))
+        };
+        self.skills.iter().find(of_skill).filter(|_| path.components().count() > 1)
     }
 
     /// Why the skill with this slug is not here, if it is in the repository and cannot be read.

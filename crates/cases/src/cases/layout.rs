@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::settings::{CheckSettings, Settings};
+use crate::settings::{CheckSettings, OwnFormat, Settings};
 use crate::text::name::RelativePath;
 
 /// Of these files of a repository with this root, those that git ignores.
@@ -17,6 +17,10 @@ pub struct Layout<'a> {
     pub skill_roots: Option<&'a [RelativePath]>,
     /// Columns of prompts.csv that are the user's own and are not read.
     pub own_columns: &'a [String],
+    /// Keys and columns that only label, in files of every format.
+    pub own_keys: &'a [String],
+    /// The formats that the user describes.
+    pub formats: &'a [OwnFormat],
     /// The scripts that check every case, or every case of a skill.
     pub checks: Option<&'a CheckSettings>,
     /// Which of these files of the repository with this root git ignores; `None` if nobody asks git.
@@ -29,6 +33,8 @@ impl<'a> Layout<'a> {
         Self {
             skill_roots: settings.skill_roots.as_deref(),
             own_columns: &settings.own_columns,
+            own_keys: &settings.own_keys,
+            formats: &settings.formats,
             checks: Some(&settings.checks),
             ignored: None,
         }

@@ -113,7 +113,7 @@ fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
         return if is_certain { itself() } else { Vec::new() };
     };
     let (skill, tree) = (folder.file_name().and_then(OsStr::to_str), &SkillFiles(folder));
-    let file = ForeignFile { path, is_certain: false, skill, skills: &[], directories: &[], tree };
+    let file = ForeignFile { skill, ..ForeignFile::at(path, tree) };
     let Some((_, parsed)) = file.read(&bytes) else { return Vec::new() };
     let cases = parsed.cases.iter().filter_map(|found| found.case().ok());
     let programs = cases.flat_map(|case| &case.checks).filter_map(|check| check.program());

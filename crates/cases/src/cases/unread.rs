@@ -385,9 +385,20 @@ fn relative<'a>(root: &Path, path: &'a Path) -> &'a Path {
 }
 
 fn unread_problem(path: &Path, name: &Path) -> Diagnostic {
-    let message = "this file looks like cases and is not read";
-    let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
-    problem.help(format!("if these are cases, move them to {}", name.display()))
+    let file = name_of(path);
+    let is_workbook = [".xls", ".xlsx", ".ods"].iter().any(|end| file.ends_with(end));
+    let (what, help) = match file.strip_prefix("~$") {
+        Some(open) => ("this is a lock of Excel, which holds no cases", format!("close {open}, or remove this file")),
+        None if is_workbook => {
+            let help = format!("save it as \"CSV UTF-8\" to {}, and remove this file", name.display());
+            ("this workbook looks like cases and is not read", help)
+        }
+        None => (
+            "this file looks like cases and is not read",
+            format!("if these are cases, move them to {}", name.display()),
+        ),
+    };
+    Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), what).help(help)
 }
 
 /// The slug of the skill that a file is for, and the path at which it would be read.

@@ -13,6 +13,7 @@ use crate::text::diagnostic::{Code, shorten, suggest};
 use crate::text::name::RelativePath;
 use crate::trial::input_file::InputFile;
 use crate::trial::outcome::Status;
+use crate::trial::quarantine::{QUARANTINE, Quarantine};
 
 #[derive(Debug)]
 pub struct Field {
@@ -60,6 +61,8 @@ pub enum FieldForm {
     Trials,
     /// A share above 0 and up to 1.
     Share,
+    /// Until when the case may fail.
+    Quarantine,
     /// An amount of US dollars.
     Amount,
     /// A list of texts, which may be empty.
@@ -89,6 +92,8 @@ pub enum FieldValue {
     Trials(Trials),
     /// Of [`FieldForm::Share`].
     Share(f64),
+    /// Of [`FieldForm::Quarantine`].
+    Quarantine(Quarantine),
     /// Of [`FieldForm::Amount`].
     Amount(f64),
     /// Of [`FieldForm::Json`].
@@ -193,6 +198,10 @@ impl FieldForm {
                 .parse()
                 .map(FieldValue::Trials)
                 .map_err(|_| invalid(Code::BadNumber, TRIALS, "write a number for a fixed count")),
+            Self::Quarantine => text
+                .parse()
+                .map(FieldValue::Quarantine)
+                .map_err(|_| invalid(Code::BadChoice, QUARANTINE, "write the last day on which the case may fail")),
             Self::Share => text
                 .parse()
                 .ok()

@@ -70,6 +70,7 @@ pub fn grade(case: &Case, subject: &GradingInput<'_>) -> Grade {
         judged: None,
         threshold: None,
         max_trials: None,
+        quarantine: None,
         unsupported: case.unsupported.iter().map(|part| part.what.clone()).collect(),
     });
     // A session of the user has one.

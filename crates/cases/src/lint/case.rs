@@ -39,6 +39,7 @@ pub(super) fn check(
     problems.extend(checker.output_schema(schemas));
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
+    problems.extend(checker.literal_syntax());
     problems.extend(checker.snapshots());
     problems.extend(mocks::problems(tree, case, &catalog.mock_servers));
     problems.extend(checker.unknown_skills(catalog));
@@ -295,6 +296,32 @@ impl<'a> CaseChecker<'a> {
             }
         }
         problems
+    }
+
+    /// Patterns with what other programs read as syntax, and this one takes for text that an answer has.
+    fn literal_syntax(&self) -> Vec<Diagnostic> {
+        let texts = self.case.checks.iter().filter_map(|check| Some((check, check.ask.text()?.0)));
+        let found = texts.filter_map(|(check, pattern)| {
+            let text = pattern.text.trim();
+            let is_quoted = [('“', '”'), ('‘', '’')].iter().any(|(open, close)| {
+                text.chars().count() > 2 && text.starts_with(*open) && text.ends_with(*close)
+            });
+            let word = [" AND ", " OR "].into_iter().find(|word| text.contains(word)).map(str::trim);
+            let (message, help) = match word {
+                _ if is_quoted => (
+                    "the typographic quotes are a part of this pattern: an answer must have them too".to_owned(),
+                    "leave them out",
+                ),
+                Some(word) => (
+                    format!("`{word}` is a word of this pattern, which an answer must have too"),
+                    "write each text as a pattern of its own: in a cell, `|` is between them",
+                ),
+                None => return None,
+            };
+            let place = self.place_of(check, Some(&pattern.text));
+            Some(Diagnostic::new(Code::LiteralSyntax, place, message).help(help))
+        });
+        found.collect()
     }
 
     /// Files of the repository that checks compare with, and that are not there.

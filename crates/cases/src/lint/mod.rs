@@ -6,6 +6,8 @@ mod case;
 mod skill;
 mod suite;
 
+use jiff::civil::Date;
+
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
@@ -53,6 +55,19 @@ pub fn case_errors(found: &FoundCase, catalog: &Catalog, tree: &dyn RepoFiles, s
 pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let cases = catalog.cases.iter();
     cases.filter_map(|found| never_decided(found, settings.of(&found.skill, found.repetition()), tree)).collect()
+}
+
+/// The cases whose quarantine is over today.
+pub fn quarantine(catalog: &Catalog, today: Date, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
+    let cases = catalog.cases.iter().filter_map(|found| Some((found, found.case().ok()?)));
+    let over = cases.filter_map(|(found, case)| {
+        let quarantine = case.quarantine.as_ref().filter(|quarantine| quarantine.is_over(today))?;
+        let place = found.source.place("quarantine", None, tree).unwrap_or_else(|| case.origin.clone());
+        let message = format!("the quarantine of {}/{} is over ({quarantine}): the case fails again", found.skill, found.id);
+        let help = "remove `quarantine`, or set a later date if the reason still holds";
+        Some(Diagnostic::new(Code::QuarantineOver, place, message).help(help))
+    });
+    over.collect()
 }
 
 /// The checks about calls of what no case has answers for: it is not recorded who calls that.

@@ -279,6 +279,7 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
         FieldForm::Paths | FieldForm::Sources | FieldForm::Files => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
         FieldForm::Trials => ("until decided", r#""until decided""#),
         FieldForm::Share => ("0.8", "0.8"),
+        FieldForm::Quarantine => ("until 2027-01-31, issue 12", r#""until 2027-01-31, issue 12""#),
         FieldForm::Amount => ("0.25", "0.25"),
         form => unreachable!("{form:?} is only in lists"),
     };

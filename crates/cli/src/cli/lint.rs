@@ -1,7 +1,7 @@
 //! `skill-evals lint`.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -18,7 +18,7 @@ use crate::lint;
 use crate::report::diagnostics;
 use crate::run::preflight;
 use crate::settings::Settings;
-use crate::skill::{SKILL_FILE, slug};
+use crate::skill::{SKILL_FILE, named};
 use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
 
 #[derive(Args)]
@@ -26,6 +26,9 @@ pub struct LintArgs {
     /// Only these skills, by name or directory [default: all]
     #[arg(value_name = "SKILL")]
     skills: Vec<String>,
+    /// The same, as other commands have it (repeatable)
+    #[arg(long, value_name = "NAME")]
+    skill: Vec<String>,
     /// Warn of skills without cases too
     #[arg(long)]
     check_evals: bool,
@@ -48,7 +51,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
     };
     let options = lint::LintOptions { no_cases, listings: &agent::LISTINGS, partial: settings.partial };
     let mut problems = preflight::all_problems(&repository, &settings, &catalog, options);
-    if !args.skills.is_empty() && !catalog.skills.is_empty() {
+    if args.skills().next().is_some() && !catalog.skills.is_empty() {
         let paths = args.paths(&catalog)?;
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
     }
@@ -70,9 +73,13 @@ pub fn lint(args: &LintArgs) -> CliResult {
 }
 
 impl LintArgs {
+    fn skills(&self) -> impl Iterator<Item = &str> {
+        self.skills.iter().chain(&self.skill).map(String::as_str)
+    }
+
     /// How many skills were checked, and how many cases if some are written.
     fn counts(&self, catalog: &Catalog) -> String {
-        let slugs: Vec<String> = self.skills.iter().map(|name| named(name)).collect();
+        let slugs: Vec<String> = self.skills().map(named).collect();
         let is_wanted = |slug: &str| slugs.is_empty() || slugs.iter().any(|name| name == slug);
         let skills = catalog.skills.iter().filter(|found| is_wanted(&found.skill().slug)).count();
         let written = catalog.cases.iter().filter(|found| !found.format().is_built_in());
@@ -85,7 +92,7 @@ impl LintArgs {
     /// were checked.
     fn nothing_found(&self, catalog: &Catalog, problems: &[Diagnostic]) -> String {
         let others = catalog.others.len();
-        if others == 0 || !self.skills.is_empty() {
+        if others == 0 || self.skills().next().is_some() {
             return diagnostics::counts(problems, "no problems");
         }
         let nothing = diagnostics::counts(problems, "nothing else");
@@ -95,7 +102,7 @@ impl LintArgs {
     /// The directories and files of the named skills.
     fn paths(&self, catalog: &Catalog) -> CliResultOf<Vec<PathBuf>> {
         let mut paths = Vec::new();
-        for name in &self.skills {
+        for name in self.skills() {
             let slug = named(name);
             let Some(found) = catalog.skill(&slug) else {
                 let unknown = || format!("unknown skill `{name}`; {}", suggest(&slug, &catalog.slugs()));
@@ -115,11 +122,4 @@ fn not_asked(settings: &Settings) -> String {
         "the checks of the harness `{}` were not examined: lint starts nothing. run, gate and cargo test examine them\n",
         harness.as_path().display()
     )
-}
-
-/// The slug of a skill from its name, its directory or its SKILL.md.
-fn named(name: &str) -> String {
-    let path = Path::new(name);
-    let path = if path.ends_with(SKILL_FILE) { path.parent().unwrap_or(path) } else { path };
-    slug(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }

@@ -15,6 +15,7 @@ use crate::files::inside;
 use crate::lint::unknown_plugins;
 use crate::process::git;
 use crate::run::custom_check::{self, CustomChecks};
+use crate::run::default_modes::{self, SubstituteMode};
 use crate::settings::load;
 use crate::settings::{FILE, Settings, Trust, ignored_keys};
 use crate::store;
@@ -121,11 +122,15 @@ impl RepositoryArgs {
         Ok(settings)
     }
 
+    /// The same without warnings. Cases of which nobody chose the mode are in that of the recordings, else of an agent that is here.
     pub fn read_quietly(&self) -> CliResultOf<Loaded> {
         let repository = self.open()?;
-        let settings = self.settings(&repository)?;
+        let mut settings = self.settings(&repository)?;
         let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(&settings) };
         let catalog = Arc::new(repository.catalog(layout, Scope::All));
+        for SubstituteMode { default, mode, .. } in default_modes::substitutes(&repository.root, &settings, &catalog)? {
+            settings.default_modes.insert(default, mode.name.clone());
+        }
         Ok(Loaded { repository, settings, catalog })
     }
 }

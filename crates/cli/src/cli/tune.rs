@@ -17,6 +17,7 @@ use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::engine::Loaded;
 use crate::engine::compare::MeasuredComparison;
 use crate::engine::tune::{self, ProposedDescription, SplitCases, TuneResult, Tuning};
+use crate::run::default_modes;
 use crate::files::bounded;
 use crate::report::compared as report;
 use crate::report::diagnostics::counted;
@@ -84,7 +85,8 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     let engine = host.engine(&args.start);
     let skill = args.skill.as_ref().or(args.named.as_ref());
     let found = loaded.catalog.named_skill(skill.map_or("", String::as_str))?;
-    let cases = tune::split(&loaded.catalog, found)?;
+    let mut agents = default_modes::agents(&loaded.repository.root, &loaded.settings)?.into_iter();
+    let cases = tune::split(&loaded.catalog, found, args.agent.or_else(|| agents.next()))?;
     let mut tuning = Tuning::of(&engine, &loaded, found, args.mode.clone())?;
     let candidates = candidates(args, &mut tuning, &cases)?;
     let current = &found.skill().description;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::support::fixture::Fixture;
+use crate::support::page;
 
 fn root() -> &'static Path {
     repository()
@@ -130,4 +131,20 @@ fn every_command_is_in_the_table_of_contents_and_on_the_page_of_commands() {
         names.filter(|name| !contents.contains(&format!("`{name}`")) || !page.contains(&format!("| `{name}` |")));
     assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
     assert!(help.contains("\n  run ") && !help.contains("  harness "), "{help}");
+}
+
+/// Code on a page is compiled by nobody. So it is a part of a source whose modules are compiled with the tests.
+#[test]
+fn the_rust_of_every_page_is_in_a_source_that_is_compiled() {
+    let source = fs::read_to_string(root().join("tests/run/rust_page.rs")).expect("a source");
+    let pages = pages().into_iter().map(|page| page.display().to_string());
+    let blocks = pages.flat_map(|page| page::blocks(&page).into_iter().map(move |block| (page.clone(), block)));
+    let rust: Vec<_> = blocks.filter(|(_, block)| block.info.starts_with("rust")).collect();
+    assert!(rust.len() > 3, "{} blocks", rust.len());
+    let indented = |text: &str| -> String {
+        text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }).collect()
+    };
+    let wrong = rust.iter().filter(|(_, block)| !source.contains(&indented(&block.text)));
+    let wrong: Vec<String> = wrong.map(|(page, block)| format!("{page}:\n{}", block.text)).collect();
+    assert_eq!(wrong, [""; 0], "write it in tests/run/rust_page.rs, too");
 }

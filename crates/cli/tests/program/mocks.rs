@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::fixture::Ran;
+use crate::support::real::ignored;
 use crate::support::stub::{Stub, ran};
 
 /// The answers of `gh`, for all cases.
@@ -266,8 +267,7 @@ fn in_a_sandbox_no_call_leaves_the_record() {
     command.env("SKILL_EVALS_ISOLATION", "bwrap");
     let ran = ran(&mut command);
     if meta(&stub, "c0")["isolation"] != "bwrap" {
-        eprintln!("ignored: bubblewrap does not work here");
-        return;
+        return ignored("bubblewrap does not work here");
     }
     ran.exits(0);
     let report = report(&stub, "c0");

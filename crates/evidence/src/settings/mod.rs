@@ -2,6 +2,7 @@
 
 mod agents;
 mod check;
+mod formats;
 mod keys;
 pub mod limits;
 pub mod load;
@@ -33,6 +34,7 @@ pub use check::LintSettings;
 pub use check::{CheckSettings, NamedScript};
 pub use check::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES, PlayerSettings};
 pub use check::{GateSettings, NothingCompared};
+pub use formats::{OwnField, OwnFormat};
 pub use keys::KeyRow;
 pub use limits::{Calibrate, Stop};
 pub use limits::{CostSource, PRICES_OF, Price, Prices, models};
@@ -62,6 +64,10 @@ defaults! {
         pub trust_places: BTreeMap<String, SourceLocation> = BTreeMap::new(),
         /// Columns of prompts.csv that are the user's own and are not read.
         pub own_columns: Vec<String> = Vec::new(),
+        /// Keys of cases that only label, in files of every format.
+        pub own_keys: Vec<String> = Vec::new(),
+        /// The formats of cases that the user describes.
+        pub formats: Vec<OwnFormat> = Vec::new(),
         /// The name of the test that adds custom checks, after the directory of its crate if that is not the root.
         pub harness: Option<RelativePath> = None,
         /// The built-in modes and the file's own.
@@ -162,6 +168,11 @@ keys! {
         own_columns: Vec<String>, "none",
             "columns of prompts.csv that are not read, in addition to those that begin with `x_`",
             |to, columns, _| to.own_columns.extend(columns);
+        own_keys: Vec<String>, "none",
+            "keys and columns of case files that only label, as `owner`: they are not read, in files of every format",
+            |to, keys, _| to.own_keys.extend(keys);
+        formats: formats::FormatTables, "none", "table for each [format of your own](../formats.md#a-format-of-your-own)",
+            |to, tables, problems| to.formats = formats::read(tables, problems);
         harness: Spanned<String>
             as Refused("cargo would build and start a program of the repository outside the sandbox"),
             "none",

@@ -13,7 +13,7 @@ use crate::settings::keys::Untrusted::Refused;
 use crate::settings::keys::keys;
 use crate::settings::problems::{Problems, filled};
 use crate::text::cut;
-use crate::text::diagnostic::{nearest, suggest};
+use crate::text::diagnostic::nearest;
 use crate::text::name::check_id;
 use crate::text::word_enum::word_enum;
 
@@ -195,7 +195,7 @@ impl Settings {
                 if let (Some(agent), Some(None)) = (&agent, known) {
                     let names: Vec<&str> =
                         AgentKind::names().into_iter().chain(self.custom_agents().map(AgentKind::as_str)).collect();
-                    problems.add(agent.span(), format!("unknown agent; {}", suggest(agent.get_ref(), &names)));
+                    problems.add(agent.span(), format!("unknown agent; {}", AgentKind::suggest(agent.get_ref(), &names)));
                     continue;
                 }
                 let (Some(agent), Some(delivery)) = (known.flatten(), delivery) else {

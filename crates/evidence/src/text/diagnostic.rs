@@ -135,6 +135,8 @@ codes! {
     CsvExtraCell = "csv-extra-cell": Fixed,
     /// A cell without quotes begins with a blank and others of its row do not, or a row has empty cells behind those of the header: a comma may belong to a text.
     CsvUnquotedComma = "csv-unquoted-comma": Warning,
+    /// A cell is in typographic quotes, which are a part of its text.
+    CsvQuotes = "csv-quotes": Warning,
     /// A cell that must not be empty is, or it has separators alone. Or a list of checks is empty.
     EmptyValue = "empty-value": Fixed,
     /// Not true or false.
@@ -211,12 +213,18 @@ codes! {
     StaleStubs = "stale-stubs": Warning,
     /// A recording is not as it was made.
     DamagedRecording = "damaged-recording": Fixed,
+    /// A recording of a case that does not exist: nothing replays it.
+    OrphanRecording = "orphan-recording": Warning,
+    /// The quarantine of a case is over: the case fails again.
+    QuarantineOver = "quarantine-over": Warning,
     /// A case that runs until it is decided, and never could be.
     NeverDecided = "never-decided": Fixed,
     /// A negative case names the skill that must not activate.
     NegativeNamesSkill = "negative-names-skill": Warning,
     /// The prompt of a positive case contains the text that the case looks for.
     MarkerInPrompt = "marker-in-prompt": Warning,
+    /// A pattern with `AND`, `OR` or typographic quotes, which an answer must have as they are.
+    LiteralSyntax = "literal-syntax": Warning,
     /// A case that is called implicit names its skill.
     ImplicitNamesSkill = "implicit-names-skill": Warning,
     /// The prompt of a positive case copies the skill's description.

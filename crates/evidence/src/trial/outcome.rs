@@ -212,6 +212,9 @@ pub struct Grade {
     /// Maximum number of trials of the case, if it runs until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_trials: Option<u32>,
+    /// Until when the case fails nothing, and why, if it was in quarantine when this was graded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
     /// What the case asks for besides and this program did not do: the verdict is about the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,

@@ -314,6 +314,9 @@ pub struct TrialRecord {
     /// Maximum number of trials of its case, if the case runs until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_trials: Option<u32>,
+    /// Until when its case fails nothing, and why, if the case is in quarantine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
     /// The activated skills, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated: Vec<String>,
@@ -374,6 +377,7 @@ impl TrialRecord {
             turns: grade.metrics.turns,
             threshold: grade.threshold,
             max_trials: grade.max_trials,
+            quarantine: grade.quarantine.clone(),
             activated: grade.metrics.activations.iter().map(|activation| activation.skill.clone()).collect(),
             described: grade.metrics.described,
             spent: outcome.spent,

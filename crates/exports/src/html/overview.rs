@@ -108,7 +108,8 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         let note = markup::text(&capital(&scripted(by)));
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
-    for note in overview.notes.iter().chain(&in_part(overview.summary.partial)) {
+    let excused = table::in_quarantine(overview.summary);
+    for note in overview.notes.iter().chain(&in_part(overview.summary.partial)).chain(&excused) {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(note));
     }
     html.push_str("</header>\n");
@@ -289,8 +290,14 @@ fn cases(html: &mut String, summary: &Summary) {
                 html.push_str("<td class=\"none\">–</td>");
                 continue;
             };
-            let word = counts.verdict().map_or("not run", Verdict::as_str);
-            let class = if counts.verdict().is_some() { word } else { "none" };
+            let verdict = counts.verdict().map_or("not run", Verdict::as_str);
+            let class = match counts.verdict() {
+                _ if counts.excused().is_some() => "unscored",
+                Some(_) => verdict,
+                None => "none",
+            };
+            let excused = counts.excused().map(|until| format!(", in quarantine {}", markup::text(until)));
+            let word = format!("{verdict}{}", excused.unwrap_or_default());
             let (mode, passed) = (markup::fragment(mode), table::passed(counts));
             let _ = write!(
                 html,

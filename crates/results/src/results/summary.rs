@@ -157,6 +157,9 @@ pub struct CaseCounts {
     /// The tags of the case in its last trial.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// Until when the case fails nothing, and why, if it was in quarantine in its last trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
 }
 
 impl TrialCounts {
@@ -245,6 +248,16 @@ impl CaseCounts {
         })
     }
 
+    /// The verdict by which a run fails. What a case in quarantine does fails nothing.
+    pub fn counted_verdict(&self) -> Option<Verdict> {
+        self.verdict().filter(|verdict| *verdict == Verdict::Pass || self.quarantine.is_none())
+    }
+
+    /// Until when it fails nothing, if it did not pass.
+    pub fn excused(&self) -> Option<&str> {
+        self.quarantine.as_deref().filter(|_| self.verdict().is_some_and(|verdict| verdict != Verdict::Pass))
+    }
+
     /// Counts the score of a measured trial.
     fn add_score(&mut self, score: Score) {
         self.scored += 1;
@@ -300,6 +313,7 @@ impl Summary {
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
         row.tags.clone_from(&record.tags);
+        row.quarantine.clone_from(&record.quarantine);
         let is_measured = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
         record.score.filter(|_| is_measured).into_iter().for_each(|score| row.add_score(score));
         let threshold = record.threshold.unwrap_or(self.threshold);
@@ -423,9 +437,9 @@ impl Summary {
         modes
     }
 
-    /// The number of cases with this verdict. A case in two modes counts twice.
+    /// The number of cases with this verdict, without those that fail nothing. A case in two modes counts twice.
     pub fn cases_with(&self, verdict: Verdict) -> usize {
-        self.cases.values().filter(|row| row.verdict() == Some(verdict)).count()
+        self.cases.values().filter(|row| row.counted_verdict() == Some(verdict)).count()
     }
 }
 

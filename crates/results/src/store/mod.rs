@@ -41,7 +41,10 @@ pub use running::{Proposal, UnfinishedTune};
 pub use running::{UnconfirmedTrials, each_of_baseline};
 pub use seal::lines as with_digests;
 pub use trial_folder::Staging;
-pub use trial_folder::{Recordings, TrialFolder, damaged_recordings, is_recorded, recording_in};
+pub use trial_folder::{
+    Recordings, TrialFolder, damaged_recordings, is_recorded, modes_of_recordings, recorded_cases, recording_in,
+    rename_recordings,
+};
 
 /// The directories of runs, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";

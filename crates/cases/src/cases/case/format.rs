@@ -7,11 +7,12 @@ use std::sync::Arc;
 use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
 use crate::cases::case::foreign_reader::ForeignReader;
 use crate::cases::case::promptfoo::mentions_skill;
-use crate::cases::case::{Case, FoundCase, foreign_formats};
+use crate::cases::case::{Case, FoundCase, foreign_formats, own_format};
 use crate::cases::case_folders::case_folders;
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::profile::DEFAULT_MODE;
+use crate::settings::OwnFormat;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
@@ -41,8 +42,21 @@ pub struct ForeignFiles {
     pub mark: &'static str,
     /// The keys that every file has, for messages about files that lack one; empty for formats that nothing is nearly.
     pub keys: &'static [&'static str],
+    /// What docs/formats.md calls its files.
+    pub about: &'static str,
+    /// The keys of its files, for that page.
+    pub all_keys: fn() -> FileKeys,
     /// Reads a file with this value, which is null for a table; `None` if it is something else.
     pub parse: fn(ForeignReader<'_>) -> Option<FileCases>,
+}
+
+/// The keys of the files of a format.
+#[derive(Debug, Default)]
+pub struct FileKeys {
+    /// Those that are read.
+    pub read: Vec<&'static str>,
+    /// Those that ask for nothing of a trial.
+    pub notes: Vec<&'static str>,
 }
 
 /// A file that may hold the cases of another program.
@@ -60,11 +74,23 @@ pub struct ForeignFile<'a> {
     pub directories: &'a [(&'a Path, &'a str)],
     /// The other files of the repository.
     pub tree: &'a dyn RepoFiles,
+    /// Keys and columns that only label, by the settings.
+    pub own_keys: &'a [String],
+    /// The formats of the user's own that name the file.
+    pub formats: &'a [&'a OwnFormat],
 }
 
-impl ForeignFile<'_> {
+impl<'a> ForeignFile<'a> {
+    /// The file at this path, without anything around it.
+    pub fn at(path: &'a Path, tree: &'a dyn RepoFiles) -> Self {
+        Self { path, is_certain: false, skill: None, skills: &[], directories: &[], tree, own_keys: &[], formats: &[] }
+    }
+
     /// Its format and its cases, if its name and its content are those of a file of cases.
     pub fn read(self, bytes: &[u8]) -> Option<(&'static CaseFormat, FileCases)> {
+        if !self.formats.is_empty() {
+            return Some((&own_format::FORMAT, own_format::read(&self, bytes)));
+        }
         // Half of the bytes of UTF-16 are zeros.
         let text = String::from_utf8_lossy(bytes).replace('\0', "");
         let syntax = Syntax::named(self.path);
@@ -120,6 +146,24 @@ impl ForeignFile<'_> {
     fn is_next_to_skill(&self) -> bool {
         let folder = self.path.parent();
         self.is_in_evals_of_skill() || self.directories.iter().any(|(directory, _)| Some(*directory) == folder)
+    }
+
+    /// Whether its place is a skill's own: the file is in the skill's directory, or in one of its evals.
+    pub fn is_of_skill(&self) -> bool {
+        let holds = |folder: &Path| !folder.as_os_str().is_empty() && self.path.starts_with(folder);
+        self.skill.is_some()
+            && (self.is_in_evals_of_skill() || self.directories.iter().any(|(folder, _)| holds(folder)))
+    }
+
+    /// Whether a directory in its path, in one of cases, has the name of a skill.
+    pub fn is_named_as_skill(&self) -> bool {
+        let folders = self.path.parent().into_iter().flat_map(Path::iter);
+        self.is_in_cases() && self.skill.is_some_and(|skill| folders.into_iter().any(|name| name == skill))
+    }
+
+    /// Whether a skill of this name is here.
+    pub fn has_skill(&self, name: &str) -> bool {
+        self.skills.contains(&&*self.skill_slug(name))
     }
 
     /// Whether its directory is `evals/` of a skill, or is the skill's in `evals/`.
@@ -304,6 +348,20 @@ impl ForeignFiles {
     pub fn have_ending_of(&self, path: &Path) -> bool {
         let ending = path.extension().map(|end| format!(".{}", end.to_string_lossy().to_ascii_lowercase()));
         ending.is_some_and(|ending| self.endings().contains(&ending))
+    }
+
+    /// The row of docs/formats.md: what the files are, their names, and their keys.
+    pub fn row(&self) -> String {
+        let code = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        let open = match (code(self.possible_names), self.mark) {
+            (names, _) if names.is_empty() => names,
+            (names, "") => format!("{names}, if their content says so"),
+            (names, mark) => format!("{names}, if they have `{mark}`"),
+        };
+        let names = [code(self.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
+        let FileKeys { read, notes } = (self.all_keys)();
+
+        format!("| {} | {} | {} | {} |", self.about, names.join("; "), code(&read), code(&notes))
     }
 
     /// Whether their names have parts that are open.

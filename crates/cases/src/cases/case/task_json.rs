@@ -28,6 +28,7 @@ use crate::profile::DEFAULT_MODE;
 use crate::settings::ActivationRule;
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::TRIALS;
+use crate::trial::quarantine::QUARANTINE;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name;
@@ -224,6 +225,7 @@ fn value(form: FieldForm) -> Value {
         FieldForm::Trials => {
             json!({ "description": TRIALS, "oneOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": "^until decided" }] })
         }
+        FieldForm::Quarantine => json!({ "description": QUARANTINE, "type": "string", "pattern": "^until " }),
         FieldForm::Amount => json!({ "description": "US dollars", "type": "number", "minimum": 0 }),
         FieldForm::Texts => json!({ "type": "array", "items": text() }),
         FieldForm::Json => json!(true),

@@ -167,7 +167,7 @@ fn exit(answer: GateAnswer) -> Exit {
 
 /// Writes the files of the gate, and prints its answer or its comment.
 fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
-    let page = report::markdown(results);
+    let page = report::markdown(results, ci_pages().as_ref());
     let junit = junit::junit(&results.replayed)?;
     store::write_whole(&out.join(PAGE), page.as_bytes())?;
     store::write_whole(&out.join(JUNIT), junit.as_bytes())?;
@@ -180,6 +180,19 @@ fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
         warn(&why)?;
     }
     Ok(())
+}
+
+/// The pages of the job of GitHub or GitLab in which this runs. The jobs of `init --ci` and the action upload the gate's directory.
+fn ci_pages() -> Option<report::CiPages> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(job) = variable("CI_JOB_URL") {
+        let report = format!("{job}/artifacts/browse/artifacts/skill-evals/gate");
+        return Some(report::CiPages { job, report });
+    }
+    let parts = ["GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"].map(variable);
+    let [Some(server), Some(repository), Some(run)] = parts else { return None };
+    let job = format!("{server}/{repository}/actions/runs/{run}");
+    Some(report::CiPages { report: format!("{job}#artifacts"), job })
 }
 
 /// Writes the report of the comparison. An earlier gate's says nothing about this change.

@@ -28,7 +28,7 @@ use super::fields::CaseDraft;
 use super::foreign_reader::Meaning::{By, EachBy, Known, List, Number, Text};
 use super::foreign_reader::{ForeignReader, KeyTable, quoted};
 use crate::cases::case::{
-    Case, CaseFormat, FileCases, ForeignFile, ForeignFiles, FoundCase, ReadCase, ToolLimits, Unsupported,
+    Case, CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, FoundCase, ReadCase, ToolLimits, Unsupported,
 };
 use crate::cases::repo_files::FileKind;
 use crate::settings::trials::{Repetition, Trials};
@@ -51,7 +51,18 @@ const fn format(
     mark: &'static str,
     keys: &'static [&'static str],
 ) -> CaseFormat {
-    CaseFormat::foreign("plugin eval", ForeignFiles { names: &[], possible_names, mark, keys, parse })
+    CaseFormat::foreign(
+        "plugin eval",
+        ForeignFiles {
+            names: &[],
+            possible_names,
+            mark,
+            keys,
+            about: "[cases of `claude plugin eval`](#what-a-case-of-claude-plugin-eval-asks-for), with graders, in a plugin's `evals`",
+            all_keys: || FileKeys::of(&[&HEAD, &EXECUTION, &CONTEXT]),
+            parse,
+        },
+    )
 }
 
 /// The file with the prompt.
