@@ -5,9 +5,9 @@ use std::path::Path;
 use super::{Engine, Loaded};
 use crate::cases::catalog::Catalog;
 use crate::report::trial_text::RerunCommand;
-use crate::run::{default_modes, plan};
 use crate::run::planned::PlannedRun;
-use crate::settings::Settings;
+use crate::run::{default_modes, plan};
+use crate::settings::{Settings, TestSelection};
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::nearest_few;
 use crate::text::name::Filters;
@@ -31,22 +31,27 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem
 }
 
 /// The run of the chosen cases. The settings have the choices already.
-pub fn planned(loaded: Loaded, chosen: RunChoices) -> Result<PlannedRun, Problem> {
+pub fn planned(loaded: Loaded, mut chosen: RunChoices) -> Result<PlannedRun, Problem> {
     let Loaded { repository, mut settings, catalog } = loaded;
-    let filters = filters(&chosen.filters, &mut settings, &catalog);
-    let plan = plan::plan(&repository.root, &settings, &catalog, &filters)?;
+    let names = filters(&chosen.filters, &mut settings.selection, &catalog);
+    if names.len() < chosen.filters.len() {
+        chosen.selection.clone_from(&settings.selection);
+        chosen.filters = names;
+    }
+    let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&chosen.filters, false))?;
     let mut run = PlannedRun::new(repository.root, settings, catalog).with_plan(plan);
     run.rerun_command = RerunCommand::Program(chosen.overrides.model.clone());
     run.chosen = chosen;
     Ok(run)
 }
 
-/// The filters of test names. One that is the path of a skill or of its cases selects this skill.
-pub fn filters(asked: &[String], settings: &mut Settings, catalog: &Catalog) -> Filters {
-    let (paths, names): (Vec<&String>, Vec<&String>) = asked.iter().partition(|asked| catalog.skill_at(asked).is_some());
+/// The filters of test names. One that is the path of a skill or of its cases selects this skill instead.
+pub fn filters(asked: &[String], selection: &mut TestSelection, catalog: &Catalog) -> Vec<String> {
+    let (paths, names): (Vec<&String>, Vec<&String>) =
+        asked.iter().partition(|asked| catalog.skill_at(asked).is_some());
     let skills = paths.into_iter().filter_map(|path| catalog.skill_at(path));
-    settings.selection.skills.extend(skills.map(|found| found.skill().slug.clone()));
-    Filters::new(&names.into_iter().cloned().collect::<Vec<_>>(), false)
+    selection.skills.extend(skills.map(|found| found.skill().slug.clone()));
+    names.into_iter().cloned().collect()
 }
 
 /// The error if no case is selected: it names the trials nearest to the first filter.

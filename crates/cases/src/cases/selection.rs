@@ -36,7 +36,8 @@ pub fn selected_cases<'a>(selection: &TestSelection, catalog: &'a Catalog) -> Re
     Ok(selected)
 }
 
-fn wants_skill(selection: &TestSelection, skill: &str) -> bool {
+/// Whether the skill with this slug is selected.
+pub fn wants_skill(selection: &TestSelection, skill: &str) -> bool {
     selection.skills.is_empty() || selection.skills.iter().any(|name| named(name) == skill)
 }
 

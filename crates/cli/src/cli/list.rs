@@ -28,6 +28,7 @@ use crate::settings::Settings;
 use crate::store;
 use crate::text::cut;
 use crate::text::diagnostic::{Diagnostic, Severity};
+use crate::text::name::Filters;
 
 #[derive(Args)]
 pub struct ListArgs {
@@ -110,8 +111,8 @@ pub fn list(args: &ListArgs) -> CliResult {
     if !modes.is_empty() {
         settings.select_modes(&modes)?;
     }
-    let filters = choose::filters(&args.filters, &mut settings, &catalog);
-    let mut plan = plan::plan(&repository.root, &settings, &catalog, &filters)?;
+    let filters = choose::filters(&args.filters, &mut settings.selection, &catalog);
+    let mut plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&filters, false))?;
     if plan.is_empty() && !args.filters.is_empty() {
         return Err(no_match(&args.filters, &catalog, &settings).into());
     }

@@ -19,7 +19,7 @@ use crate::results::history::{self, TrendFilter};
 use crate::results::stored_summary::{of_run, of_runs};
 use crate::run::changed_skills::change_locations;
 use crate::settings::{Settings, load};
-use crate::skill::slug;
+use crate::skill::named;
 use crate::store::{self, RunFolder};
 use crate::text::escape;
 
@@ -105,7 +105,7 @@ pub struct HistoryArgs {
 
 pub fn history(args: &HistoryArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let filter = TrendFilter { skill: args.skill.as_deref().map(slug), mode: args.mode.clone() };
+    let filter = TrendFilter { skill: args.skill.as_deref().map(named), mode: args.mode.clone() };
     let (mut points, mut exit) = (Vec::new(), Exit::Clean);
     for run in store::runs(&root)? {
         if points.len() as u64 == args.last {
