@@ -66,7 +66,7 @@ fn what_a_table_or_a_file_of_it_gets_wrong_is_said_with_its_place_and_what_to_wr
         (good, r#"[{"ask": "Do it"}]"#),
         (good, "[{"),
     ] {
-        said += &format!("{lines} {file}\n{}\n", shown(&skills().file("qa/a.json", file), &table(lines)));
+        said.extend([lines, " ", file, "\n", &shown(&skills().file("qa/a.json", file), &table(lines)), "\n"]);
     }
     said += &shown(&skills(), &table(good));
     said += &shown(&skills().file("skills/tidy/qa/a.json", "[]"), &table(good).replace("qa/*", "skills/*/qa/*"));
@@ -82,6 +82,30 @@ fn what_a_table_or_a_file_of_it_gets_wrong_is_said_with_its_place_and_what_to_wr
     ] {
         let problems = Settings::default().apply_file(settings).expect_err(settings);
         assert!(problems.iter().any(|problem| problem.message.contains(expected)), "{problems:?}");
+    }
+}
+
+#[test]
+fn keys_of_the_users_own_label_in_every_format() {
+    let task =
+        r#"{"prompt": "Tidy", "squad": "Ada", "evalConfig": {"skill": "tidy", "shouldTrigger": true, "squad": "Ada"}}"#;
+    let evals = r#"{"squad": "Ada", "evals": [{"prompt": "Tidy", "squad": "Ada", "expectations": [{"text": "It is tidy", "squad": "Ada"}]}]}"#;
+    let vally = "squad: x\nstimuli:\n  - name: a\n    prompt: Tidy\n    squad: Ada\n    graders: [{type: completed}]\n";
+    for (path, text) in [
+        ("evals/tasks/a.json", task),
+        ("skills/tidy/evals/evals.json", evals),
+        ("skills/tidy/evals/eval.yaml", vally),
+        ("evals/tidy.prompts.csv", "id,should_trigger,prompt,squad\na,true,Tidy,Ada\n"),
+        ("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt,squad\na,true,Tidy,Ada\n"),
+    ] {
+        let fixture = skills().file(path, text);
+        let runs = |settings: &str| {
+            let catalog = catalog(&fixture, settings);
+            let own = catalog.cases.iter().filter(|found| !found.format().is_built_in());
+            own.map(|found| found.case().is_ok_and(|case| case.runs(false))).collect::<Vec<_>>()
+        };
+        assert_eq!(runs("own_keys = ['squad']"), [true], "{path}");
+        assert_eq!(runs(""), [false], "{path}");
     }
 }
 
@@ -123,7 +147,7 @@ proptest! {
         let mut table = "[formats.mine]\nfiles = 'qa/a.json'\nskill = { value = 'tidy' }\n".to_owned();
         for (key, value) in &values {
             let path = "/their".repeat(depth) + "/" + &key.to_uppercase();
-            table += &format!("{key} = '{path}'\n");
+            table.extend([key.as_str(), " = '", &path, "'\n"]);
             theirs.insert(key.to_uppercase(), value.clone());
             if key != "prompt" {
                 config.insert(key.clone(), value.clone());

@@ -74,7 +74,8 @@ fn asked_of_two(line: &str) -> String {
 fn linted_with_help(fixture: &Fixture) -> String {
     let problems = lint::all(&fixture.catalog(), &fixture.repository(), LintOptions::default());
     let of_files = problems.iter().filter(|problem| !problem.place.path.ends_with("SKILL.md"));
-    of_files.map(|problem| format!("{problem}\n  help: {}\n", problem.help.as_deref().unwrap_or_default())).collect()
+    let lines = of_files.map(|problem| format!("{problem}\n  help: {}", problem.help.as_deref().unwrap_or_default()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 tables! {

@@ -62,9 +62,9 @@ pub(super) fn read(tables: FormatTables, problems: &mut Problems<'_>) -> Vec<Own
                 FILES => format.files = texts(&value).unwrap_or_default(),
                 CASES if value.is_string() => value.as_str().unwrap_or_default().clone_into(&mut format.cases),
                 CASES => {
-                    problems.add(written.span(), "`cases` is not a text; expected a key, or a JSON pointer".to_owned())
+                    problems.add(written.span(), "`cases` is not a text; expected a key, or a JSON pointer".to_owned());
                 }
-                _ => format.fields.extend(field(key, &value, problems)),
+                _ => format.fields.push(field(key, &value, problems)),
             }
         }
         if format.files.iter().all(|pattern| pattern.trim().is_empty()) {
@@ -76,7 +76,7 @@ pub(super) fn read(tables: FormatTables, problems: &mut Problems<'_>) -> Vec<Own
     formats.collect()
 }
 
-fn field(key: Spanned<String>, value: &Json, problems: &mut Problems<'_>) -> Option<OwnField> {
+fn field(key: Spanned<String>, value: &Json, problems: &mut Problems<'_>) -> OwnField {
     let place = problems.place(key.span());
     let range = key.span();
     let mut field = OwnField { name: key.into_inner(), place, keys: Vec::new(), values: BTreeMap::new(), value: None };
@@ -87,7 +87,7 @@ fn field(key: Spanned<String>, value: &Json, problems: &mut Problems<'_>) -> Opt
                 format!("`{}` is not a key of your files; expected a text, a list of texts, or a table", field.name);
             problems.add(range, message);
         }
-        return Some(field);
+        return field;
     };
     if let Some(unknown) = table.keys().find(|key| !FIELD.contains(&key.as_str())) {
         problems
@@ -102,7 +102,7 @@ fn field(key: Spanned<String>, value: &Json, problems: &mut Problems<'_>) -> Opt
         let help = "write { key = \"verdict\", values = { yes = true, no = false } }, or { value = true }";
         problems.add(range, format!("`{}` has one of `key` and `value`\n{help}", field.name));
     }
-    Some(field)
+    field
 }
 
 /// A text or a list of them.

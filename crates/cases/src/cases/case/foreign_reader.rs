@@ -44,7 +44,9 @@ impl FileKeys {
     /// The keys of these tables and of those in them, each once.
     pub fn of(tables: &[&'static KeyTable]) -> Self {
         let mut keys = Self::default();
-        tables.iter().for_each(|table| keys.add(table));
+        for table in tables {
+            keys.add(table);
+        }
         keys
     }
 

@@ -198,9 +198,9 @@ impl Case {
 
     /// What it asks for and this program does not do, with what comes of that.
     pub fn unsupported_parts(&self, partial: bool) -> Vec<Diagnostic> {
-        let help = |part: &Unsupported, help: &str| match part.is_key() {
-            true => format!("if it only labels, name it in `own_keys` of evals/evals.toml; else {help}"),
-            false => help.to_owned(),
+        let help = |part: &Unsupported, help: &str| {
+            let labels = if part.is_key() { "; if the key only labels, name it in `own_keys` there" } else { "" };
+            format!("{help}{labels}")
         };
         let told = |what: &str| {
             self.unsupported.iter().map(|part| part.diagnostic().help(help(part, what))).collect::<Vec<_>>()

@@ -84,7 +84,7 @@ pub(in crate::cases) fn files<'a>(
                     }
                 }
                 Err(why) => {
-                    problems.push(problem(format!("`{}` of the format `{}` {why}", shorten(pattern), format.name)))
+                    problems.push(problem(format!("`{}` of the format `{}` {why}", shorten(pattern), format.name)));
                 }
             }
         }

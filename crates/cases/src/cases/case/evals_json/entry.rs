@@ -71,8 +71,8 @@ pub(super) fn expected_skills(
 ) -> Vec<String> {
     let keys = || EXPECTED_SKILL.into_iter().chain(own_key.filter(|own| own.names_skills).map(|own| own.key));
     let values = entries.iter().flat_map(|entry| keys().filter_map(|key| entry.node.get(key)));
-    let names: BTreeSet<String> =
-        values.filter_map(|value| own_key::skill_at(value, file)?).map(|name| file.skill_slug(name)).collect();
+    let names = values.filter_map(|value| own_key::skill_at(value, file)).filter(|name| !name.is_empty());
+    let names: BTreeSet<String> = names.map(|name| file.skill_slug(name)).collect();
     names.into_iter().collect()
 }
 
@@ -433,7 +433,10 @@ pub(super) fn read_assertions(reader: &mut ForeignReader<'_>, node: &Node) {
         }
     }
     for key in words(SAID) {
-        list(reader, node, key).iter().for_each(|text| contains(reader, key, text));
+        let written = node.get(key).map(Node::each).unwrap_or_default();
+        for text in written {
+            contains(reader, key, text);
+        }
     }
     for key in words(REFERENCES) {
         for text in reader.texts(node, key) {
@@ -458,9 +461,9 @@ fn contains(reader: &mut ForeignReader<'_>, key: &str, written: &Node) {
     let regex = written.get("regex").or(written.get("pattern"));
     reader.only_keys(written, &["regex", "pattern"], NOTES);
     let style = if regex.is_some() { Style::Loose } else { Style::Literal };
-    match regex.unwrap_or(written).text().filter(|text| !text.is_empty()) {
-        Some(text) => {
-            let pattern = Pattern { text: text.to_owned(), style };
+    match regex.unwrap_or(written).text().filter(|wanted| !wanted.is_empty()) {
+        Some(wanted) => {
+            let pattern = Pattern { text: wanted.to_owned(), style };
             let (_, negated) = positive(&kind_words(key));
             let test = of_pattern(key, pattern, negated);
             add_typed(reader, key, written, test.map(|test| checks::text(TextPlace::Final, test)));
@@ -483,17 +486,20 @@ fn forbid(reader: &mut ForeignReader<'_>, node: &Node, key: &str) {
 fn read_rubric(reader: &mut ForeignReader<'_>, rubric: &Node) {
     reader.only_keys(rubric, &[MUST, BONUS, AVOID], NOTES);
     for kind in [MUST, BONUS, AVOID] {
-        list(reader, rubric, kind).iter().for_each(|statement| read_of_rubric(reader, kind, statement));
+        for statement in list(reader, rubric, kind) {
+            read_of_rubric(reader, kind, statement);
+        }
     }
 }
 
 /// A statement of this kind: a text, or an object that has it at `text`.
 fn read_of_rubric(reader: &mut ForeignReader<'_>, kind: &str, node: &Node) {
     reader.only_keys(node, &["type", "text"], NAMES);
+    if !node.is_map() && node.text().is_none() {
+        return reader.wrong_type("a statement of a rubric", "a text", node);
+    }
     let text = if node.is_map() { reader.required_text(node, "text") } else { node.text() };
-    let Some(text) = text else {
-        return if node.is_map() { () } else { reader.wrong_type("a statement of a rubric", "a text", node) };
-    };
+    let Some(text) = text else { return };
     let judged = reader.case.assertions.len();
     add(reader, node, &if kind == AVOID { Assertion::forbidding(text) } else { text.to_owned() });
     if kind == BONUS {
@@ -539,7 +545,9 @@ fn read_one(reader: &mut ForeignReader<'_>, node: &Node) {
     }
     let key = words(TEXTS).into_iter().find(|key| node.get(key).is_some());
     // Another key, as `value`, may say that no judge is meant.
-    let is_known = |other: &str| Some(other) == key || words(NAMES).contains(&other);
+    let own = reader.file.own_keys;
+    let is_known =
+        |other: &str| Some(other) == key || words(NAMES).contains(&other) || own.iter().any(|own| own == other);
     match (node.entries().iter().find(|entry| !is_known(&entry.key)), key) {
         (Some(other), _) => {
             let place = reader.place(other.key_range.clone());
@@ -612,11 +620,6 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
         }
         _ => Typed::Unknown,
     }
-}
-
-/// Whether a word of a name means the opposite of something.
-pub(super) fn is_negation(word: &str) -> bool {
-    words(NEGATIONS).iter().any(|start| word.starts_with(start))
 }
 
 /// The words of a type, in lower case: `notContains`, `not-contains` and `not_contains` have the same.

@@ -15,6 +15,10 @@ pub(super) struct OwnKey<'n> {
     pub names_skills: bool,
 }
 
+/// Words in the keys of skills that should not trigger.
+const OPPOSITES: &str =
+    "not no never without avoid forbid forbidden exclude excluded reject rejected wrong other others";
+
 /// Keys that say something else, whatever their values are.
 const OTHERS: [&str; 5] = ["id", "name", "files", "tags", SKILLS];
 
@@ -39,19 +43,21 @@ pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFil
     if let (Some(key), None) = (sides.next(), sides.next()) {
         return Some(OwnKey { key, names_skills: false });
     }
-    let is_label =
-        |key: &str| words(NOTES).contains(&key) || kind_words(key).iter().any(|word| entry::is_negation(word));
+    let is_opposite = |key: &str| kind_words(key).iter().any(|word| words(OPPOSITES).contains(&&**word));
+    let is_label = |key: &str| words(NOTES).contains(&key) || is_opposite(key);
     let names_skills = |key: &&str| {
-        let all: Vec<Option<Option<&str>>> = values(key).into_iter().map(|value| skill_at(value, file)).collect();
+        let all: Vec<Option<&str>> = values(key).into_iter().map(|value| skill_at(value, file)).collect();
         // A key that is called so names what is expected, also if that is not here.
         !is_label(key)
             && (is_expected(key) || all.iter().all(Option::is_some))
-            && all.iter().flatten().any(Option::is_some)
+            && all.iter().flatten().any(|name| !name.is_empty())
     };
     let named: Vec<&str> = open.into_iter().filter(names_skills).collect();
     let others: Vec<&str> = named.iter().copied().filter(|key| !SKILL.contains(key)).collect();
     // A query that names a skill and says nothing else is one for it.
     let are_queries = || root.get("queries").is_some() || entries.iter().any(|entry| entry.node.get("query").is_some());
+    let expected: Vec<&str> = others.iter().copied().filter(is_expected).collect();
+    let others = if expected.is_empty() { others } else { expected };
     match (&others[..], &named[..]) {
         // Next to it, a usual key says only which skill the case is about.
         ([key], _) => Some(OwnKey { key, names_skills: true }),
@@ -70,14 +76,14 @@ pub(super) fn said_at(key: &str, value: &Node) -> Option<bool> {
     }
 }
 
-/// The skill here that a value names, or that it names none; `None` if it says something else.
-pub(super) fn skill_at<'n>(value: &'n Node, file: &ForeignFile<'_>) -> Option<Option<&'n str>> {
+/// The skill here that a value names, empty if it names none; `None` if it says something else.
+pub(super) fn skill_at<'n>(value: &'n Node, file: &ForeignFile<'_>) -> Option<&'n str> {
     match &value.value {
-        NodeValue::Null => Some(None),
-        NodeValue::Text(text) if is_none(text) => Some(None),
-        NodeValue::Text(text) => file.has_skill(text).then_some(Some(text)),
+        NodeValue::Null => Some(""),
+        NodeValue::Text(text) if is_none(text) => Some(""),
+        NodeValue::Text(text) => file.has_skill(text).then_some(text),
         NodeValue::List(list) => match &list[..] {
-            [] => Some(None),
+            [] => Some(""),
             [only] => skill_at(only, file),
             _ => None,
         },

@@ -41,15 +41,21 @@ use crate::trial::input_file::{HistoryMessage, Speaker};
 pub use mocks::servers;
 
 /// Cases whose prompt is a file.
-pub static PROSE: CaseFormat = format(&[PROMPT], "", &[]);
+pub static PROSE: CaseFormat = format(
+    &[PROMPT],
+    "",
+    &[],
+    "[cases of `claude plugin eval`](#what-a-case-of-claude-plugin-eval-asks-for), with graders, in a plugin's `evals`",
+);
 
 /// Cases in a YAML file.
-pub static YAML: CaseFormat = format(&[CASE], VERSION, &[VERSION, "name", "execution", GRADERS]);
+pub static YAML: CaseFormat = format(&[CASE], VERSION, &[VERSION, "name", "execution", GRADERS], "the same in YAML");
 
 const fn format(
     possible_names: &'static [&'static str],
     mark: &'static str,
     keys: &'static [&'static str],
+    about: &'static str,
 ) -> CaseFormat {
     CaseFormat::foreign(
         "plugin eval",
@@ -58,7 +64,7 @@ const fn format(
             possible_names,
             mark,
             keys,
-            about: "[cases of `claude plugin eval`](#what-a-case-of-claude-plugin-eval-asks-for), with graders, in a plugin's `evals`",
+            about,
             all_keys: || FileKeys::of(&[&HEAD, &EXECUTION, &CONTEXT]),
             parse,
         },

@@ -56,7 +56,11 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
 /// The keys of a file, of a test and of what every test has.
 fn keys(dialect: &'static Dialect) -> FileKeys {
     let mut keys = FileKeys::of(&[&dialect.file]);
-    keys.read.extend(test_reader::KEYS.into_iter().chain(dialect.test_keys.iter().copied()));
+    for key in test_reader::KEYS.iter().chain(dialect.test_keys) {
+        if !keys.read.contains(key) {
+            keys.read.push(key);
+        }
+    }
     keys
 }
 
