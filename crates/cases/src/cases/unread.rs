@@ -388,7 +388,7 @@ fn unread_problem(path: &Path, name: &Path) -> Diagnostic {
     let file = name_of(path);
     let is_workbook = [".xls", ".xlsx", ".ods"].iter().any(|end| file.ends_with(end));
     let (what, help) = match file.strip_prefix("~$") {
-        Some(open) => ("this is a lock of Excel, which holds no cases", format!("close {open}, or remove this file")),
+        Some(open) => ("this is a lock file of Excel and has no cases", format!("close {open}, or remove this file")),
         None if is_workbook => {
             let help = format!("save it as \"CSV UTF-8\" to {}, and remove this file", name.display());
             ("this workbook looks like cases and is not read", help)

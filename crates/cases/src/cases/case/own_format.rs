@@ -70,7 +70,8 @@ pub(in crate::cases) fn files<'a>(
         for pattern in &format.files {
             match PathPatterns::Node.files(pattern, Path::new(""), tree) {
                 Ok(paths) if paths.is_empty() => {
-                    let message = format!("no file is named by `{}` of the format `{}`", shorten(pattern), format.name);
+                    let message =
+                        format!("the pattern `{}` of the format `{}` names no file", shorten(pattern), format.name);
                     problems.push(problem(message).help("a pattern starts at the repository's root, as qa/**/*.yaml"));
                 }
                 Ok(paths) => {

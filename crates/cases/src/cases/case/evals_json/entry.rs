@@ -117,7 +117,7 @@ fn read(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node) {
                 Code::Unreadable,
                 node,
                 key,
-                format!("`{key}` is {:?}, which is no text file here", shorten(prompt)),
+                format!("`{key}` is {:?}, which is not a text file here", shorten(prompt)),
             );
         }
     }
@@ -156,7 +156,7 @@ fn files(reader: &mut ForeignReader<'_>, node: &Node) {
         let found = path.and_then(|path| RelativePath::parse(path).ok()).map(|path| reader.file.named_file(&path));
         match found.filter(|path| reader.file.tree.kind(path.as_path()) == FileKind::Folder) {
             Some(path) => reader.case.fixture = Some(path),
-            None => reader.not_done(written, format!("the key `{FIXTURE}`, whose value is no directory here")),
+            None => reader.not_done(written, format!("the key `{FIXTURE}`, whose value is not a directory here")),
         }
     }
     for file in reader.list(node, FILES).unwrap_or_default() {

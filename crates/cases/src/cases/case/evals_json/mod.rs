@@ -17,7 +17,7 @@ mod own_key;
 
 pub(super) use entry::is_none;
 
-use entry::FileSays;
+use entry::{ACTIVATED, ASSERTION_KEYS, EXPECTED_SKILL, FileSays, SHOULD_TRIGGER, kind_words};
 use own_key::OwnKey;
 
 use super::document::{Document, Node, NodeEntry, NodeValue};
@@ -82,8 +82,8 @@ pub(in crate::cases) fn case_lists(root: &Node) -> impl Iterator<Item = (&str, &
 
 /// The keys of what a case expects, and that mean nothing else elsewhere.
 pub(in crate::cases) fn expectation_keys() -> impl Iterator<Item = &'static str> {
-    let keys = entry::ASSERTION_KEYS.into_iter().filter(|key| !entry::RUBRIC.contains(key));
-    keys.chain(entry::EXPECTED_SKILL).chain([entry::SHOULD_TRIGGER])
+    let keys = ASSERTION_KEYS.into_iter().filter(|key| !entry::RUBRIC.contains(key));
+    keys.chain(EXPECTED_SKILL).chain([SHOULD_TRIGGER])
 }
 
 /// The keys of lists of cases, for messages.
@@ -226,16 +226,13 @@ fn entries<'n>(root: &'n Node, groups: &[Group<'n>]) -> Vec<EvalEntry<'n>> {
 /// Whether a file is one case.
 fn is_case(root: &Node) -> bool {
     let has = |keys: &[&str]| keys.iter().any(|key| root.entry(key).is_some());
-    !has(&LISTS)
-        && has(&PROMPTS)
-        && (has(&entry::ASSERTION_KEYS) || has(&[entry::SHOULD_TRIGGER]) || has(&entry::EXPECTED_SKILL))
+    !has(&LISTS) && has(&PROMPTS) && (has(&ASSERTION_KEYS) || has(&[SHOULD_TRIGGER]) || has(&EXPECTED_SKILL))
 }
 
 /// Whether the cases say only which queries trigger the skill.
 fn is_trigger_set(root: &Node, entries: &[EvalEntry<'_>], own_key: Option<&OwnKey<'_>>) -> bool {
     let is_query = |entry: &EvalEntry<'_>| {
-        entry.should_trigger.is_some()
-            || ["query", entry::SHOULD_TRIGGER].iter().any(|key| entry.node.get(key).is_some())
+        entry.should_trigger.is_some() || ["query", SHOULD_TRIGGER].iter().any(|key| entry.node.get(key).is_some())
     };
     let is_set = root.get("queries").is_some() || own_key.is_some() || entries.iter().any(is_query);
     is_set && !entries.iter().any(asks_more)
@@ -243,13 +240,13 @@ fn is_trigger_set(root: &Node, entries: &[EvalEntry<'_>], own_key: Option<&OwnKe
 
 /// Whether a case expects something of the output.
 fn asks_more(entry: &EvalEntry<'_>) -> bool {
-    entry::ASSERTION_KEYS.iter().any(|key| entry.node.get(key).is_some())
+    ASSERTION_KEYS.iter().any(|key| entry.node.get(key).is_some())
 }
 
 /// Whether a case says if the skill should trigger, at a key that may have a slip.
 fn is_about_trigger(entry: &EvalEntry<'_>) -> bool {
     let mut keys = entry.node.entries().iter().map(|entry| &*entry.key);
-    entry.should_trigger.is_some() || keys.any(|key| nearest(key, [entry::SHOULD_TRIGGER]).is_some())
+    entry.should_trigger.is_some() || keys.any(|key| nearest(key, [SHOULD_TRIGGER]).is_some())
 }
 
 /// Whether a case has a prompt. In a directory of cases, its key may have a slip, and its value any type, if the case says what is
@@ -274,7 +271,7 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
     }
     let is_setting = |entry: &NodeEntry| key_rows().any(|row| row.table.is_empty() && row.key == entry.key);
     if !root.entries().is_empty() && root.entries().iter().all(is_setting) {
-        let message = format!("these are settings, and no cases: only {FILE} is read for settings");
+        let message = format!("this file has settings and no cases; settings are read from {FILE} only");
         let help = format!("write them in TOML to {FILE}, and remove this file");
         return document.problem_with_help(Code::UnreadSettings, 0..0, message, help);
     }
@@ -308,7 +305,7 @@ fn skill_named(reader: &mut ForeignReader<'_>, node: &Node) -> Option<String> {
     if file.is_of_skill() && !file.has_skill(name) {
         if !is_path {
             let place = file.skill.unwrap_or_default();
-            let message = format!("`{key}` is {:?}, which no skill here has as its name", shorten(written));
+            let message = format!("`{key}` is {:?}, which is not the name of a skill here", shorten(written));
             let help = format!(
                 "the cases are about `{place}`, since the file is in its directory; write that name, or remove the key"
             );

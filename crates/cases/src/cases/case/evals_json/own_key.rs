@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::entry::{self, is_none, kind_words};
-use super::{EvalEntry, NOTES, PROMPTS, SKILL, SKILLS, asks_more, side};
+use super::{
+    ACTIVATED, ASSERTION_KEYS, EXPECTED_SKILL, EvalEntry, NOTES, PROMPTS, SHOULD_TRIGGER, SKILL, SKILLS, asks_more,
+    is_none, kind_words, side,
+};
 use crate::cases::case::ForeignFile;
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::words;
@@ -25,7 +27,7 @@ const OTHERS: [&str; 5] = ["id", "name", "files", "tags", SKILLS];
 /// The key, if no other one says what should trigger and only one can be meant.
 pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Option<OwnKey<'n>> {
     let says = |entry: &EvalEntry<'_>| {
-        let mut known = [entry::SHOULD_TRIGGER, entry::ACTIVATED].into_iter().chain(entry::EXPECTED_SKILL);
+        let mut known = [SHOULD_TRIGGER, ACTIVATED].into_iter().chain(EXPECTED_SKILL);
         entry.should_trigger.is_some() || known.any(|key| entry.node.entry(key).is_some())
     };
     if entries.iter().any(says) {
@@ -33,7 +35,7 @@ pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFil
     }
     let asks_more = entries.iter().any(asks_more);
     let all: BTreeSet<&str> = entries.iter().flat_map(|entry| entry.node.entries()).map(|entry| &*entry.key).collect();
-    let is_open = |key: &&str| !OTHERS.contains(key) && !PROMPTS.contains(key) && !entry::ASSERTION_KEYS.contains(key);
+    let is_open = |key: &&str| !OTHERS.contains(key) && !PROMPTS.contains(key) && !ASSERTION_KEYS.contains(key);
     // Next to other expectations, the name of a skill may say anything.
     let is_expected = |key: &&str| key.starts_with("expect");
     let open: Vec<&str> = all.into_iter().filter(is_open).filter(|key| !asks_more || is_expected(key)).collect();

@@ -22,7 +22,7 @@ use crate::cases::case::foreign_reader::words;
 use crate::cases::case::{
     Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, FoundCase, ReadCase, Unsupported,
 };
-use crate::cases::catalog::{PROMPTS, SKILL_EVALS, evals_folder};
+use crate::cases::case_folders::{SKILL_EVALS, evals_folder};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// Prompts and whether they should trigger the skill.
@@ -47,6 +47,9 @@ const END: &str = ".prompts.csv";
 
 /// The column of the skill under test.
 const SKILL: &str = "skill";
+
+/// The name of our own files.
+const PROMPTS: &str = "prompts.csv";
 
 /// The columns that say in words what is expected.
 const EXPECTED: [&str; 5] =

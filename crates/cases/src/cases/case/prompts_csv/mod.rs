@@ -223,7 +223,7 @@ pub(in crate::cases) fn utf_16(path: &Path, bytes: &[u8]) -> Option<Diagnostic> 
     is_utf_16.then(|| problem.help("save it as \"CSV UTF-8\""))
 }
 
-/// The problem of a file that is no text: UTF-16, or a workbook by another name.
+/// The problem of a file that is not text: UTF-16, or a workbook by another name.
 fn not_text(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
     let is_workbook = bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"\xd0\xcf\x11\xe0");
     let message = "this file is a workbook of Excel by another name; expected CSV text";
@@ -236,7 +236,7 @@ fn not_text(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
 fn first_line(path: &Path, bytes: &[u8], start: usize) -> Option<Diagnostic> {
     let line = bytes[start..].split(|byte| matches!(byte, b'\r' | b'\n')).next()?;
     let sign = line.trim_ascii().strip_prefix(b"sep=")?;
-    let message = "the first line is for Excel alone; expected the header";
+    let message = "only Excel reads this first line; expected the header";
     let place = SourceLocation::in_text(path, bytes, start..start + line.len());
     let help = match sign {
         b"," => "remove this line",
