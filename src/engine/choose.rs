@@ -5,8 +5,8 @@ use std::path::Path;
 use super::{Engine, Loaded};
 use crate::cases::catalog::Catalog;
 use crate::report::trial_text::RerunCommand;
-use crate::run::{default_modes, plan};
 use crate::run::planned::PlannedRun;
+use crate::run::{default_modes, plan};
 use crate::settings::Settings;
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::nearest_few;
@@ -43,7 +43,8 @@ pub fn planned(loaded: Loaded, chosen: RunChoices) -> Result<PlannedRun, Problem
 
 /// The filters of test names. One that is the path of a skill or of its cases selects this skill.
 pub fn filters(asked: &[String], settings: &mut Settings, catalog: &Catalog) -> Filters {
-    let (paths, names): (Vec<&String>, Vec<&String>) = asked.iter().partition(|asked| catalog.skill_at(asked).is_some());
+    let (paths, names): (Vec<&String>, Vec<&String>) =
+        asked.iter().partition(|asked| catalog.skill_at(asked).is_some());
     let skills = paths.into_iter().filter_map(|path| catalog.skill_at(path));
     settings.selection.skills.extend(skills.map(|found| found.skill().slug.clone()));
     Filters::new(&names.into_iter().cloned().collect::<Vec<_>>(), false)

@@ -67,7 +67,7 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
     }
     if let Some(first) = results.without_cases.first() {
         lines.push(format!(
-            "nothing measures {}, without a case: `skill-evals generate {first}` drafts some",
+            "nothing measures {}, without a case: `skill-evals generate --skill {first}` drafts some",
             cut::names(&results.without_cases, MAX_ROWS)
         ));
     }
@@ -164,7 +164,9 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     }
     lines.push(recordings(results));
     if results.waives_recordings && results.unrecorded() + results.stale() == 0 {
-        lines.push("every case has a recording: the line `require_recordings = false` of evals/evals.toml can go".to_owned());
+        lines.push(
+            "every case has a recording: the line `require_recordings = false` of evals/evals.toml can go".to_owned(),
+        );
     }
     match &results.compared {
         Some(found) => {
@@ -348,9 +350,10 @@ fn leads(results: &GateResults) -> Vec<Lead> {
         others.extend(results.not_compared().into_iter().map(Lead::of));
     }
     // What broke leads, but "no harm seen" is not why a gate fails.
-    let breaks = results.compared.as_ref().is_some_and(|found| {
-        found.comparison.results.iter().any(|result| results.fails.contains(result))
-    });
+    let breaks = results
+        .compared
+        .as_ref()
+        .is_some_and(|found| found.comparison.results.iter().any(|result| results.fails.contains(result)));
     if breaks || others.is_empty() {
         leads.extend(others);
         leads

@@ -336,7 +336,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         } else if result.is_error.unwrap_or(false) {
             let status = result.api_error_status.0.map(|status| format!("{status} ")).unwrap_or_default();
             let errors = result.errors.0.unwrap_or_default().0.join("; ");
-            let words = format!("{status}{subtype} {text} {errors}");
+            // An error may have the subtype of a success.
+            let subtype = if subtype == "success" { String::new() } else { format!("{subtype} ") };
+            let words = format!("{status}{subtype}{text} {errors}");
             let code = synthetic.as_ref().and_then(|synthetic| synthetic.error.as_deref());
             let refusal = Refusal { status: result.api_error_status.0, code, message: &text, retried };
             let what = format!("the result is an error: {}", excerpt(&words));

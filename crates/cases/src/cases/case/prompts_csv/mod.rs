@@ -232,7 +232,8 @@ fn separator(path: &Path, bytes: &[u8], header_start: usize) -> Option<Diagnosti
     let header = std::str::from_utf8(&bytes[header_start..end]).ok()?;
     if header.trim_matches('"').starts_with("sep=") {
         let place = SourceLocation::in_text(path, bytes, header_start..end);
-        let message = format!("the first line is {header:?}, which only Excel reads; expected the names of the columns");
+        let message =
+            format!("the first line is {header:?}, which only Excel reads; expected the names of the columns");
         return Some(Diagnostic::new(Code::CsvSeparator, place, message).help("remove this line"));
     }
     for (separator, name) in [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")] {
