@@ -37,9 +37,9 @@ use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::report::trial_text::RerunCommand;
 use crate::run::custom_check::{self, CustomChecks};
-use crate::run::default_modes;
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
+use crate::run::recorded_modes;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{BuiltIn, Settings, TestSelection, Trust};
 use crate::text::name::Filters;
@@ -335,7 +335,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> HarnessPlan 
     let problems = context::problems(&harness, &settings, is_whole.then_some(&catalog));
     setup_problem = setup_problem.or(Some(problems.join("\n")).filter(|problems| !problems.is_empty()));
     let no_filters = Filters::default();
-    match default_modes::of_recordings(&root, &settings, &catalog) {
+    match recorded_modes::of_recordings(&root, &settings, &catalog) {
         Ok(modes) => settings.default_modes = modes,
         Err(why) => setup_problem = setup_problem.or(Some(why.to_string())),
     }

@@ -1,15 +1,15 @@
 //! The modes of cases for which nobody chose any, and the agent that proposals name: that of the recordings, else one that can run here.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::run::preflight::{is_own, missing};
+use crate::run::recorded_modes::{defaults, most_recorded, recorded};
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
-use crate::store::{self, StoreError};
+use crate::store::StoreError;
 
 /// A mode that is used in place of a default one.
 #[derive(Clone, Debug)]
@@ -21,65 +21,13 @@ pub struct SubstituteMode {
     pub note: Option<String>,
 }
 
-/// The modes that recordings have, with how many cases are recorded in each, the most first.
-fn recorded(root: &Path, settings: &Settings) -> Result<Vec<(Arc<Mode>, usize)>, StoreError> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for mode in store::modes_of_recordings(root)? {
-        *counts.entry(mode).or_default() += 1;
-    }
-    let known = |mode: &Arc<Mode>| counts.get(&mode.name).map(|count| (Arc::clone(mode), *count));
-    let mut modes: Vec<(Arc<Mode>, usize)> = settings.modes.iter().filter_map(known).collect();
-    modes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    Ok(modes)
-}
-
-/// For each default mode of the catalog's cases, the mode of the same delivery in which most cases are recorded, if it is another.
-/// None if modes are selected.
-///
-/// # Errors
-///
-/// If the directories of the recordings cannot be read.
-pub fn of_recordings(
-    root: &Path,
-    settings: &Settings,
-    catalog: &Catalog,
-) -> Result<BTreeMap<String, String>, StoreError> {
-    if settings.selected_modes.is_some() {
-        return Ok(BTreeMap::new());
-    }
-    let recorded = recorded(root, settings)?;
-    let of_default = |default: &Arc<Mode>| {
-        let mode = most_recorded(&recorded, default)?;
-        (mode.name != default.name).then(|| (default.name.clone(), mode.name.clone()))
-    };
-    Ok(defaults(settings, catalog).iter().filter_map(of_default).collect())
-}
-
-/// The mode of the same delivery in which most cases are recorded: of several, the default one, else the first.
-fn most_recorded<'a>(recorded: &'a [(Arc<Mode>, usize)], default: &Mode) -> Option<&'a Arc<Mode>> {
-    let like: Vec<_> = recorded.iter().filter(|(mode, _)| mode.delivery == default.delivery).collect();
-    let (first, most) = like.first()?;
-    let own = like.iter().find(|(mode, count)| mode.name == default.name && count == most);
-    Some(own.map_or(first, |(mode, _)| mode))
-}
-
-/// The default modes of the catalog's cases.
-fn defaults(settings: &Settings, catalog: &Catalog) -> Vec<Arc<Mode>> {
-    let names: BTreeSet<&str> = catalog.cases.iter().map(|found| found.format().default_mode).collect();
-    names.into_iter().filter_map(|name| settings.mode(name).cloned()).collect()
-}
-
 /// For each default mode of the catalog's cases, the mode to use in its place, if it is another: the one in which most cases are
 /// recorded, if its agent can run here or nothing is to run, else the first that can run. None if modes are selected.
 ///
 /// # Errors
 ///
 /// If the directories of the recordings cannot be read.
-pub fn substitutes(
-    root: &Path,
-    settings: &Settings,
-    catalog: &Catalog,
-) -> Result<Vec<SubstituteMode>, StoreError> {
+pub fn substitutes(root: &Path, settings: &Settings, catalog: &Catalog) -> Result<Vec<SubstituteMode>, StoreError> {
     if settings.selected_modes.is_some() {
         return Ok(Vec::new());
     }
@@ -113,21 +61,24 @@ fn is_installed(settings: &Settings, kind: AgentKind) -> bool {
     !is_own(kind) && agent::of(kind).find(settings).is_ok()
 }
 
-/// The agents that the evals of this repository are for: those of the selected modes, else those of the recordings, else the first
-/// that can run here. None if nothing says it.
+/// The agents that a run of this repository takes: those of the selected modes, else those of the default modes or what recordings
+/// or this machine put in their place. None if nothing says it.
 ///
 /// # Errors
 ///
 /// If the directories of the recordings cannot be read.
-pub fn agents(root: &Path, settings: &Settings) -> Result<Vec<AgentKind>, StoreError> {
-    let selected = settings.selected_modes.iter().flatten().filter_map(|name| settings.mode(name));
-    let mut modes: Vec<Arc<Mode>> = selected.cloned().collect();
-    if modes.is_empty() {
-        modes = recorded(root, settings)?.into_iter().map(|(mode, _)| mode).collect();
-    }
-    if modes.is_empty() {
-        let can_run = |kind: &AgentKind| missing(settings, *kind, None).is_none();
-        return Ok(AgentKind::ALL.into_iter().find(can_run).into_iter().collect());
+pub fn agents(root: &Path, settings: &Settings, catalog: &Catalog) -> Result<Vec<AgentKind>, StoreError> {
+    let settings = &Settings { live: false, ..settings.clone() };
+    let mut modes: Vec<Arc<Mode>> = Vec::new();
+    if let Some(selected) = &settings.selected_modes {
+        modes.extend(selected.iter().filter_map(|name| settings.mode(name)).cloned());
+    } else {
+        let (recorded, substitutes) = (recorded(root, settings)?, substitutes(root, settings, catalog)?);
+        for default in defaults(settings, catalog) {
+            let substitute = substitutes.iter().find(|substitute| substitute.default == default.name);
+            let is_known = || most_recorded(&recorded, &default).is_some() || can_run(settings, default.agent);
+            modes.extend(substitute.map(|found| &found.mode).or_else(|| is_known().then_some(&default)).cloned());
+        }
     }
     let mut agents = Vec::new();
     for mode in modes {
@@ -136,4 +87,18 @@ pub fn agents(root: &Path, settings: &Settings) -> Result<Vec<AgentKind>, StoreE
         }
     }
     Ok(agents)
+}
+
+/// The agent that can draft here: one of those that a run takes, else the first that can run.
+///
+/// # Errors
+///
+/// If the directories of the recordings cannot be read.
+pub fn drafter(root: &Path, settings: &Settings, catalog: &Catalog) -> Result<Option<AgentKind>, StoreError> {
+    let agents = agents(root, settings, catalog)?;
+    Ok(agents.into_iter().chain(AgentKind::ALL).find(|kind| can_run(settings, *kind)))
+}
+
+fn can_run(settings: &Settings, kind: AgentKind) -> bool {
+    missing(settings, kind, None).is_none()
 }

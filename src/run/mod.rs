@@ -1,6 +1,6 @@
 //! Runs trials, from the plan to their outcomes, whichever command or test started the run.
 //!
-//! [`plan`] lists the trials, in [`default_modes`] if nobody chose others, and a [`planned`] run has one. [`preflight`] finds what keeps it from beginning. Then it is
+//! [`plan`] lists the trials, in those of the recordings ([`recorded_modes`]) or of an agent that is here ([`default_modes`]) if nobody chose others, and a [`planned`] run has one. [`preflight`] finds what keeps it from beginning. Then it is
 //! [`started`], and no choice changes any more. [`open_run`] creates its directory, takes its lock and copies the skills. [`scheduler`]
 //! runs trials at the same time, as fast as [`rate_limiter`] and its budget allow.
 //! [`trial`] gets each to its outcome: `live_trial` prepares a trial environment, runs the agent until its end or until the verdict
@@ -42,6 +42,7 @@ pub mod programs;
 pub mod question;
 pub mod rate_limiter;
 pub mod record;
+pub mod recorded_modes;
 pub mod regrade;
 pub mod rename_recordings;
 pub mod same_contents;

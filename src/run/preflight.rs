@@ -2,8 +2,8 @@
 //! and for a dry run.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
 use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::agent;
 use crate::agent::isolation::{self, IsolationStatus};
@@ -137,7 +137,7 @@ pub fn agents(run: &PlannedRun) -> Result<(), Problem> {
         agents.into_iter().filter_map(|(kind, mode)| missing(settings, kind, mode)).collect();
     let judge = run.plan.is_judged(settings).then(|| missing_judge(settings)).flatten();
     // An agent that is to run, too, has said it.
-    problems.extend(judge.filter(|why| !problems.iter().any(|other| why.ends_with(other.as_str()))));
+    problems.extend(judge.filter(|why| !problems.iter().any(|other| why.contains(other.as_str()))));
     if problems.is_empty() {
         return Ok(());
     }
@@ -160,7 +160,12 @@ fn missing_judge(settings: &Settings) -> Option<String> {
     }
     let settings = Settings { model: model.clone(), ..settings.clone() };
     let missing = missing(&settings, agent, Some(&Mode::new("judge", agent, Delivery::None)));
-    missing.map(|why| format!("the judge: {why}"))
+    let other = || native().map(|mode| mode.agent).find(|kind| self::missing(&settings, *kind, None).is_none());
+    let other =
+        missing.is_some().then(other).flatten().map(|kind| {
+            format!("; {0} can judge: add `judge = {{ agent = \"{0}\" }}` to evals/evals.toml", kind.as_str())
+        });
+    missing.map(|why| format!("the judge: {why}{}", other.unwrap_or_default()))
 }
 
 /// An agent that can run here and how to choose it, or what keeps those that are installed from it.

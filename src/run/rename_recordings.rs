@@ -32,12 +32,14 @@ pub fn orphans(root: &Path, catalog: &Catalog) -> Result<Vec<Diagnostic>, StoreE
             continue;
         }
         let has_prompt = |prompt: &str| prompt == meta.case.prompt;
-        let mut renamed = catalog.cases_of(&skill).filter(|found| found.case().is_ok_and(|case| has_prompt(&case.prompt)));
+        let mut renamed =
+            catalog.cases_of(&skill).filter(|found| found.case().is_ok_and(|case| has_prompt(&case.prompt)));
         let new = renamed.find(|found| recordings.modes(&skill, &found.id).is_ok_and(|modes| modes.is_empty()));
         let new = new.map_or("NEW-ID", |found| &found.id);
         let place = SourceLocation::file(Path::new(RECORDINGS).join(&skill).join(&id));
-        let message = format!("there is no case `{skill}/{id}`: nothing replays its recording");
-        let help = format!("if it was renamed: `skill-evals record --rename {skill}/{id} {new}`; else remove the directory");
+        let message = format!("no case `{skill}/{id}` found: nothing replays its recording");
+        let help =
+            format!("if it was renamed: `skill-evals record --rename {skill}/{id} {new}`; else remove the directory");
         problems.push(Diagnostic::new(Code::OrphanRecording, place, message).help(help));
     }
     Ok(problems)
@@ -62,7 +64,7 @@ pub fn rename(root: &Path, catalog: &Catalog, old: &str, new: &str) -> Result<Ve
         return Err(format!("the case `{old}` is still there: rename it first").into());
     }
     if !has_case(new) {
-        return Err(format!("there is no case `{skill}/{new}`: rename the case first").into());
+        return Err(format!("no case `{skill}/{new}` found: rename the case first").into());
     }
     if !store::recorded_modes(root, skill, new)?.is_empty() {
         return Err(format!("the case `{skill}/{new}` has recordings of its own: remove one of the two").into());

@@ -142,7 +142,9 @@ fn property(text: &str) -> String {
 mod tests {
     use std::path::PathBuf;
 
+    use crate::results::summary::Summary;
     use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+    use crate::trial::id::TrialId;
 
     use super::*;
 
@@ -163,6 +165,22 @@ mod tests {
                 "::error file=part/skills/a/SKILL.md,line=3::incomplete: interrupted"
             ]
         );
+    }
+
+    #[test]
+    fn cases_that_did_not_run_for_one_reason_are_one_annotation() {
+        let mut summary = Summary::default();
+        for number in 0..156 {
+            let id = TrialId { skill: "a".into(), case: format!("c{number}"), mode: "m".into(), number: 1 };
+            let why = if number == 0 { NotRun::Stale } else { NotRun::NotRecorded };
+            summary.add_not_run(&id, why);
+        }
+        let locations = ChangeLocations::default;
+        let of =
+            |needs_recordings| annotations(&Results { summary: &summary, needs_recordings, locations: &locations });
+        let text = of(true);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains("::error::155 cases did not run (no recording): a/c1, a/c10, "), "{text}");
     }
 
     #[test]

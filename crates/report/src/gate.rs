@@ -69,7 +69,7 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
     }
     if let Some(first) = results.without_cases.first() {
         lines.push(format!(
-            "nothing measures {}, without a case: `skill-evals generate {first}` drafts some",
+            "nothing measures {}, without a case: `skill-evals generate --skill {first}` drafts some",
             cut::names(&results.without_cases, MAX_ROWS)
         ));
     }
@@ -169,7 +169,9 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     lines.extend(uncompared.map(|(case, until)| escape::line(&format!("{case} is in quarantine {until}, so it is not compared"))));
     lines.push(recordings(results));
     if results.waives_recordings && results.unrecorded() + results.stale() == 0 {
-        lines.push("every case has a recording: the line `require_recordings = false` of evals/evals.toml can go".to_owned());
+        lines.push(
+            "every case has a recording: the line `require_recordings = false` of evals/evals.toml can go".to_owned(),
+        );
     }
     match &results.compared {
         Some(found) => {
@@ -353,9 +355,10 @@ fn leads(results: &GateResults) -> Vec<Lead> {
         others.extend(results.not_compared().into_iter().map(Lead::of));
     }
     // What broke leads, but "no harm seen" is not why a gate fails.
-    let breaks = results.compared.as_ref().is_some_and(|found| {
-        found.comparison.results.iter().any(|result| results.fails.contains(result))
-    });
+    let breaks = results
+        .compared
+        .as_ref()
+        .is_some_and(|found| found.comparison.results.iter().any(|result| results.fails.contains(result)));
     if breaks || others.is_empty() {
         leads.extend(others);
         leads

@@ -18,7 +18,10 @@ impl Repository {
         let work_tree = start.ancestors().find(|folder| is_git(&folder.join(".git")));
         let top = work_tree.unwrap_or(start);
         for folder in start.ancestors().take_while(|folder| folder.starts_with(top)) {
-            if is_marked(folder)? && !is_agent_folder(folder) && !(is_evals_folder(folder) && Some(folder) != work_tree) {
+            if is_marked(folder)?
+                && !is_agent_folder(folder)
+                && (Some(folder) == work_tree || !is_evals_folder(folder)?)
+            {
                 return Ok(Some(Self::new(folder)));
             }
         }
@@ -28,7 +31,7 @@ impl Repository {
         // Of directories above, some may be closed to this user.
         let has = |folder: &&Path| {
             let is_marked = ["evals", "skills"].iter().any(|name| look::is_usable_directory(&folder.join(name)));
-            is_marked && !is_evals_folder(folder)
+            is_marked && !is_evals_folder(folder).unwrap_or(false)
         };
         Ok(top.ancestors().skip(1).find(has).map(Self::new))
     }
@@ -55,9 +58,13 @@ fn is_marked(root: &Path) -> Result<bool, PathError> {
 }
 
 /// Whether it is the directory `evals` of the repository around it: its `skills` are cases, without any SKILL.md.
-fn is_evals_folder(folder: &Path) -> bool {
-    let skills = || folder.join("skills").read_dir().into_iter().flatten().flatten();
-    folder.ends_with("evals") && !skills().any(|skill| look::is_usable_file(&skill.path().join(SKILL_FILE)))
+fn is_evals_folder(folder: &Path) -> Result<bool, PathError> {
+    if !folder.ends_with("evals") {
+        return Ok(false);
+    }
+    let skills = folder.join("skills");
+    let entries = if look::is_directory(&skills)? { look::entries(&skills)? } else { Vec::new() };
+    Ok(!entries.iter().any(|entry| look::is_usable_file(&entry.path().join(SKILL_FILE))))
 }
 
 /// Whether it is an agent's directory like `.claude`, which belongs to the repository around it.

@@ -303,9 +303,9 @@ impl<'a> CaseChecker<'a> {
         let texts = self.case.checks.iter().filter_map(|check| Some((check, check.ask.text()?.0)));
         let found = texts.filter_map(|(check, pattern)| {
             let text = pattern.text.trim();
-            let is_quoted = [('“', '”'), ('‘', '’')].iter().any(|(open, close)| {
-                text.chars().count() > 2 && text.starts_with(*open) && text.ends_with(*close)
-            });
+            let is_quoted = [('“', '”'), ('‘', '’')]
+                .iter()
+                .any(|(open, close)| text.chars().count() > 2 && text.starts_with(*open) && text.ends_with(*close));
             let word = [" AND ", " OR "].into_iter().find(|word| text.contains(word)).map(str::trim);
             let (message, help) = match word {
                 _ if is_quoted => (

@@ -45,7 +45,8 @@ pub struct ClusterArgs {
 
 pub fn cluster(args: &ClusterArgs) -> CliResult {
     let loaded = args.repository.read_quietly()?;
-    let (root, settings) = (loaded.repository.root.canonicalize()?, loaded.settings.clone());
+    let root = loaded.repository.root.canonicalize()?;
+    let agents = default_modes::agents(&root, &loaded.settings, &loaded.catalog)?;
     args.check()?.check_names(loaded)?;
     if root.to_str().is_none_or(|path| path.contains(char::is_control)) {
         let path = escape::line(&root.to_string_lossy());
@@ -57,9 +58,7 @@ pub fn cluster(args: &ClusterArgs) -> CliResult {
     let run = ShardedRun { root: &root, shards: args.shards, run_id, options };
     let jobs = match args.engine {
         ClusterEngine::Slurm => run.slurm(),
-        ClusterEngine::GitHub => {
-            run.github(&args.source.source()?.ok_or(InitError::NoSource)?, &default_modes::agents(&root, &settings)?)?
-        }
+        ClusterEngine::GitHub => run.github(&args.source.source()?.ok_or(InitError::NoSource)?, &agents)?,
         ClusterEngine::Kubernetes => {
             run.kubernetes(&jiff::Timestamp::now().strftime("skill-evals-%Y%m%d-%H%M%S").to_string())?
         }

@@ -76,7 +76,11 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
         let is_it = |kind: &&AgentKind| kind.as_str() == name || kind.profile().program == name;
         let names: Vec<&str> = known.iter().map(|kind| kind.as_str()).collect();
         let found: Vec<AgentKind> = known.iter().filter(is_it).copied().collect();
-        if found.is_empty() { Err(format!("unknown agent `{name}`; {}", AgentKind::suggest(name, &names))) } else { Ok(found) }
+        if found.is_empty() {
+            Err(format!("unknown agent `{name}`; {}", AgentKind::suggest(name, &names)))
+        } else {
+            Ok(found)
+        }
     };
     let chosen: Vec<AgentKind> = match args.agent.as_slice() {
         [] => known.clone(),

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::generate::author::agent;
 use super::{CliResult, CliResultOf, one_of};
+use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::files::look;
@@ -60,7 +61,9 @@ pub fn init(args: &InitArgs) -> CliResult {
     if let Some(service) = args.ci {
         let source = source.ok_or(InitError::NoSource)?;
         let agents = if args.agent.is_empty() {
-            default_modes::agents(&root, &load::read(&root, Trust::Trusted)?)?
+            let settings = load::read(&root, Trust::Trusted)?;
+            let catalog = Repository::new(&root).catalog(Layout::of(&settings), Scope::All);
+            default_modes::agents(&root, &settings, &catalog)?
         } else {
             args.agent.clone()
         };

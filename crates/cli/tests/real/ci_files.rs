@@ -85,7 +85,7 @@ fn repository() -> Fixture {
     let fixture = Fixture::copy_of_sample().file(".gitignore", "/.cache/\n/.gitlab-ci-local/\n");
     git(&fixture, &["init", "--quiet", "--initial-branch", "main"]);
     for service in ["github", "gitlab"] {
-        let ran = fixture.run(&[&["init", "--ci", service], &SOURCE[..]].concat());
+        let ran = fixture.run(&[&["init", "--ci", service, "--agent", "codex"], &SOURCE[..]].concat());
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
     git(&fixture, &["add", "--all"]);
@@ -102,7 +102,7 @@ fn linters_and_schemas_find_nothing_in_files_of_at_most_60_lines() {
     for path in [WORKFLOW, NIGHTLY, GITLAB] {
         let text = read(&fixture, path);
         assert!(text.lines().count() <= 60, "{path}");
-        for placeholder in ["@SOURCE@", "@FILES@"] {
+        for placeholder in ["@SOURCE@", "@FILES@", "@AGENTS@", "@VARIABLES@", "@SECRETS@"] {
             assert!(!text.contains(placeholder), "{path}: {placeholder}");
         }
     }
@@ -123,6 +123,8 @@ fn linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster() {
         fs::write(fixture.root().join(path), ran.stdout).expect("a file");
     };
     let options = ["--", "--skill", "greeting", "--model", "!it's new: #1"];
+    let settings = "modes = [\"codex\"]\n";
+    fs::write(fixture.root().join("evals/evals.toml"), settings).expect("settings");
     jobs("github", NIGHTLY, &[&SOURCE[..], &options].concat());
     output(&fixture, "actionlint", &[NIGHTLY]);
     output(&fixture, "check-jsonschema", &["--builtin-schema", "vendor.github-workflows", NIGHTLY]);
@@ -148,7 +150,8 @@ jobs:
         with: {fetch-depth: 0, persist-credentials: false}
       - uses: ./
 ";
-    let include = "include: [{local: templates/gate.yml, inputs: {stage: build}}]\nstages: [build]\n";
+    let include =
+        "include: [{local: templates/gate.yml, inputs: {stage: build, program: p, agent: a}}]\nstages: [build]\n";
     let fixture =
         Fixture::copy_of_sample().file(".gitignore", "/.cache/\n/.gitlab-ci-local/\n").file(WORKFLOW, workflow);
     let fixture = fixture.file(".gitlab-ci.yml", include).file(ACTION, own(ACTION)).file(COMPONENT, own(COMPONENT));

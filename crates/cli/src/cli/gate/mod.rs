@@ -24,7 +24,7 @@ use crate::engine::compare::MeasuredComparison;
 use crate::engine::gate::Gate;
 use crate::engine::{Engine, Loaded};
 use crate::exports::{github, junit};
-use crate::process::interrupt;
+use crate::process::{find_program, interrupt};
 use crate::report::gate as report;
 use crate::results::gate::{GateAnswer, GateResults};
 use crate::run::changed_skills::change_locations;
@@ -109,6 +109,9 @@ pub struct GateArgs {
 pub fn gate(mut args: GateArgs) -> CliResult {
     if args.start.resume || args.start.background {
         return Err("a gate takes neither --resume nor --background: run it again".into());
+    }
+    if find_program("git").is_none() {
+        return Err("a gate compares with a commit, which git reads: install git".into());
     }
     args.start.quiet |= args.markdown;
     args.start.repository.for_gate = true;

@@ -57,7 +57,7 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
         }
     }
     if author.is_none() {
-        let agent = default_modes::agents(&repository.root, settings)?.into_iter().next();
+        let agent = default_modes::drafter(&repository.root, settings, catalog)?;
         let draft = agent.zip(skills.first()).map(|(agent, found)| {
             let (agent, slug) = (agent.as_str(), escape::word(&found.skill().slug));
             format!(", or have some drafted and added: skill-evals generate --agent {agent} --skill {slug}")
@@ -105,7 +105,10 @@ fn of_skill(loaded: &Loaded, author: Option<&mut Author<'_>>, found: &FoundSkill
         }
     };
     let (text, done) = match existing {
-        Some(old) => (generate::appended(&old, &cases).map_err(|error| error.to_string())?, format!("added {} to {shown}", counted(cases.len(), "case"))),
+        Some(old) => (
+            generate::appended(&old, &cases).map_err(|error| error.to_string())?,
+            format!("added {} to {shown}", counted(cases.len(), "case")),
+        ),
         None => (generate::prompts_csv(&cases), format!("wrote {shown}")),
     };
     let parsed = parse(&repository.root, &path, text.clone().into_bytes(), &settings.own_columns);

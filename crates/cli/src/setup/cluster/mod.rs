@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::setup::init::github_nightly;
 use crate::settings::mode::AgentKind;
+use crate::setup::init::github_nightly;
 use crate::setup::init::{CrateSource, InitError};
 use crate::text::escape;
 use crate::text::problem::Problem;

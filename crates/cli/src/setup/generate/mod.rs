@@ -50,10 +50,11 @@ pub fn appended(old: &str, drafts: &[GeneratedCase]) -> Result<String, csv::Erro
         // Behind the header, each row gets cells for the names that were added.
         more.retain(|c| c == ',');
     }
+    let is_crlf = old.contains("\r\n");
     if !text.ends_with(['\n', '\r']) {
-        text.push('\n');
+        text.push_str(if is_crlf { "\r\n" } else { "\n" });
     }
-    let line_end = if text.contains("\r\n") { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') };
+    let line_end = if is_crlf { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') };
     let mut writer = csv::WriterBuilder::new().terminator(line_end).from_writer(Vec::new());
     for draft in drafts {
         writer.write_record(names.iter().map(|name| draft.cell(name)))?;

@@ -155,6 +155,7 @@ pub const PROFILE: Profile = Profile {
             "hour limit reached",
             "opus limit reached",
             "usage limit is set to $0",
+            "credit balance is too low",
             "seat type doesn't include",
             "usage allocation has been disabled",
         ],

@@ -282,7 +282,10 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
         None => (Code::MissingKey, "the file has no cases: the key `evals` is missing".to_owned()),
     };
     let range = list.map_or(root, |(_, list)| list).range.clone();
-    let help = format!("cases are a list at one of the keys {}, or the whole file", list_names());
+    let help = format!(
+        "cases are a list at one of the keys {}, or the whole file; settings are in evals/evals.toml",
+        list_names()
+    );
     document.problem_with_help(code, range.start..range.start + 1, message, help);
 }
 
