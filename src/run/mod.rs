@@ -22,7 +22,7 @@ pub mod case_digests;
 pub mod changed_skills;
 pub mod custom_check;
 pub mod digests;
-pub mod history;
+pub mod expected_cost;
 pub mod import;
 mod judge;
 pub mod kept;
