@@ -47,7 +47,7 @@
 //!    all agents.
 //! 5. `run::programs` runs the scripts that answer checks. `grade::checks` compares their answers, the trace and the files
 //!    with what the case expects and returns a `Grade`. Custom checks and a judge may
-//!    add to it. With its cost and its directory it is an `Outcome` (`results::table`).
+//!    add to it. With its cost and its directory it is an `Outcome` (`results::graded_trial`).
 //! 6. A `RunEvent` carries the outcome to the terminal, and, as a `TrialRecord`, to the progress file and `results::summary`. `report`
 //!    turns the summary into the line that you see. Cases that passed are only counted there.
 //!

@@ -58,10 +58,8 @@ pub(super) fn all(context: &TestContext, plan: RunPlan) -> Vec<Test> {
     }
     tests.push(Test::new(stubs::REPOSITORY_LINT.to_owned(), None, TestBody::Repository));
     // With --ignored, as JSON and for nextest, the list of tests says what is ignored; otherwise the test says it, with the reason.
-    let lists_ignored = match parsed.args.list {
-        true => parsed.args.ignored || parsed.json(),
-        false => parsed.args.ignored || context.nextest,
-    } && context.setup_problem.is_none();
+    let is_said = parsed.args.ignored || if parsed.args.list { parsed.json() } else { context.nextest };
+    let lists_ignored = is_said && context.setup_problem.is_none();
     for entry in plan.entries {
         let name = entry.planned.test_name();
         // Cases that the filter leaves out are not read: that takes longer than listing them.

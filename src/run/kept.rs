@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::cases::selection::TestCase;
-use crate::results::table;
+use crate::results::graded_trial;
 use crate::run::kept_store::{KeptStore, ReportedAgent};
 use crate::run::pairing::Pairing;
 use crate::run::planned::PlannedRun;
@@ -155,7 +155,7 @@ pub fn take(run: &StartedRun, planned: &TestCase, number: u32, found: Vec<KeptTr
         let folder = live.folder.trial(&id);
         match copy(&candidate, &folder, live.folder.id(), &planned.mode, number, false) {
             Ok((meta, grade)) => {
-                let outcome = table::outcome(id, grade, &meta, &folder, &run.settings.prices);
+                let outcome = graded_trial::outcome(id, grade, &meta, &folder, &run.settings.prices);
                 run.emit(&RunEvent::Resumed { outcome: Box::new(outcome.clone()), attempts: 1, news: true });
                 return Some(outcome);
             }

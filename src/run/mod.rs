@@ -23,7 +23,7 @@ pub mod changed_skills;
 pub mod custom_check;
 pub mod default_modes;
 pub mod digests;
-pub mod history;
+pub mod expected_cost;
 pub mod import;
 mod judge;
 pub mod kept;

@@ -6,7 +6,7 @@ use crate::run::stored_trial::StoredTrial;
 use std::fmt::Display;
 
 use crate::cases::selection::TestCase;
-use crate::results::table;
+use crate::results::graded_trial;
 use crate::run::digests::{RecordingDrift, SkillFolders, as_before, opened_skills};
 use crate::run::live_trial::LiveTrial;
 use crate::run::planned::{self, PlannedRun};
@@ -70,7 +70,7 @@ pub fn replay_from(
     if !drift.stale.is_empty() {
         return Err(TrialError::Stale { folder: folder.path().to_path_buf(), changed: drift.stale });
     }
-    let outcome = table::outcome(id, grade, &meta, folder, &run.settings.prices);
+    let outcome = graded_trial::outcome(id, grade, &meta, folder, &run.settings.prices);
     Ok(Outcome { aged: drift.aged, tags: case.tags.clone(), ..outcome })
 }
 
@@ -104,7 +104,7 @@ pub fn run_live(
             // missing, the next part of the run asks it.
             Err(TrialError::NotRun(NotRun::Interrupted))
         }
-        Ok((meta, grade)) => Ok(table::outcome(id, grade, &meta, &folder, &run.settings.prices)),
+        Ok((meta, grade)) => Ok(graded_trial::outcome(id, grade, &meta, &folder, &run.settings.prices)),
         Err(trouble) => Ok(Outcome {
             id,
             grade: not_measured(
@@ -138,7 +138,7 @@ pub fn kept(run: &StartedRun, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
     };
     // How a kept trial was checked is a part of what it was kept as.
     if let (Ok(meta @ Meta { kept_from: Some(_), .. }), Ok(grade)) = (folder.meta(), folder.grade()) {
-        return Ok(Some((table::outcome(id.clone(), grade, &meta, &folder, &run.settings.prices), false)));
+        return Ok(Some((graded_trial::outcome(id.clone(), grade, &meta, &folder, &run.settings.prices), false)));
     }
     let trial = match StoredTrial::read(run, &folder) {
         Ok(trial) => trial,
@@ -166,7 +166,7 @@ pub fn kept(run: &StartedRun, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
     if news {
         folder.write_grade(&grade).map_err(|error| not_stored(&error))?;
     }
-    Ok(Some((table::outcome(id.clone(), grade, &trial.meta, &folder, &run.settings.prices), news)))
+    Ok(Some((graded_trial::outcome(id.clone(), grade, &trial.meta, &folder, &run.settings.prices), news)))
 }
 
 /// The outcome of a trial that could not be measured in an earlier part of the run; `None` if it measured something.
@@ -176,7 +176,7 @@ pub fn lost(run: &StartedRun, planned: &TestCase, record: &TrialRecord) -> Optio
     }
     let folder = run.opened()?.folder.trial(&record.id);
     if let (Ok(meta), Ok(grade)) = (folder.meta(), folder.grade()) {
-        return Some(table::outcome(record.id.clone(), grade, &meta, &folder, &run.settings.prices));
+        return Some(graded_trial::outcome(record.id.clone(), grade, &meta, &folder, &run.settings.prices));
     }
     Some(Outcome {
         id: record.id.clone(),

@@ -32,7 +32,7 @@ mod shard;
 mod shell;
 mod show;
 mod start;
-mod stop;
+mod stored_runs;
 mod stubs;
 mod summary;
 mod terminal;
@@ -84,17 +84,17 @@ enum Command {
     /// Check a change: lint, replay, compare what changed with the base
     Gate(Box<gate::GateArgs>),
     /// Show the state of a run, running or not
-    Status(stop::StatusArgs),
+    Status(stored_runs::StatusArgs),
     /// Stop a run and its agents
-    Stop(stop::StopArgs),
+    Stop(stored_runs::StopArgs),
     /// List stored runs
-    Runs(stop::RunsArgs),
+    Runs(stored_runs::RunsArgs),
     /// Measure how far judges agree with each other and with people
     Judge(judge::JudgeArgs),
     /// Show how often cases passed, run by run.
     History(summary::HistoryArgs),
     /// Remove old runs.
-    Clean(stop::CleanArgs),
+    Clean(stored_runs::CleanArgs),
     /// Print cluster jobs for shards: Slurm, GitHub or Kubernetes
     Cluster(cluster::ClusterArgs),
     /// Merge the shards of a run into one stored run
@@ -179,12 +179,12 @@ pub fn main() -> ExitCode {
         Command::Tune(args) => tune::tune(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Gate(args) => gate::gate(*args),
-        Command::Status(args) => stop::status(&args),
-        Command::Stop(args) => stop::stop(&args),
-        Command::Runs(args) => stop::runs(&args),
+        Command::Status(args) => stored_runs::status(&args),
+        Command::Stop(args) => stored_runs::stop(&args),
+        Command::Runs(args) => stored_runs::runs(&args),
         Command::Judge(args) => judge::judge(&args),
         Command::History(args) => summary::history(&args),
-        Command::Clean(args) => stop::clean(&args),
+        Command::Clean(args) => stored_runs::clean(&args),
         Command::Cluster(args) => cluster::cluster(&args),
         Command::Merge(args) => shard::merge(&args),
         Command::Summary(args) => summary::summary(&args),

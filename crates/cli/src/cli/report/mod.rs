@@ -29,7 +29,7 @@ use crate::results::side_results::{self, SideReader, TrialSide};
 use crate::results::stored_summary::{RestOfRun, no_trials};
 use crate::results::summary::Summary;
 use crate::results::timeline::{EventKind, Timeline};
-use crate::results::{stored_comparison, table};
+use crate::results::{graded_trial, stored_comparison};
 use crate::run::live::Redactors;
 use crate::run::planned::PlannedRun;
 use crate::run::regrade::TrialReview;
@@ -329,7 +329,7 @@ impl<'a> ReportReader<'a> {
         let review = TrialReview::of(self.run, folder)?;
         let timeline = review.timeline();
         let (meta, grade) = (&review.meta, &review.grade);
-        let outcome = table::outcome(meta.id(), grade.clone(), meta, folder, &self.run.settings.prices);
+        let outcome = graded_trial::outcome(meta.id(), grade.clone(), meta, folder, &self.run.settings.prices);
         let record = TrialRecord::new(&outcome, 1);
         let packed = self.pack(id, &review, &timeline, folder)?;
         self.sessions.add(record.verdict, &packed)?;
