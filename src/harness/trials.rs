@@ -180,7 +180,11 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
     problems.dedup();
     if let Some(until) = until {
         context.say(&problems.join("\n"));
-        return Ok(Completion::ignored_with(format!("in quarantine {until}: {} of {} trials passed", counts.passed, counts.ended())));
+        return Ok(Completion::ignored_with(format!(
+            "in quarantine {until}: {} of {} trials passed",
+            counts.passed,
+            counts.ended()
+        )));
     }
     Err(problems.join("\n").into())
 }

@@ -166,7 +166,10 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     }
     lines.extend(table::in_quarantine(&results.replayed).iter().map(|line| escape::line(line)));
     let uncompared = results.quarantined.iter().take(MAX_ROWS);
-    lines.extend(uncompared.map(|(case, until)| escape::line(&format!("{case} is in quarantine {until}, so it is not compared"))));
+    lines.extend(
+        uncompared
+            .map(|(case, until)| escape::line(&format!("{case} is in quarantine {until}, so it is not compared"))),
+    );
     lines.push(recordings(results));
     if results.waives_recordings && results.unrecorded() + results.stale() == 0 {
         lines.push(

@@ -63,7 +63,8 @@ pub fn quarantine(catalog: &Catalog, today: Date, tree: &dyn RepoFiles) -> Vec<D
     let over = cases.filter_map(|(found, case)| {
         let quarantine = case.quarantine.as_ref().filter(|quarantine| quarantine.is_over(today))?;
         let place = found.source.place("quarantine", None, tree).unwrap_or_else(|| case.origin.clone());
-        let message = format!("the quarantine of {}/{} is over ({quarantine}): the case fails again", found.skill, found.id);
+        let message =
+            format!("the quarantine of {}/{} is over ({quarantine}): the case fails again", found.skill, found.id);
         let help = "remove `quarantine`, or set a later date if the reason still holds";
         Some(Diagnostic::new(Code::QuarantineOver, place, message).help(help))
     });

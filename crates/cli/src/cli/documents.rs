@@ -12,6 +12,7 @@ use crate::decide::promise::PlanPromise;
 use crate::report::listing::FileCoverage;
 use crate::report::listing::ListedTrial;
 use crate::results::calibration::AgentCalibration;
+use crate::results::drift::{NoisyCase, Series};
 use crate::results::estimate::{Estimate, KnownCost};
 use crate::results::gate::{DifferenceKind, SkillDifference};
 use crate::results::history::HistoryPoint;
@@ -109,6 +110,10 @@ pub struct RunList<'a> {
 pub struct HistoryList<'a> {
     pub format: Format<1>,
     pub runs: &'a [HistoryPoint],
+    /// The nightly runs, by skill and mode.
+    pub series: &'a [Series],
+    /// The cases whose noise costs most, by the nightly runs.
+    pub noise: &'a [NoisyCase],
 }
 
 #[derive(Serialize)]

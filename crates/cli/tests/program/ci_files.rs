@@ -191,7 +191,7 @@ fn the_commands_of_the_nightly_run_make_one_report_of_all_shards() {
         ran.exits(0);
     }
     assert_eq!(stub.starts().len(), 7);
-    for words in ["skill-evals merge", "skill-evals report", "skill-evals summary"] {
+    for words in ["skill-evals merge", "skill-evals report", "skill-evals history", "skill-evals summary"] {
         let ran = step(&stub, NIGHTLY, words, &[run]);
         ran.exits(0);
     }

@@ -17,6 +17,7 @@ mod custom_agents;
 mod diagnose;
 mod display;
 mod doctor;
+mod drift;
 mod english;
 mod escapes;
 mod export;

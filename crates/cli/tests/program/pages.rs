@@ -70,6 +70,7 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals run --trial-end", Dry("tests/program/settled.rs")),
     ("skill-evals run --judge", Dry("each trial is judged three times; tests/program/judge.rs")),
     ("skill-evals judge agreement", After("rm -r $RUNS/RUN; skill-evals run --judge --run-id RUN greeting > log", 0)),
+    ("skill-evals gate --forecast", After("git fetch --quiet . main:refs/remotes/origin/main", 0)),
     ("skill-evals gate --free", After("git fetch --quiet . main:refs/remotes/origin/main", 0)),
     ("skill-evals lint --strict", Ends(1, "a skill has no cases")),
     ("SKILLS_DIR=a,b", After("cp -r skills a; cp -r skills b", 0)),

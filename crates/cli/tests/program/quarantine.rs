@@ -37,7 +37,12 @@ fn after_its_last_day_the_case_fails_again_and_lint_says_so() {
     with(&stub, OVER);
     stub.run("run").exits(1);
     let lint = stub.run("lint");
-    assert!(lint.stdout.contains("warning[quarantine-over]: the quarantine of tidy/shaky is over (until 2026-01-31, issue 12)"), "{}", lint.stdout);
+    assert!(
+        lint.stdout
+            .contains("warning[quarantine-over]: the quarantine of tidy/shaky is over (until 2026-01-31, issue 12)"),
+        "{}",
+        lint.stdout
+    );
     assert!(lint.stdout.contains("prompts.csv:3:25"), "the place: {}", lint.stdout);
     with(&stub, LASTING);
     assert!(!stub.run("lint").stdout.contains("quarantine"));
@@ -49,7 +54,8 @@ fn after_its_last_day_the_case_fails_again_and_lint_says_so() {
 fn as_a_test_it_is_ignored_with_what_it_did() {
     let stub = repository(1, BY_SKILL);
     stub.run("run --record").exits(0);
-    let failing = |more: &str| format!("id,should_trigger,prompt,must_include,quarantine\nc0,false,Prompt 0,AHOY,{more}\n");
+    let failing =
+        |more: &str| format!("id,should_trigger,prompt,must_include,quarantine\nc0,false,Prompt 0,AHOY,{more}\n");
     stub.write("evals/skills/tidy/prompts.csv", &failing(""));
     assert_eq!(harness(&stub.fixture, &["c0"]).run().code, 101);
     stub.write("evals/skills/tidy/prompts.csv", &failing(&format!("\"{LASTING}\"")));

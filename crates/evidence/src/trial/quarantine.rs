@@ -52,10 +52,21 @@ mod tests {
     #[test]
     fn a_quarantine_has_a_last_day_and_a_reason() {
         let read: Quarantine = "until 2027-01-31,  issue 12, of\nAda".parse().expect("a quarantine");
-        assert_eq!((read.why.as_str(), read.to_string().as_str()), ("issue 12, of Ada", "until 2027-01-31, issue 12, of Ada"));
+        assert_eq!(
+            (read.why.as_str(), read.to_string().as_str()),
+            ("issue 12, of Ada", "until 2027-01-31, issue 12, of Ada")
+        );
         assert!(!read.is_over(read.until) && read.is_over(read.until.tomorrow().expect("a day")));
         assert_eq!("until 2027-01-31".parse::<Quarantine>().map(|read| read.why), Ok(String::new()));
-        for wrong in ["", "until", "until tomorrow", "2027-01-31", "until 2027-02-30", "until 2027-01-31T10:00", "until 20270131"] {
+        for wrong in [
+            "",
+            "until",
+            "until tomorrow",
+            "2027-01-31",
+            "until 2027-02-30",
+            "until 2027-01-31T10:00",
+            "until 20270131",
+        ] {
             assert!(wrong.parse::<Quarantine>().is_err(), "{wrong}");
         }
     }

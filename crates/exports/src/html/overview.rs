@@ -10,11 +10,13 @@ use crate::report::compared::{
     behind, certainty, mean_of_broke, moved_cases, sentence, short_names, side_line, side_name, the_same, told,
 };
 use crate::report::diagnostics::counted;
+use crate::report::drift;
 use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
 use crate::report::table;
 use crate::report::trial_text::{in_part, scripted};
 use crate::results::compared::ComparisonResults;
+use crate::results::drift::{Series, SeriesNight};
 use crate::results::history::{HistoryPoint, trends};
 use crate::results::share::{self, CaseShare};
 use crate::results::summary::{CaseCounts, Summary, TrialCounts};
@@ -40,6 +42,8 @@ pub struct Overview<'a> {
     pub agents: &'a BTreeSet<String>,
     /// The latest runs, by skill.
     pub history: &'a [(String, Vec<HistoryPoint>)],
+    /// The nightly runs, by skill and mode.
+    pub series: &'a [Series],
     /// Sentences about what was left out or could not be read.
     pub notes: &'a [String],
 }
@@ -71,6 +75,7 @@ pub fn overview(overview: &Overview<'_>) -> String {
         confusion(&mut html, &name, found);
     }
     history(&mut html, overview.history);
+    nights(&mut html, overview.series);
     html.push_str(END);
     html
 }
@@ -437,6 +442,56 @@ fn history(html: &mut String, history: &[(String, Vec<HistoryPoint>)]) {
         );
     }
     html.push_str("</tbody></table></div></section>\n");
+}
+
+/// Every skill in every mode, night by night: its pass rate with the interval, what it cost, and what changed.
+fn nights(html: &mut String, all: &[Series]) {
+    if all.is_empty() {
+        return;
+    }
+    html.push_str("<section class=\"history\" id=\"nights\"><h2>Nights <small>by skill and mode</small></h2><ul class=\"told\">\n");
+    for line in drift::lines(all) {
+        let _ = writeln!(html, "<li>{}</li>", markup::text(&line));
+    }
+    html.push_str("</ul>\n");
+    for series in all {
+        let shares: Vec<_> = series.nights.iter().map(|night| (night.share, night.interval)).collect();
+        let (name, drawn) = (markup::text(&drift::name(series)), markup::sparkline(&shares));
+        let _ = writeln!(
+            html,
+            "<details><summary>{name} {drawn} <small>{}</small></summary>\n<table><thead><tr><th scope=\"col\">night</th>\
+             <th scope=\"col\">pass rate (95 %)</th><th scope=\"col\">passed</th><th scope=\"col\">cost</th>\
+             <th scope=\"col\">changed</th></tr></thead><tbody>",
+            counted(series.nights.len(), "night")
+        );
+        series.nights.iter().rev().for_each(|night| night_row(html, night));
+        html.push_str("</tbody></table></details>\n");
+    }
+    html.push_str("</section>\n");
+}
+
+fn night_row(html: &mut String, night: &SeriesNight) {
+    let SeriesNight { date, rate, share, interval, cost_usd, changed } = night;
+    let (percent, range, drawn) = (points(*share), rate::range(*interval), markup::interval(*share, *interval));
+    let _ = writeln!(
+        html,
+        "<tr><th scope=\"row\">{}</th><td>{percent} % <small>{range}</small>{drawn}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+        markup::text(date),
+        rate::fraction(*rate),
+        cost_usd.map_or_else(|| "unknown".to_owned(), table::dollars),
+        markup::text(&changed.join(", "))
+    );
+}
+
+/// The page of nightly runs.
+pub fn nights_page(all: &[Series]) -> String {
+    let mut html = "<main id=\"all\">\n<header>\n".to_owned();
+    let title = drift::lines(all).into_iter().next().unwrap_or_else(|| "no nightly run is kept".to_owned());
+    answer_line(&mut html, "rate", &title);
+    html.push_str("</header>\n");
+    nights(&mut html, all);
+    html.push_str("</main>\n");
+    html::without_trials(&title, &html)
 }
 
 // A comparison as markup; and the page of one whose trials are not here, as of result files of other tools: all cases, and no

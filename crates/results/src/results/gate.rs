@@ -404,7 +404,8 @@ impl GateResults {
 
     /// Whether a recorded case could not be measured: a damaged recording, or one of a trial that ended in an error.
     fn unreadable(&self) -> bool {
-        let is_error = |counts: &CaseCounts| matches!(counts.counted_verdict(), Some(Verdict::Error | Verdict::Unscored));
+        let is_error =
+            |counts: &CaseCounts| matches!(counts.counted_verdict(), Some(Verdict::Error | Verdict::Unscored));
         self.not_run(&NotRun::Unreadable) > 0
             || !self.not_graded.is_empty()
             || self.replayed.cases.values().any(is_error)

@@ -3,7 +3,9 @@
 pub mod calibration;
 pub mod compared;
 pub mod diagnosis;
+pub mod drift;
 pub mod estimate;
+pub mod forecast;
 pub mod gate;
 pub mod graded_trial;
 pub mod history;

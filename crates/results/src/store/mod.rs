@@ -3,6 +3,7 @@
 mod journal;
 mod kept;
 mod kept_age;
+mod nights;
 mod outputs;
 pub mod pkbllm;
 mod run_files;
@@ -32,6 +33,7 @@ use crate::trial::shard::Shard;
 
 pub use journal::{Follower, Journal, JournalContents};
 pub use kept::{KeptAs, KeptTrial, KeptTrials, TrialOrigin};
+pub use nights::{Night, NightCase, NightInputs, nights};
 pub use outputs::{
     STDOUT, check_new_folder, check_out, take_disk_space, write_folder, write_out, write_whole, write_with,
 };

@@ -28,11 +28,11 @@ use crate::profile::DEFAULT_MODE;
 use crate::settings::ActivationRule;
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::TRIALS;
-use crate::trial::quarantine::QUARANTINE;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name;
 use crate::trial::input_file::Speaker;
+use crate::trial::quarantine::QUARANTINE;
 
 /// By default, tasks run under the Agent SDK with our MCP server: the format was made for it.
 pub static FORMAT: CaseFormat = format("mcp");

@@ -25,7 +25,7 @@ use crate::engine::gate::Gate;
 use crate::engine::{Engine, Loaded};
 use crate::exports::{github, junit};
 use crate::process::{find_program, interrupt};
-use crate::report::gate as report;
+use crate::report::{estimate, gate as report};
 use crate::results::gate::{GateAnswer, GateResults};
 use crate::run::changed_skills::change_locations;
 use crate::settings::GateSettings;
@@ -95,6 +95,9 @@ pub struct GateArgs {
     /// Start no agent: lint and replay, and say what an agent has to measure
     #[arg(long, conflicts_with_all = ["dry_run", "shard", "merge"])]
     free: bool,
+    /// Say what a month of gates is expected to take, by the changes of the last 12 weeks; start nothing
+    #[arg(long, conflicts_with_all = ["dry_run", "free", "shard", "merge", "markdown"])]
+    forecast: bool,
     #[command(flatten)]
     shard: ShardArgs,
     /// Answer by the shards of a gate, which `--shard` ran: the run id of all, or directories
@@ -119,6 +122,12 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     let mut loaded = args.start.read()?;
     args.tags.select(&mut loaded.settings.selection, &loaded.catalog)?;
     let asked = args.asked(&loaded.settings.gate);
+    if args.forecast {
+        let host = args.start.host(true);
+        let forecast = host.engine(&args.start).forecast(loaded, &asked)?;
+        write!(text_stdout(), "{}", estimate::forecast(&forecast, asked.plan))?;
+        return Ok(Exit::Clean);
+    }
     let root = loaded.repository.root.clone();
     let out = args.output.clone().map_or_else(|| store::gate_folder(&root), Ok)?;
     let shard = args.shard.shard()?;

@@ -24,6 +24,7 @@ use crate::report::compared::short_names;
 use crate::report::diagnostics::counted;
 use crate::report::trial_text::again;
 use crate::results::compared::{self, ChangedText, ComparisonResults, changed_texts};
+use crate::results::drift;
 use crate::results::history::{self, HistoryPoint, TrendFilter};
 use crate::results::side_results::{self, SideReader, TrialSide};
 use crate::results::stored_summary::{RestOfRun, no_trials};
@@ -151,6 +152,8 @@ fn write(
         _ => Some(compare(&baseline, &candidate)?),
     };
     let history = history(&run.root, &summary);
+    // `history` reports nights that cannot be read.
+    let series = drift::series(&store::nights(&run.root).unwrap_or_default().0);
     let overview = Overview {
         summary: &summary,
         compared: compared.as_ref(),
@@ -159,6 +162,7 @@ fn write(
         created: &reader.created,
         agents: &reader.agents,
         history: &history,
+        series: &series,
         notes: &reader.notes,
     };
     let (title, overview) = (overview::title(&overview), overview::overview(&overview));
