@@ -108,7 +108,8 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         let note = markup::text(&capital(&scripted(by)));
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
-    for note in overview.notes.iter().chain(&in_part(overview.summary.partial)) {
+    let notes = [in_part(overview.summary.partial), table::unanswered(overview.summary)];
+    for note in overview.notes.iter().chain(notes.iter().flatten()) {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(note));
     }
     html.push_str("</header>\n");
