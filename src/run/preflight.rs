@@ -25,7 +25,7 @@ use crate::run::planned::{PlannedRun, today};
 use crate::run::skill_version::SkillVersion;
 use crate::run::{rate_limiter, rename_recordings, stubs};
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
-use crate::settings::{FILE, Home, Settings, ToolNames};
+use crate::settings::{CommandAnswer, FILE, Home, Settings, ToolNames};
 use crate::skill::SKILL_FILE;
 use crate::store::{self, RunFolder};
 use crate::text::cut::{self, names};
@@ -452,7 +452,7 @@ pub fn all_problems(
     problems.extend(lint::repetition(catalog, &settings.repetition, repository));
     problems.extend(lint::quarantine(catalog, today(), repository));
     problems.extend(mocks::commands(repository, settings.mocks.iter()).1);
-    problems.extend(lint::unknown_mocks(catalog, &settings.mocks, repository));
+    problems.extend(lint::checks_of_mocks(catalog, &settings.mocks, repository));
     // A case or the command line may ask for a judge.
     problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
     let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(settings) };
@@ -481,7 +481,7 @@ fn copied_files<'a>(
 ) -> Option<Diagnostic> {
     let of_case = |case: &'a Case| case.parts().into_iter().filter(|part| part.seen_by == SeenBy::Agent);
     let of_cases = cases.filter_map(|found| found.case().ok()).flat_map(of_case).flat_map(|part| part.files());
-    let of_all = settings.mocks.iter().filter_map(|answer| Some(answer.source()?.as_path().to_path_buf()));
+    let of_all = settings.mocks.iter().flat_map(CommandAnswer::sources).map(|path| path.as_path().to_path_buf());
     let mut parts: BTreeSet<PathBuf> = of_cases.chain(of_all).collect();
     // One that cannot be asked about is git's to name.
     parts.retain(|part| look::exists(&root.join(part)).unwrap_or(true));

@@ -173,6 +173,18 @@ pub fn endings(counts: &TrialCounts, paint: Paint) -> String {
 /// The most cut descriptions that are listed; others are counted.
 const MAX_DESCRIPTIONS: usize = 20;
 
+/// How many calls without an answer a line names.
+const NAMED_CALLS: usize = 3;
+
+/// The note that trials made calls that no mock answered; `None` if none did.
+pub fn unanswered(summary: &Summary) -> Option<String> {
+    let calls = &summary.unanswered_calls;
+    let named: Vec<String> = calls.iter().take(NAMED_CALLS).map(|call| format!("`{}`", escape::line(call))).collect();
+    let more = if calls.len() > NAMED_CALLS { " …" } else { "" };
+    let trials = counted(summary.unanswered, "trial");
+    (summary.unanswered > 0).then(|| format!("{trials} made calls that no mock answered: {}{more}", named.join(", ")))
+}
+
 /// Lines with the cut descriptions, the pass rate, the figures of repeats, and whether a case has too few trials for its
 /// threshold. A single trial has only the first.
 pub fn shown(summary: &Summary) -> String {
@@ -186,6 +198,9 @@ pub fn shown(summary: &Summary) -> String {
         );
     }
     if let Some(note) = in_part(summary.partial) {
+        let _ = writeln!(text, "{note}");
+    }
+    if let Some(note) = unanswered(summary) {
         let _ = writeln!(text, "{note}");
     }
     if summary.total.settled > 0 {

@@ -21,9 +21,9 @@ use crate::checks::grading_input::WorkspaceProgram;
 use crate::checks::{CaseCheck, SCRIPT_KEY};
 use crate::files::material::{Material, MaterialProblem};
 use crate::files::{bounded, inside, look};
-use crate::settings::Settings;
 use crate::settings::mode::Delivery;
 use crate::settings::trials::Repetition;
+use crate::settings::{CommandAnswer, Settings};
 use crate::text::name::RelativePath;
 use crate::trace::file::SkillChange;
 use crate::trial::evidence::{digest, digest as digest_of};
@@ -251,7 +251,7 @@ impl<'a> CasePart<'a> {
             PartContent::Unread(column, path) => vec![(column, path)],
             PartContent::Change(change) => change.folder.iter().map(|folder| (DURING, folder)).collect(),
             PartContent::Mocks(case) => {
-                case.mocks.iter().filter_map(|answer| Some((MOCKS, answer.source()?))).collect()
+                case.mocks.iter().flat_map(CommandAnswer::sources).map(|path| (MOCKS, path)).collect()
             }
             PartContent::CaseCheck(check) => {
                 let script = check.script().map(|path| (SCRIPT_KEY, path));

@@ -71,10 +71,10 @@ pub fn quarantine(catalog: &Catalog, today: Date, tree: &dyn RepoFiles) -> Vec<D
     over.collect()
 }
 
-/// The checks about calls of what no case has answers for: it is not recorded who calls that.
-pub fn unknown_mocks(catalog: &Catalog, of_all: &[CommandAnswer], tree: &dyn RepoFiles) -> Vec<Diagnostic> {
+/// What the checks of cases ask about calls of mocks, and what they do not ask.
+pub fn checks_of_mocks(catalog: &Catalog, of_all: &[CommandAnswer], tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let cases = catalog.cases.iter().filter_map(|found| Some((found, found.case().ok()?)));
-    cases.flat_map(|(found, case)| case::unknown_mocks(found, case, of_all, &catalog.mock_servers, tree)).collect()
+    cases.flat_map(|(found, case)| case::checks_of_mocks(found, case, of_all, &catalog.mock_servers, tree)).collect()
 }
 
 /// The problems of a skill: the rules of agentskills.io, and similar descriptions of `siblings`.

@@ -260,7 +260,7 @@ fn said(case: &Case) -> String {
 
 /// An object of the list `checks` for each kind that it can write.
 const EVERY_LISTED_KIND: &str = r#"[{"text": "final", "contains": "Ada"}, {"file": "a.md"}, {"tool": "Read"},
-    {"command": "^ls"}, {"sequence": ["Read"]}, {"work": "changes"}, {"mock": "gh"}, {"activates": ["tidy"]}, {"rejects": ["parting"]}, {"maxTurns": 3}, {"run": "true"}]"#;
+    {"command": "^ls"}, {"sequence": ["Read"]}, {"work": "changes"}, {"mock": "gh"}, {"mock": "gh", "unanswered": true, "not": true}, {"mock": "gh", "stdin": true, "contains": "x"}, {"activates": ["tidy"]}, {"rejects": ["parting"]}, {"maxTurns": 3}, {"run": "true"}]"#;
 
 #[test]
 fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
@@ -295,7 +295,8 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
                 r#"[{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello" }]"#
             }
             (CaseField::List(_), "mocks") => {
-                r#"[{ "command": "gh", "args": "^pr", "stdout": "x", "stderr": "y", "exitCode": 2 }, { "command": "jq", "stdoutFile": "a.json" }]"#
+                r#"[{ "command": "gh", "args": "^pr", "stdout": "x", "stderr": "y", "exitCode": 2 }, { "command": "jq", "stdoutFile": "a.json" },
+                    { "command": "gh", "stdin": "", "files": { "$1": "a.json" }, "delayMs": 5, "times": 2 }, { "command": "gh", "passthrough": true }]"#
             }
             (CaseField::List(_), "user") => {
                 r#"{ "persona": "Ada", "goal": "A note", "facts": { "date": "3 March" }, "maxTurns": 3 }"#

@@ -173,6 +173,8 @@ codes! {
     UnknownSkill = "unknown-skill": Fixed,
     /// A check asks for calls of what the case does not mock.
     UnknownMock = "unknown-mock": Error,
+    /// No check of a case asks whether every call of its mocks was answered.
+    UnansweredCalls = "unanswered-calls": Warning,
     /// A change during a session that cannot be made.
     BadChange = "bad-change": Fixed,
     /// A history that no session can start from, or that has the text of a skill.

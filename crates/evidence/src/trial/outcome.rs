@@ -302,6 +302,9 @@ pub struct Metrics {
     /// Tool calls that the agent denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<String>,
+    /// The first calls that no mock answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
     /// Events that the decoder does not know.
     pub unknown_events: u64,
     /// Lines of the trace that are not an event.

@@ -347,6 +347,9 @@ pub struct TrialRecord {
     /// Whether its case asks for more than was done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
+    /// The first calls that no mock answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
     /// When it was measured, if it was kept of an earlier comparison. Its cost belongs to that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
@@ -386,6 +389,7 @@ impl TrialRecord {
             inputs: outcome.inputs.clone(),
             aged: outcome.aged,
             partial: !grade.unsupported.is_empty(),
+            unanswered: grade.metrics.unanswered.clone(),
             kept: outcome.kept.clone(),
             isolation: outcome.isolation,
             ended: None,

@@ -113,8 +113,9 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         let note = markup::text(&capital(&scripted(by)));
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
-    let excused = table::in_quarantine(overview.summary);
-    for note in overview.notes.iter().chain(&in_part(overview.summary.partial)).chain(&excused) {
+    let summary = overview.summary;
+    let notes = [in_part(summary.partial), table::unanswered(summary), table::in_quarantine(summary)];
+    for note in overview.notes.iter().chain(notes.iter().flatten()) {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(note));
     }
     html.push_str("</header>\n");

@@ -22,6 +22,9 @@ use crate::trial::run_record::{FailedCheck, PlanLine, TrialRecord};
 /// The number of the `summary.json` format.
 const SUMMARY_FORMAT: u32 = 1;
 
+/// How many calls without an answer are named.
+const MOST_UNANSWERED: usize = 20;
+
 /// The figures of one or more runs. Its size depends on the number of cases, not of trials.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "SummaryDocument<'static>"))]
@@ -38,6 +41,10 @@ pub struct Summary {
     pub aged: usize,
     /// Trials of cases that ask for more than was done.
     pub partial: u64,
+    /// How many trials made calls that no mock answered.
+    pub unanswered: u64,
+    /// Some of these calls.
+    pub unanswered_calls: BTreeSet<String>,
     /// The number of planned trials, if known.
     pub planned: Option<usize>,
     /// Trials that were not started, by reason.
@@ -346,6 +353,9 @@ impl Summary {
         }
         self.aged += usize::from(record.aged);
         self.partial += u64::from(record.partial);
+        self.unanswered += u64::from(!record.unanswered.is_empty());
+        let room = MOST_UNANSWERED.saturating_sub(self.unanswered_calls.len());
+        self.unanswered_calls.extend(record.unanswered.iter().take(room).cloned());
         if let Some(isolation) = record.isolation {
             *self.isolation.entry(isolation.as_str()).or_default() += 1;
         }
@@ -490,6 +500,13 @@ struct SummaryDocument<'a> {
     #[serde(skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     partial: u64,
+    /// Trials with calls that no mock answered.
+    #[serde(skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
+    unanswered: u64,
+    /// Some of these calls, at most 20.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    unanswered_calls: &'a BTreeSet<String>,
     /// The number of planned trials, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     planned: Option<usize>,
@@ -528,6 +545,8 @@ impl Serialize for Summary {
             scripted: &self.scripted,
             aged: self.aged,
             partial: self.partial,
+            unanswered: self.unanswered,
+            unanswered_calls: &self.unanswered_calls,
             planned: self.planned,
             not_run: &self.not_run,
             isolation: &self.isolation,

@@ -264,14 +264,16 @@ fn history() -> Value {
 }
 
 fn mocks() -> Value {
-    let keys = lists::ANSWER_KEYS.map(|(key, form)| (key.to_owned(), value(form)));
-    json!({ "type": "array", "minItems": 1, "items": object(&Map::from_iter(keys), &[lists::COMMAND]) })
+    let mut keys = Map::from_iter(lists::ANSWER_KEYS.map(|(key, form)| (key.to_owned(), value(form))));
+    let files = json!({ "description": "files of the repository, by the paths where the call writes them", "type": "object",
+                        "additionalProperties": value(FieldForm::Source) });
+    keys.insert(lists::ANSWER_FILES.to_owned(), files);
+    json!({ "type": "array", "minItems": 1, "items": object(&keys, &[lists::COMMAND]) })
 }
 
 fn user() -> Value {
     let mut keys = Map::from_iter(lists::USER_KEYS.map(|(key, form)| (key.to_owned(), value(form))));
-    let facts =
-        json!({ "description": "values by names", "type": "object", "additionalProperties": value(FieldForm::Text) });
+    let facts = json!({ "description": "values by names", "type": "object", "additionalProperties": { "type": ["string", "number"] } });
     keys.insert(lists::FACTS.to_owned(), facts);
     object(&keys, &[lists::GOAL])
 }
