@@ -236,7 +236,7 @@ pub fn commands<'a>(
             exit_code: *exit_code,
             stdin: stdin.clone(),
             files: files.iter().map(|(to, from)| (to.clone(), read(from))).collect(),
-            delay_ms: *delay_ms,
+            delay_ms: delay_ms.unwrap_or_default(),
             times: *times,
             passthrough: *passthrough,
         };

@@ -18,7 +18,6 @@ use crate::settings::problems::{Problems, filled};
 use crate::text::diagnostic::SourceLocation;
 use crate::text::name::RelativePath;
 use crate::text::word_enum::word_enum;
-use crate::trace::is_zero;
 
 /// The largest limit on files of the built-in server, in MiB.
 const MOST_FILE_MB: u64 = 1024;
@@ -244,8 +243,8 @@ pub struct CommandAnswer {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, RelativePath>,
     /// How long the call takes, in milliseconds.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub delay_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
     /// To how many calls of a trial it is given; `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
@@ -383,7 +382,7 @@ impl AnswerKeys {
             exit_code: exit_code.unwrap_or_default(),
             stdin: stdin.map(Spanned::into_inner),
             files,
-            delay_ms: delay_ms.unwrap_or_default(),
+            delay_ms,
             times,
             passthrough: passthrough.as_ref().is_some_and(|passes| *passes.get_ref()),
             ..CommandAnswer::new(command.get_ref().clone(), problems.place(command.span()))

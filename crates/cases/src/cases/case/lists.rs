@@ -276,7 +276,7 @@ pub(super) fn written_answers(answers: &[CommandAnswer]) -> Json {
         let code = (*exit_code != 0).then(|| (EXIT_CODE, json!(exit_code)));
         let files = files.iter().map(|(to, from)| (to.clone(), json!(format!("/{from}")))).collect::<Map<_, _>>();
         let files = (!files.is_empty()).then(|| (ANSWER_FILES, json!(files)));
-        let delay = (*delay_ms != 0).then(|| (DELAY, json!(delay_ms)));
+        let delay = delay_ms.map(|delay| (DELAY, json!(delay)));
         let times = times.map(|times| (TIMES, json!(times)));
         let passes = answer.passthrough.then(|| (PASSTHROUGH, json!(true)));
         let (args, stdin) = (text(ARGS, args), text(STDIN, stdin));
@@ -318,7 +318,7 @@ fn answer(file: &mut Document<'_>, prefix: &str, written: &Node) -> Option<Comma
             (_, FieldValue::Text(text)) => answer.stdout = AnswerText::Here(text),
             (_, FieldValue::Path(path)) => answer.stdout = AnswerText::File(path),
             (EXIT_CODE, FieldValue::Number(code)) => answer.exit_code = u8::try_from(code).unwrap_or(u8::MAX),
-            (DELAY, FieldValue::Number(delay)) => answer.delay_ms = delay,
+            (DELAY, FieldValue::Number(delay)) => answer.delay_ms = Some(delay),
             (_, FieldValue::Number(times)) => answer.times = Some(times),
             (_, FieldValue::Flag(passes)) => answer.passthrough = passes,
             _ => {}
