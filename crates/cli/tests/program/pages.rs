@@ -53,7 +53,11 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals tune pdf --candidate a.txt", Skipped("hundreds of trials, and no dry run; tests/program/tune.rs")),
     ("skill-evals compare --resume", Ends(2, "`ID` is a run that did not compare; tests/program/resume.rs")),
     // There are cases already.
-    ("skill-evals generate --agent", Ends(2, "it asks on a terminal, or the agent is not here")),
+    (
+        "skill-evals generate --agent claude --skill pdf --yes",
+        Ends(3, "what stands in for the agent drafts nothing; tests/program/generate_agent.rs"),
+    ),
+    ("skill-evals generate --agent", Ends(2, "it asks on a terminal")),
     ("skill-evals run --resume --run-id nightly", Ends(1, "a case of it did not pass")),
     ("skill-evals summary nightly", Ends(1, "a case of it did not pass")),
     ("skill-evals summary RUN-ID", Ends(1, "a case of it did not pass")),
