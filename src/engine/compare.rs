@@ -1,6 +1,6 @@
 //! Compares two sides by running trials of both in pairs, until the plan of the comparison is done.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -199,6 +199,10 @@ impl Engine<'_> {
         }
         let mut pairing = pairing::pair(&run, &sides)?;
         check(&pairing)?;
+        // The others have as many trials as their cases have.
+        if request.must_decide {
+            rate_limiter::limit_comparison(&mut run.settings, &pairing.plan(&HashMap::new()));
+        }
         let all = pairing.cases.len();
         if let Some(shard) = run.chosen.shard {
             run = run.of_shard(shard)?;
@@ -281,8 +285,7 @@ impl Engine<'_> {
             self.choose_default_modes(&repository.root, &mut settings, &catalog, &mut chosen)?;
         }
         let mut run = planned(Loaded { repository, settings, catalog }, chosen)?;
-        // The others have as many trials as their cases have.
-        if request.must_decide {
+        if request.is_gate {
             rate_limiter::limit_comparison(&mut run.settings, &run.plan);
         }
         Ok(run)

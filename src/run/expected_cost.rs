@@ -315,7 +315,7 @@ mod tests {
             "{basis}"
         );
         assert!(
-            default.prices.len() > 3 && default.basis.is_some_and(|basis| basis.contains("default model of claude"))
+            default.prices.len() > 3 && default.basis.is_some_and(|basis| basis.starts_with("the default model of "))
         );
         assert!(other.prices.is_empty() && other.basis.is_none());
 
@@ -328,7 +328,7 @@ mod tests {
         );
         let id = TrialId { skill: "tidy".into(), case: "a".into(), mode: "cli-native".into(), number: 1 };
         (meta.skill.slug, meta.case.id, meta.mode) = (id.skill.clone(), id.case.clone(), id.mode.clone());
-        meta.agent.kind = crate::settings::mode::AgentKind::named("claude").expect("an agent");
+        meta.agent.kind = Settings::default().mode("cli-native").expect("a mode").agent;
         meta.agent.model = Some("claude-opus-5".to_owned());
         meta.inputs = Inputs::default();
         meta.inputs.add(MODEL, b"opus");
