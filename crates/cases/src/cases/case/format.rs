@@ -155,6 +155,12 @@ impl<'a> ForeignFile<'a> {
             && (self.is_in_evals_of_skill() || self.directories.iter().any(|(folder, _)| holds(folder)))
     }
 
+    /// Whether it is in a directory of cases of the repository, of a skill, or of what is around one.
+    pub fn is_in_cases_of_skills(&self) -> bool {
+        let holds_skill = |around: &Path| self.directories.iter().any(|(folder, _)| folder.starts_with(around));
+        case_folders(self.path).any(|around| around.as_os_str().is_empty() || holds_skill(around))
+    }
+
     /// Whether a directory in its path, in one of cases, has the name of a skill.
     pub fn is_named_as_skill(&self) -> bool {
         let folders = self.path.parent().into_iter().flat_map(Path::iter);

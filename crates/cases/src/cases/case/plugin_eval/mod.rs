@@ -41,12 +41,7 @@ use crate::trial::input_file::{HistoryMessage, Speaker};
 pub use mocks::servers;
 
 /// Cases whose prompt is a file.
-pub static PROSE: CaseFormat = format(
-    &[PROMPT],
-    "",
-    &[],
-    "[cases of `claude plugin eval`](#what-a-case-of-claude-plugin-eval-asks-for), with graders, in a plugin's `evals`",
-);
+pub static PROSE: CaseFormat = format(&[PROMPT], "", &[], "cases of plugin evals, with graders, in a plugin's `evals`");
 
 /// Cases in a YAML file.
 pub static YAML: CaseFormat = format(&[CASE], VERSION, &[VERSION, "name", "execution", GRADERS], "the same in YAML");

@@ -70,7 +70,7 @@ fn parse_row(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let names_skill = of_file.is_some() || names_skills();
     if !file.is_certain && (rows.is_empty() || !is_in_evals || !names_skill) {
         // Its columns are those of our own files, so it is one at another path.
-        let is_ours = problems.is_empty() && !rows.is_empty() && file.is_in_cases();
+        let is_ours = problems.is_empty() && !rows.is_empty() && file.is_in_cases_of_skills();
         return is_ours.then(|| match file.skill {
             // It stands for the file that the skill lacks.
             Some(skill) => {
