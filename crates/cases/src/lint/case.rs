@@ -87,8 +87,8 @@ pub(super) fn checks_of_mocks(
     servers: &MockServers,
     tree: &dyn RepoFiles,
 ) -> Vec<Diagnostic> {
-    let named = |check: &'_ CaseCheck| check.ask.names().mocks.map(|(pattern, _)| pattern.clone());
-    let checks: Vec<_> = case.checks.iter().filter_map(|check| Some((check, named(check)?))).collect();
+    let pattern_of = |check: &'_ CaseCheck| check.ask.names().mocks.map(|(pattern, _)| pattern.clone());
+    let checks: Vec<_> = case.checks.iter().filter_map(|check| Some((check, pattern_of(check)?))).collect();
     if checks.is_empty() && case.mocks.is_empty() {
         return Vec::new();
     }
