@@ -50,6 +50,7 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals run --background", Skipped("`stop` may come before its end or after; tests/program/runner.rs")),
     ("skill-evals grade artifacts/", Skipped("a run of pkbllm's own runner; tests/program/import.rs")),
     ("skill-evals tune pdf --agent", Skipped(OTHERS)),
+    ("skill-evals init --path", Skipped("it needs a checkout next to the repository; tests/downstream.rs")),
     ("skill-evals tune pdf --candidate a.txt", Skipped("hundreds of trials, and no dry run; tests/program/tune.rs")),
     ("skill-evals compare --resume", Ends(2, "`ID` is a run that did not compare; tests/program/resume.rs")),
     // There are cases already.
