@@ -10,7 +10,7 @@ use crate::decide::promise::{ExpectedCases, usual_trials};
 use crate::process::git;
 use crate::results::estimate::AmountRange;
 use crate::results::forecast::Forecast;
-use crate::run::history;
+use crate::run::expected_cost;
 use crate::run::planned::PlannedRun;
 use crate::settings::GateSettings;
 use crate::stats::real;
@@ -61,7 +61,7 @@ impl Engine<'_> {
 /// The trials of a gate of a harmless change of these skills, without kept ones.
 fn of_change(run: &PlannedRun, skills: &BTreeSet<String>, asked: &GateSettings) -> f64 {
     let cases = run.plan.entries.iter().map(|entry| &entry.planned).filter(|case| skills.contains(&*case.found.skill));
-    let expected = ExpectedCases::by(history::rates(run, cases).into_iter());
+    let expected = ExpectedCases::by(expected_cost::rates(run, cases).into_iter());
     let limit = asked.max_trials.unwrap_or(asked.plan.default_limit(expected.rates.len()));
     usual_trials(asked.plan, &expected, limit, &asked.rule())
 }
@@ -69,7 +69,7 @@ fn of_change(run: &PlannedRun, skills: &BTreeSet<String>, asked: &GateSettings) 
 /// What a trial costs in US dollars, and whether earlier trials say so.
 fn cost(run: &PlannedRun) -> Option<(AmountRange<f64>, bool)> {
     let ids: Vec<TrialId> = run.plan.entries.iter().map(|entry| entry.planned.trial(1)).collect();
-    let estimate = history::estimate(run, &ids);
+    let estimate = expected_cost::estimate(run, &ids);
     if let Some(cost) = estimate.of_trials(1).cost_usd {
         return Some((AmountRange { low: cost, high: cost }, true));
     }

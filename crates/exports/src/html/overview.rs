@@ -114,9 +114,10 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
     let summary = overview.summary;
-    let notes = [in_part(summary.partial), table::unanswered(summary), table::in_quarantine(summary)];
-    for note in overview.notes.iter().chain(notes.iter().flatten()) {
-        let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(note));
+    let notes = [in_part(summary.partial), table::unanswered(summary)].into_iter().flatten();
+    let notes = notes.chain(table::in_quarantine(summary));
+    for note in overview.notes.iter().cloned().chain(notes) {
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(&note));
     }
     html.push_str("</header>\n");
 }
