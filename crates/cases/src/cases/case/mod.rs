@@ -41,7 +41,7 @@ use crate::trial::input_file::{HistoryMessage, InputFile, Persona, Sandbox, Spea
 use crate::trial::outcome::Weight;
 
 pub(super) use foreign_reader::words;
-pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES};
+pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES, id_of};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
 pub static FORMATS: &[&CaseFormat] = &[
@@ -430,6 +430,7 @@ impl FoundCase {
         self.parsed.get_or_init(|| {
             let mut case = self.source.case(&self.skill);
             if let Ok(case) = &mut case {
+                case.id.clone_from(&self.id);
                 self.add_scripts(case);
             }
             Box::new(ParsedCase { case, errors: OnceLock::new() })

@@ -101,9 +101,14 @@ enum GeneratePlan {
     Skip(String),
 }
 
+/// Whether it is the problem of a file of cases that is not read.
+fn is_not_read(code: Code) -> bool {
+    matches!(code, Code::MisplacedCases | Code::UnreadCases | Code::OrphanCases)
+}
+
 /// The problem of a file of cases that is ignored. No new cases are written next to it.
 fn ignored_file(case: &FoundCase) -> Option<&Diagnostic> {
-    case.source.file_problems().iter().find(|problem| matches!(problem.code, Code::UnreadCases | Code::OrphanCases))
+    case.source.file_problems().iter().find(|problem| is_not_read(problem.code))
 }
 
 fn plan(found: &FoundSkill, existing: FileKind, overwrite: bool) -> GeneratePlan {
