@@ -194,7 +194,7 @@ impl Gate {
 /// The errors of `lint`, as the settings judge them.
 fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let options = lint::LintOptions { no_cases: None, listings: &agent::LISTINGS, partial: settings.partial };
-    let mut problems = settings.lint.judged(preflight::all_problems(repository, settings, catalog, options));
+    let mut problems = preflight::all_problems(repository, settings, catalog, options);
     problems.retain(Diagnostic::is_error);
     problems
 }

@@ -426,7 +426,7 @@ pub fn check_dry_run(run: &PlannedRun) -> Result<(), Problem> {
 
 // All problems of a repository that can be found without starting anything.
 
-/// All problems that `lint` looks for, before the settings judge them.
+/// All problems that `lint` looks for, with the severities of the settings.
 pub fn all_problems(
     repository: &Repository,
     settings: &Settings,
@@ -458,7 +458,7 @@ pub fn all_problems(
     let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(settings) };
     let unread: Vec<_> = repository.unread(layout).into_iter().filter(|unread| !problems.contains(unread)).collect();
     problems.extend(unread);
-    problems
+    settings.lint.judged(problems)
 }
 
 // What git ignores of cases: it is here, and a clone does not have it.

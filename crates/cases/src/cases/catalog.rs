@@ -12,7 +12,7 @@ use crate::cases::case::task_json::{self, CONFIG};
 use crate::cases::case::{Case, FoundCase, ReadCase, fields, smoke};
 use crate::cases::case_folders::case_folders;
 use crate::cases::mocks::MockServers;
-use crate::cases::other_skill::{NotRead, OtherSkill};
+use crate::cases::other_skill::{FileStanding, NotRead, OtherSkill};
 use crate::cases::plugin::Plugin;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::{SKILL_FILE, Skill, SkillFile, named, slug};
@@ -40,6 +40,10 @@ pub struct Catalog {
     pub cases: Vec<Arc<FoundCase>>,
     /// The files named SKILL.md that are no skills here, by path.
     pub others: Vec<OtherSkill>,
+    /// What is in no case and is no skill: files that are not read, and those that are said to be none.
+    pub passed_over: BTreeMap<PathBuf, FileStanding>,
+    /// The directories that are not searched: installed packages, what is built.
+    pub closed: Vec<PathBuf>,
     /// Problems that belong to no single case: unreadable files, duplicate slugs, cases without a skill.
     pub problems: Vec<Diagnostic>,
     /// Those of them about what is there and could not be read: with it, there may be more skills and cases.
@@ -230,6 +234,12 @@ impl SkillIndex {
         let in_skill_evals = path.strip_prefix(SKILL_EVALS).is_ok_and(|inside| inside.iter().count() > 1);
         let names_file = path.to_str().is_some_and(|path| path.ends_with(".prompts.csv"));
         in_skill_evals || names_file || case_folders(path).any(|folder| !is_known(folder) && is_next_to_skills(folder))
+    }
+
+    /// Whether a file is in the directory of a skill.
+    pub(super) fn is_in_skill(&self, path: &Path) -> bool {
+        let mut folders = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
+        folders.any(|folder| self.skills.contains_key(folder))
     }
 
     /// The slug of the skill that the place of a file stands for.

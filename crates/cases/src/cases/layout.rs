@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::settings::{CheckSettings, OwnFormat, Settings};
+use crate::settings::{CheckSettings, LintSettings, OwnFormat, PathGlobs, Settings};
+use crate::text::diagnostic::Diagnostic;
 use crate::text::name::RelativePath;
 
 /// Of these files of a repository with this root, those that git ignores.
@@ -15,6 +16,10 @@ pub type IgnoredFiles = fn(&Path, &BTreeSet<PathBuf>) -> io::Result<BTreeSet<Pat
 pub struct Layout<'a> {
     /// The directories that hold skills; `None` for the default ones.
     pub skill_roots: Option<&'a [RelativePath]>,
+    /// What holds no cases.
+    pub not_cases: Option<&'a PathGlobs>,
+    /// How bad each problem is; `None` for the default levels.
+    pub levels: Option<&'a LintSettings>,
     /// Columns of prompts.csv that are the user's own and are not read.
     pub own_columns: &'a [String],
     /// Keys and columns that only label, in files of every format.
@@ -32,11 +37,26 @@ impl<'a> Layout<'a> {
     pub fn of(settings: &'a Settings) -> Self {
         Self {
             skill_roots: settings.skill_roots.as_deref(),
+            not_cases: Some(&settings.not_cases),
+            levels: Some(&settings.lint),
             own_columns: &settings.own_columns,
             own_keys: &settings.own_keys,
             formats: &settings.formats,
             checks: Some(&settings.checks),
             ignored: None,
+        }
+    }
+
+    /// Whether the settings say that what is at this path holds no cases.
+    pub(super) fn leaves_out(self, path: &Path) -> bool {
+        self.not_cases.is_some_and(|globs| globs.have(path))
+    }
+
+    /// These problems with the severities of the settings.
+    pub(super) fn judged(self, problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        match self.levels {
+            Some(levels) => levels.judged(problems),
+            None => problems,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::cases::catalog::EVALS;
 use crate::cases::repository::Repository;
 use crate::cases::skills::default_skill_roots;
 use crate::files::at::PathError;
@@ -17,11 +18,13 @@ impl Repository {
     pub fn around(start: &Path) -> Result<Option<Self>, PathError> {
         let work_tree = start.ancestors().find(|folder| is_git(&folder.join(".git")));
         let top = work_tree.unwrap_or(start);
+        // The evals of skills have a directory `skills`, too.
+        let is_in_evals = |folder: &Path| {
+            let mut below = folder.ancestors().take_while(|part| part.starts_with(top) && work_tree != Some(*part));
+            below.any(|part| part.ends_with(EVALS))
+        };
         for folder in start.ancestors().take_while(|folder| folder.starts_with(top)) {
-            if is_marked(folder)?
-                && !is_agent_folder(folder)
-                && (Some(folder) == work_tree || !is_evals_folder(folder)?)
-            {
+            if is_marked(folder)? && !is_agent_folder(folder) && !is_in_evals(folder) {
                 return Ok(Some(Self::new(folder)));
             }
         }

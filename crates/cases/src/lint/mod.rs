@@ -129,7 +129,7 @@ pub fn skill_trial(catalog: &Catalog, slug: &str, tree: &dyn RepoFiles) -> Vec<D
         let path = &problem.place.path;
         let is_own = path.starts_with(&evals) || path.starts_with(&found.skill().folder);
         // The test of the repository reports files that are not read.
-        if is_own && problem.code != Code::UnreadCases {
+        if is_own && !matches!(problem.code, Code::UnreadCases | Code::MisplacedCases) {
             problems.push(problem.clone());
         }
     }

@@ -1,6 +1,7 @@
 //! Cases in every format, their checks, and the verdict of evidence made by hand.
 
 mod bounds;
+mod census;
 mod check_list;
 mod documents;
 mod foreign;

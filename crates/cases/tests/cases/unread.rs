@@ -8,7 +8,7 @@ use skill_evals_testing::tables::file;
 use crate::foreign::{cases, lines, linted};
 
 /// A repository with these skills, by their directories.
-fn with_skills(folders: &[&str]) -> Fixture {
+pub fn with_skills(folders: &[&str]) -> Fixture {
     folders.iter().fold(Fixture::new(), |fixture, folder| {
         let name = folder.rsplit('/').next().unwrap_or(folder);
         let about = format!("Does {name} for somebody who asks for {name}.");
@@ -87,10 +87,10 @@ tables! {
     said =>
         a_slip_in_the_key_of_a_prompt_is_an_error_that_names_the_right_key,
         one_case_in_a_file_may_say_whether_the_skill_triggers,
-        a_file_whose_name_and_place_say_cases_is_an_error_if_nothing_reads_it,
-        cases_of_another_form_are_an_error_that_says_what_they_lack,
-        a_part_of_a_case_without_the_rest_is_an_error,
-        whatever_holds_cases_in_a_directory_of_cases_is_read_or_an_error,
+        a_file_whose_name_and_place_say_cases_is_named_if_nothing_reads_it,
+        cases_of_another_form_are_named_with_what_they_lack,
+        a_part_of_a_case_without_the_rest_is_named,
+        whatever_holds_cases_in_a_directory_of_cases_is_read_or_named,
         what_holds_no_cases_in_a_directory_of_cases_is_no_finding,
         cases_at_the_place_of_a_skill_that_is_not_here_are_not_those_of_the_only_one;
     said_next_to_a_case => files_that_hold_no_cases_are_no_finding;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::cases::census::Census;
 use crate::cases::other_skill::OtherSkill;
 use crate::decide::Rule;
 use crate::decide::plan::ComparePlan;
@@ -53,6 +54,8 @@ pub struct ErrorDocument<'a> {
 pub struct LintDocument<'a> {
     pub format: Format<1>,
     pub problems: &'a [Diagnostic],
+    /// What became of each file of cases, or that looks like one, and of each SKILL.md.
+    pub census: &'a Census,
 }
 
 /// The cases, the skills, and what is named SKILL.md and no skill.

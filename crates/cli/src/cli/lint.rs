@@ -1,5 +1,7 @@
 //! `skill-evals lint`.
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -9,6 +11,8 @@ use super::documents::{Format, LintDocument};
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::agent;
 use crate::cases::catalog::Catalog;
+use crate::cases::census::Census;
+use crate::cases::other_skill::FileStanding;
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::next;
 use crate::cli::output::paint;
@@ -17,9 +21,10 @@ use crate::engine::Loaded;
 use crate::lint;
 use crate::report::diagnostics;
 use crate::run::preflight;
-use crate::settings::Settings;
+use crate::settings::{FILE, Settings};
 use crate::skill::{SKILL_FILE, named};
-use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
+use crate::text::diagnostic::{Diagnostic, Level, Severity, grouped, suggest};
+use crate::text::escape;
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -35,6 +40,9 @@ pub struct LintArgs {
     /// Fail for a skill without cases
     #[arg(long)]
     strict: bool,
+    /// List what became of each file that holds or may hold cases
+    #[arg(long)]
+    census: bool,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -51,20 +59,23 @@ pub fn lint(args: &LintArgs) -> CliResult {
     };
     let options = lint::LintOptions { no_cases, listings: &agent::LISTINGS, partial: settings.partial };
     let mut problems = preflight::all_problems(&repository, &settings, &catalog, options);
+    let census = Census::of(&catalog, &problems);
     if args.skills().next().is_some() && !catalog.skills.is_empty() {
         let paths = args.paths(&catalog)?;
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
     }
-    let problems = grouped(settings.lint.judged(problems));
+    let problems = grouped(problems);
     if args.json {
-        print_json(&LintDocument { format: Format, problems: &problems })?;
+        print_json(&LintDocument { format: Format, problems: &problems, census: &census })?;
     } else {
         let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
             format!("{}: {}\n", args.counts(&catalog), args.nothing_found(&catalog, &problems))
         } else {
             diagnostics::render(&problems, paint(Stream::Output))
         };
-        write!(text_stdout(), "{text}{}{}", diagnostics::allowed(&problems), not_asked(&settings))?;
+        let allowed = diagnostics::allowed(&problems);
+        let census = args.census_text(&census);
+        write!(text_stdout(), "{text}{allowed}{}{census}{}", way_out(&problems), not_asked(&settings))?;
         if no_cases.is_none() && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
             next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
         }
@@ -86,6 +97,29 @@ impl LintArgs {
         let cases = written.filter(|found| is_wanted(&found.skill)).count();
         let skills = diagnostics::counted(skills, "skill");
         if cases > 0 { format!("{skills}, {}", diagnostics::counted(cases, "case")) } else { skills }
+    }
+
+    /// What became of the files, with `--census` each of them. Nothing if all are read: the lines before have the numbers.
+    fn census_text(&self, census: &Census) -> String {
+        let count = |standing| census.with(standing).count();
+        let is_whole = FileStanding::ALL[2..].iter().all(|standing| count(*standing) == 0);
+        if !self.census && (!self.skills.is_empty() || is_whole) {
+            return String::new();
+        }
+        let mut text = String::new();
+        for (file, standing) in census.files.iter().filter(|_| self.census) {
+            let _ = writeln!(text, "{}\t{}", standing.words(), escape::line(&file.to_string_lossy()));
+        }
+        let counts = FileStanding::ALL.map(|standing| format!("{} {}", count(standing), standing.words()));
+        let closed = match census.not_searched {
+            0 => String::new(),
+            closed => format!(
+                "; {closed} directories or files not searched: packages, builds, fixtures, results, what git ignores"
+            ),
+        };
+        let more = if self.census { "" } else { "; `--census` lists them" };
+        let _ = writeln!(text, "files of skills and cases: {}{closed}{more}", counts.join(", "));
+        text
     }
 
     /// What is said of a repository without findings. Copies, fixtures and ignored files are none, but nobody may believe that they
@@ -113,6 +147,17 @@ impl LintArgs {
         }
         Ok(paths)
     }
+}
+
+/// What to write to go on in spite of the errors, as far as there is a setting.
+fn way_out(problems: &[Diagnostic]) -> String {
+    let errors = || problems.iter().filter(|problem| problem.is_error());
+    let rules: BTreeSet<&str> =
+        errors().filter(|error| error.code.level() != Level::Fixed).map(|error| error.code.as_str()).collect();
+    if rules.is_empty() {
+        return String::new();
+    }
+    format!("to go on with warnings in place of errors, write in {FILE}: lint.warning = {:?}\n", Vec::from_iter(rules))
 }
 
 /// The line about what nobody looked at: only the harness itself knows its checks, and `lint` starts nothing.

@@ -141,7 +141,7 @@ impl RepositoryArgs {
 pub fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let of_cases = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
     let of_files = catalog.problems.iter().cloned().chain(unknown_plugins(settings, catalog));
-    grouped(once(settings.lint.judged(of_files.collect()).into_iter().chain(of_cases)))
+    grouped(once(of_files.chain(of_cases)))
 }
 
 pub fn problem_line(problem: &Diagnostic) -> String {

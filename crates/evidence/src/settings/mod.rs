@@ -30,10 +30,10 @@ use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::text::name::RelativePath;
 
 pub use agents::{AgentSettings, CustomStart, fill};
-pub use check::LintSettings;
 pub use check::{CheckSettings, NamedScript};
 pub use check::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES, PlayerSettings};
 pub use check::{GateSettings, NothingCompared};
+pub use check::{LintSettings, PathGlobs};
 pub use formats::{OwnField, OwnFormat};
 pub use keys::KeyRow;
 pub use limits::{Calibrate, Stop};
@@ -62,6 +62,8 @@ defaults! {
         pub skill_roots: Option<Vec<RelativePath>> = None,
         /// Where evals.toml names each plugin that is trusted, as it is written.
         pub trust_places: BTreeMap<String, SourceLocation> = BTreeMap::new(),
+        /// Files and directories that hold no cases, by patterns of their paths.
+        pub not_cases: PathGlobs = PathGlobs::default(),
         /// Columns of prompts.csv that are the user's own and are not read.
         pub own_columns: Vec<String> = Vec::new(),
         /// Keys of cases that only label, in files of every format.
@@ -165,6 +167,9 @@ keys! {
         skill_roots: Vec<Spanned<String>>, "see [Skills](../formats.md#skills)",
             "directories to search for skills; `\".\"` is the whole repository",
             |to, roots, problems| to.skill_roots = Some(problems.directories(roots, "the skill root"));
+        not_cases: Vec<Spanned<String>> as OfBase, "none",
+            "files and directories that hold no cases of skills, as `evals/agents` or `**/baseline.json`; `lint --census` lists them",
+            |to, globs, problems| to.not_cases = PathGlobs::of(&globs, problems);
         own_columns: Vec<String>, "none",
             "columns of prompts.csv that are not read, in addition to those that begin with `x_`",
             |to, columns, _| to.own_columns.extend(columns);

@@ -105,8 +105,6 @@ codes! {
     LinkedFolder = "linked-folder": Warning,
     /// A skill that lies in no skill root.
     SkillRoot = "skill-root": Warning,
-    /// Two skills have one slug.
-    SlugCollision = "slug-collision": Fixed,
     /// The SKILL.md body is longer than agents are meant to load.
     LongBody = "long-body": Warning,
     /// A link in SKILL.md points to a file that is not there, or into a directory of cases, which agents do not get.
@@ -170,7 +168,7 @@ codes! {
     /// A required key of a JSON or YAML file is missing.
     MissingKey = "missing-key": Fixed,
     /// A case names a skill that is not in the repository.
-    UnknownSkill = "unknown-skill": Fixed,
+    UnknownSkill = "unknown-skill": Error,
     /// A check asks for calls of what the case does not mock.
     UnknownMock = "unknown-mock": Error,
     /// No check of a case asks whether every call of its mocks was answered.
@@ -204,9 +202,11 @@ codes! {
     /// A skill has no curated cases.
     NoCases = "no-cases": Warning,
     /// A directory of cases whose skill does not exist.
-    OrphanCases = "orphan-cases": Fixed,
-    /// A file that looks like cases, in a place or of a name that is not read.
-    UnreadCases = "unread-cases": Error,
+    OrphanCases = "orphan-cases": Error,
+    /// A file of cases of our own, in a place or of a name that is not read.
+    MisplacedCases = "misplaced-cases": Error,
+    /// A file that looks like cases, and that no format reads.
+    UnreadCases = "unread-cases": Warning,
     /// A file of cases, or of a fixture, that git ignores: a clone does not have it.
     IgnoredCases = "ignored-cases": Warning,
     /// A file that looks like the settings, in a place or of a name that is not read.

@@ -196,15 +196,7 @@ impl<'a> ForeignFile<'a> {
 
     /// A name as the id of a case.
     pub fn named_id(&self, name: &str) -> String {
-        let mut id = String::new();
-        for c in name.chars().skip_while(|c| !c.is_alphanumeric()) {
-            let c = if c.is_alphanumeric() || c == '_' { c } else { '-' };
-            if id.len() + c.len_utf8() > LONGEST_ID {
-                break;
-            }
-            id.push(c);
-        }
-        id
+        id_of(name)
     }
 
     /// The file that is named `path` in this file: relative to its own directory, to one above that, or to the root. Programs
@@ -239,6 +231,19 @@ impl<'a> ForeignFile<'a> {
         }
         of_directory().map(|(_, slug)| (*slug).to_owned()).or_else(of_plugin).unwrap_or(whole)
     }
+}
+
+/// A name as the id of a case.
+pub fn id_of(name: &str) -> String {
+    let mut id = String::new();
+    for c in name.chars().skip_while(|c| !c.is_alphanumeric()) {
+        let c = if c.is_alphanumeric() || c == '_' { c } else { '-' };
+        if id.len() + c.len_utf8() > LONGEST_ID {
+            break;
+        }
+        id.push(c);
+    }
+    id
 }
 
 /// Which files hold the cases of a format.

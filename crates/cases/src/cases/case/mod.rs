@@ -43,7 +43,7 @@ use crate::trial::outcome::Weight;
 use crate::trial::quarantine::Quarantine;
 
 pub(super) use foreign_reader::words;
-pub use format::{CaseFile, CaseFormat, FileCases, FileKeys, Files, ForeignFile, ForeignFiles, MOST_CASES};
+pub use format::{CaseFile, CaseFormat, FileCases, FileKeys, Files, ForeignFile, ForeignFiles, MOST_CASES, id_of};
 pub(in crate::cases) use own_format::files as own_files;
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
@@ -447,6 +447,7 @@ impl FoundCase {
         self.parsed.get_or_init(|| {
             let mut case = self.source.case(&self.skill);
             if let Ok(case) = &mut case {
+                case.id.clone_from(&self.id);
                 self.add_scripts(case);
             }
             Box::new(ParsedCase { case, errors: OnceLock::new() })

@@ -121,9 +121,14 @@ fn of_skill(loaded: &Loaded, author: Option<&mut Author<'_>>, found: &FoundSkill
     Ok(Exit::Clean)
 }
 
+/// Whether it is the problem of a file of cases that is not read.
+fn is_not_read(code: Code) -> bool {
+    matches!(code, Code::MisplacedCases | Code::UnreadCases | Code::OrphanCases)
+}
+
 /// The problem of a file of cases that is ignored. No new cases are written next to it.
 fn ignored_file(case: &FoundCase) -> Option<&Diagnostic> {
-    case.source.file_problems().iter().find(|problem| matches!(problem.code, Code::UnreadCases | Code::OrphanCases))
+    case.source.file_problems().iter().find(|problem| is_not_read(problem.code))
 }
 
 /// The text of the skill's prompts.csv, if it has one, or why nothing can be written.
