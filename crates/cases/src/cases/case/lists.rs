@@ -278,7 +278,7 @@ pub(super) fn written_answers(answers: &[CommandAnswer]) -> Json {
         let files = (!files.is_empty()).then(|| (ANSWER_FILES, json!(files)));
         let delay = delay_ms.map(|delay| (DELAY, json!(delay)));
         let times = times.map(|times| (TIMES, json!(times)));
-        let passes = answer.passthrough.then(|| (PASSTHROUGH, json!(true)));
+        let passes = answer.passthrough.then_some((PASSTHROUGH, json!(true)));
         let (args, stdin) = (text(ARGS, args), text(STDIN, stdin));
         let keys = [Some((COMMAND, json!(command))), args, stdout, stderr, code, stdin, files, delay, times, passes];
         keys.into_iter().flatten().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>()
