@@ -82,7 +82,7 @@ impl Candidate<'_> {
                 let keys: HashSet<String> = assignments(&text).collect();
                 match self.case_in_values(syntax, &keys) {
                     Ok((place, prompt)) => (place, prompt, keys),
-                    Err(other) => return other,
+                    Err(other) => return other.map(|problem| *problem),
                 }
             }
             (None, Some(separator)) => {
@@ -119,20 +119,19 @@ impl Candidate<'_> {
         &self,
         syntax: Syntax,
         keys: &HashSet<String>,
-    ) -> Result<(SourceLocation, Option<String>), Option<Diagnostic>> {
+    ) -> Result<(SourceLocation, Option<String>), Option<Box<Diagnostic>>> {
         let mut document = Document::new(self.path, self.bytes, syntax);
         let is_elsewhere = self.place == CandidatePlace::Elsewhere;
         let Some(root) = document.root() else {
             // Only a value could show that it holds no cases.
             let is_named = !is_elsewhere && (prompt_of(keys).is_some() || self.is_named());
-            return Err(document.problems.into_vec().into_iter().next().filter(|_| is_named));
+            return Err(document.problems.into_vec().into_iter().next().filter(|_| is_named).map(Box::new));
         };
         if let Some(what) = empty_list(&root).filter(|_| !is_elsewhere) {
             let message = format!("this file has no cases: {what} is empty");
             let place = document.place(root.range.start..root.range.start + 1);
-            return Err(Some(
-                Diagnostic::new(Code::UnreadCases, place, message).help("write cases, or remove the file"),
-            ));
+            let problem = Diagnostic::new(Code::UnreadCases, place, message);
+            return Err(Some(Box::new(problem.help("write cases, or remove the file"))));
         }
         let has_cases = || has_list(&root, MAX_DEPTH) || root.entries().iter().any(|entry| is_prompt(&entry.key));
         let named = || Some((&root, None)).filter(|_| self.is_named() && has_cases());

@@ -220,12 +220,10 @@ impl CaseFinder<'_> {
                 Ok(case) => {
                     let (problem, file) = (self.unknown_skill(&found, case), found.file.to_path_buf());
                     // To leave out the file would lose its other cases.
-                    let way_out = match read.contains(&file) {
-                        true => format!(
-                            "if it is not about a skill, write in {FILE}: lint.warning = [\"{}\"]",
-                            problem.code
-                        ),
-                        false => unread::left_out(&file, &files, &read),
+                    let way_out = if read.contains(&file) {
+                        format!("if it is not about a skill, write in {FILE}: lint.warning = [\"{}\"]", problem.code)
+                    } else {
+                        unread::left_out(&file, &files, &read)
                     };
                     let help = format!("{}; {way_out}", problem.help.as_deref().unwrap_or_default());
                     let problems = self.errors(vec![problem.help(help)]);

@@ -106,7 +106,7 @@ fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
     if file_formats().any(|(_, files)| files.have(path)) || looks_like_cases(folder, path) {
         return itself();
     }
-    let is_searched = path.ancestors().skip(1).all(|parent| may_hold_foreign_cases(parent));
+    let is_searched = path.ancestors().skip(1).all(may_hold_foreign_cases);
     let certainty = foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
     let Some(is_certain) = certainty.filter(|_| is_searched) else { return Vec::new() };
     let Ok(bytes) = bounded::read(&folder.join(path)) else {
