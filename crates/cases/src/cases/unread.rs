@@ -424,9 +424,7 @@ fn misplaced_file(path: &Path, expected: &Path) -> Diagnostic {
             let help = format!("save it as \"CSV UTF-8\" to {expected}, and remove this file");
             ("this workbook looks like cases and is not read", help)
         }
-        None => {
-            ("this file looks like cases and is not read", format!("if these are cases, move them to {expected}"))
-        }
+        None => ("this file looks like cases and is not read", format!("if these are cases, move them to {expected}")),
     };
     Diagnostic::new(Code::MisplacedCases, SourceLocation::file(path), what).help(help)
 }
