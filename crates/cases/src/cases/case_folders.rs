@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::settings::FILE;
+
 /// All eval material, from the repository's root.
 pub const EVALS: &str = "evals";
 
@@ -28,6 +30,11 @@ pub(super) fn case_folders(path: &Path) -> impl Iterator<Item = &Path> {
 /// Whether a path is in a directory of cases.
 pub(super) fn is_in_cases(path: &Path) -> bool {
     case_folders(path).next().is_some()
+}
+
+/// The setting that leaves out what is at a path, if it holds no cases.
+pub(super) fn leave_out(path: &Path) -> String {
+    format!("if it holds no cases of skills, write in {FILE}: not_cases = [{:?}]", path.display().to_string())
 }
 
 /// Whether a path is directly in a directory of cases.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats, plugin_eval};
-use crate::cases::case_folders::{case_folders, is_direct, is_in_cases};
+use crate::cases::case_folders::{case_folders, is_direct, is_in_cases, leave_out};
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, SkillIndex};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -435,7 +435,7 @@ pub(super) fn left_out(path: &Path, same: &BTreeSet<PathBuf>, read: &BTreeSet<Pa
     let inside = |folder: &&Path| is_in_cases(folder) && !read.iter().any(|file| file.starts_with(folder));
     let has_more = |folder: &&Path| same.iter().filter(|file| file.starts_with(folder)).count() > 1;
     let part = path.ancestors().skip(1).take_while(inside).filter(has_more).last().unwrap_or(path);
-    format!("if it holds no cases of skills, write in {FILE}: not_cases = [{:?}]", part.display().to_string())
+    leave_out(part)
 }
 
 fn relative<'a>(root: &Path, path: &'a Path) -> &'a Path {

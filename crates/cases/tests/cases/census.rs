@@ -142,8 +142,8 @@ fn each_file_with_cases_is_read_or_named_wherever_it_is() {
         ("artifacts/SKILL.md", "---\nname: milk\ndescription: Warms milk.\n---\n", NotRead),
         ("docs/testing.md", table, NotRead),
         ("skills/tea/references/evals.md", lists, NotRead),
-        ("evals/suites/tea/promptfoo.yaml", suite, NotRead),
-        ("promptfooconfig.yaml", suite, NotRead),
+        ("evals/suites/tea/promptfoo.yaml", suite, Read),
+        ("promptfooconfig.yaml", suite, Read),
         ("tests/configs/a.yaml", config, NotRead),
         ("eval/gold.json", r#"[{"query":"a","expected_chunks":["b"]}]"#, NotRead),
     ] {

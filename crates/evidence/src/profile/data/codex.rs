@@ -133,7 +133,7 @@ pub const PROFILE: Profile = Profile {
     refusals: RefusalPhrases {
         status: &["unexpected status ", "exceeded retry limit, last status: "],
         for_now: &["model is at capacity", "at capacity. please try", "experiencing high demand"],
-        used_up: &["hit your usage limit", "out of credits", "exceeded your current quota"],
+        used_up: &["hit your usage limit", "out of credits"],
         login: &["missing environment variable", "log out and sign in again"],
     },
     endpoint: Some(EndpointSetup {

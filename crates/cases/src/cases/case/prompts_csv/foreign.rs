@@ -22,7 +22,7 @@ use crate::cases::case::foreign_reader::words;
 use crate::cases::case::{
     Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, FoundCase, ReadCase, Unsupported,
 };
-use crate::cases::case_folders::{SKILL_EVALS, evals_folder};
+use crate::cases::case_folders::{SKILL_EVALS, evals_folder, leave_out};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// Prompts and whether they should trigger the skill.
@@ -103,7 +103,8 @@ fn misplaced(file: &ForeignFile<'_>) -> Diagnostic {
         (false, Some(_)) => format!("move it to {}", right.display()),
         (false, None) => format!("move it to {}, or add a column `{SKILL}` with the names of skills", right.display()),
     };
-    Diagnostic::new(Code::UnreadCases, SourceLocation::file(file.path), message).help(help)
+    let help = format!("{help}; {}", leave_out(file.path));
+    Diagnostic::new(Code::MisplacedCases, SourceLocation::file(file.path), message).help(help)
 }
 
 /// The slug of the skill that the file's name says if it is here, or else of the one that the file's place stands for.
