@@ -372,9 +372,9 @@ pub(super) fn prefix(mode: &Mode, case: &Case) -> String {
 /// How often a waiting trial looks whether the user interrupted the run, or another process has spent something.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a gate or a comparison may cost that nobody limited: in US dollars, or else in tokens.
-const COMPARISON_COST_USD: f64 = 5.0;
-const COMPARISON_TOKENS: u64 = 5_000_000;
+/// What a gate may cost that nobody limited: in US dollars, or else in tokens.
+const GATE_COST_USD: f64 = 5.0;
+const GATE_TOKENS: u64 = 5_000_000;
 
 /// How many attempts may report nothing before any reports something. An agent that never does would never reach a limit.
 const MOST_UNKNOWN: u32 = 3;
@@ -531,17 +531,17 @@ pub fn check_budget(settings: &Settings, plan: &RunPlan) -> Result<(), Problem> 
     ).into())
 }
 
-/// Limits a run of a gate or a comparison that nobody limited: dollars, or tokens if the cost of some trial could not be known. An agent that the
-/// user describes may tell neither, and a limit that cannot be kept ends a run.
-pub fn limit_comparison(settings: &mut Settings, plan: &RunPlan) {
+/// Limits a gate that nobody limited: dollars, or tokens if the cost of some trial could not be known. An agent that the user
+/// describes may tell neither, and a limit that cannot be kept ends a run.
+pub fn limit_gate(settings: &mut Settings, plan: &RunPlan) {
     if settings.max_cost_usd.is_some() || settings.max_tokens.is_some() {
         return;
     }
-    settings.max_cost_usd = Some(COMPARISON_COST_USD);
+    settings.max_cost_usd = Some(GATE_COST_USD);
     if check_budget(settings, plan).is_err() {
         let tells_tokens = |entry: &PlannedCase| !matches!(entry.planned.mode.agent, AgentKind::Custom(_));
         settings.max_cost_usd = None;
-        settings.max_tokens = plan.entries.iter().all(tells_tokens).then_some(COMPARISON_TOKENS);
+        settings.max_tokens = plan.entries.iter().all(tells_tokens).then_some(GATE_TOKENS);
     }
 }
 

@@ -1,4 +1,4 @@
-//! `evals/<skill>.prompts.csv`: the file that a guide to evals of skills by `OpenAI` suggests.
+//! `evals/<skill>.prompts.csv`: the file that a guide to evals of skills suggests.
 //!
 //! ```csv
 //! id,should_trigger,prompt
@@ -33,7 +33,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         possible_names: &["evals/*prompts.csv", "prompts.csv"],
         mark: "",
         keys: &["id", "should_trigger", "prompt"],
-        about: "[prompts of OpenAI's guide](#what-a-row-of-a-promptscsv-asks-for) to evals of skills, if a skill is known",
+        about: "[prompts of the guide](#what-a-row-of-a-promptscsv-asks-for) to evals of skills, if a skill is known",
         all_keys: || FileKeys {
             read: REQUIRED.into_iter().chain([SKILL]).chain(EXPECTED).chain([FORBIDDEN]).collect(),
             notes: words(NOTES).into_iter().chain(KINDS).collect(),
