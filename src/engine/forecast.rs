@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::compare::ComparisonRequest;
 use super::{Engine, Loaded};
+use crate::cases::catalog::FoundSkill;
 use crate::decide::promise::{ExpectedCases, usual_trials};
 use crate::process::git;
 use crate::results::estimate::AmountRange;
@@ -40,7 +41,7 @@ impl Engine<'_> {
         let run = self.once_each(loaded, RunChoices::default(), &request, false)?;
         let with_cases = |slug: &str| run.catalog.cases_of(slug).next().is_some();
         let changes = git::changes(&root, &commit, weeks)?.into_iter().map(|paths| {
-            let skills = run.catalog.skills.iter().map(|found| found.skill());
+            let skills = run.catalog.skills.iter().map(FoundSkill::skill);
             let is_touched = |folder: &std::path::Path| paths.iter().any(|path| path.starts_with(folder));
             let touched = skills.filter(|skill| is_touched(&skill.folder) && with_cases(&skill.slug));
             touched.map(|skill| skill.slug.clone()).collect::<BTreeSet<_>>()

@@ -255,13 +255,17 @@ pub fn markdown(results: &GateResults, pages: Option<&CiPages>) -> String {
     let mut leads = leads.into_iter();
     if let Some(Lead { what, details }) = leads.next() {
         let _ = writeln!(page, ": {}\n", short(&what));
-        details.iter().for_each(|line| _ = writeln!(page, "- {}", short(line)));
+        for line in details {
+            _ = writeln!(page, "- {}", short(&line));
+        }
     } else {
         page.push('\n');
     }
     for Lead { what, details } in leads {
         let _ = writeln!(page, "\n**{}**\n", short(&what));
-        details.iter().for_each(|line| _ = writeln!(page, "- {}", short(line)));
+        for line in details {
+            _ = writeln!(page, "- {}", short(&line));
+        }
     }
     if more > 0 {
         let _ = writeln!(page, "\nand {more} more");

@@ -153,11 +153,11 @@ fn answer_command(name: &str, args: &[OsString], share: &Path) -> io::Result<Exi
             output.flush()?;
             Ok(ExitCode::from(exit_code))
         }
-        Reply::RealProgram(real) => {
-            let real = real.or_else(|| find_program_in(&rest_of_path(share), name));
-            let real = real.ok_or_else(|| io::Error::other("the real program is not here"))?;
+        Reply::RealProgram(program) => {
+            let program = program.or_else(|| find_program_in(&rest_of_path(share), name));
+            let program = program.ok_or_else(|| io::Error::other("the real program is not here"))?;
             let first = std::env::args_os().next().unwrap_or_else(|| name.into());
-            Err(process::become_program(&real, &first, args, read.as_deref()))
+            Err(process::become_program(&program, &first, args, read.as_deref()))
         }
         _ => Err(io::Error::other(format!("not available here: {name} {line}"))),
     }

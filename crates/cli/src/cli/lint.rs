@@ -27,6 +27,7 @@ use crate::text::diagnostic::{Diagnostic, Level, Severity, grouped, suggest};
 use crate::text::escape;
 
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 pub struct LintArgs {
     /// Only these skills, by name or directory [default: all]
     #[arg(value_name = "SKILL")]

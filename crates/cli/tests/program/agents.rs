@@ -109,11 +109,8 @@ fn whoever_has_one_agent_reads_of_no_other() {
             command.env("PATH", format!("{}:/usr/bin:/bin", fixture.root().join("bin").display()));
             command.env("HOME", fixture.root().join("home")).envs(keys.iter().map(|name| (name, "key")));
             let output = command.output().expect("the program starts");
-            said += &format!(
-                "$ {line}\n{}{}",
-                String::from_utf8_lossy(&output.stdout),
-                String::from_utf8_lossy(&output.stderr)
-            );
+            let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+            said.extend(["$ ", line, "\n", &out, &err]);
         }
         for path in [
             ".github/workflows/skill-evals.yml",

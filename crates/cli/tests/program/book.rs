@@ -91,7 +91,7 @@ fn every_page_is_a_link_away_from_the_first_page_of_its_readers() {
         !if is_theirs { &contributors } else { &users }.contains(page)
     };
     let missing = contents().into_iter().filter(|page| !is_first(page) && is_missing(page));
-    assert_eq!(missing.collect::<Vec<_>>(), [PathBuf::new(); 0]);
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<PathBuf>::new());
 }
 
 #[test]

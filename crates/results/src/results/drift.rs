@@ -87,7 +87,9 @@ pub fn series(nights: &[Night]) -> Vec<Series> {
     let last = found.values().filter_map(|days| days.keys().next_back()).max().copied();
     let days_before = |date: &Date| last.map_or(0, |last| (last - *date).get_days());
     found.retain(|_, days| days.keys().next_back().is_some_and(|date| days_before(date) <= MOST_IDLE));
-    found.values_mut().for_each(|days| days.retain(|date, _| days_before(date) < YEAR));
+    for days in found.values_mut() {
+        days.retain(|date, _| days_before(date) < YEAR);
+    }
     let count = found.len();
     found.iter().map(|((skill, mode), days)| watched(skill, mode, days, count)).collect()
 }
@@ -118,7 +120,7 @@ fn watched(skill: &str, mode: &str, days: &Days<'_>, series: usize) -> Series {
     Series { skill: skill.to_owned(), mode: mode.to_owned(), nights, has_base: found.has_base, worse }
 }
 
-fn key<'a>(case: &'a NightCase) -> (&'a str, &'a NightInputs) {
+fn key(case: &NightCase) -> (&str, &NightInputs) {
     (&case.case, &case.inputs)
 }
 
@@ -189,6 +191,9 @@ pub struct NoisyCase {
     pub cost_usd: Option<f64>,
 }
 
+/// The rate of each case of a skill in a mode, and what its trials cost, if that is known.
+type CaseCosts = BTreeMap<String, (Rate, Option<f64>)>;
+
 /// The cases that both passed and failed in the nights with today's contents, those whose noise costs most first. A gate has this
 /// plan, this limit and this rule.
 pub fn noisy(nights: &[Night], plan: ComparePlan, max_trials: Option<u64>, rule: &Rule) -> Vec<NoisyCase> {
@@ -196,7 +201,7 @@ pub fn noisy(nights: &[Night], plan: ComparePlan, max_trials: Option<u64>, rule:
     let name = |case: &NightCase| (case.skill.clone(), case.mode.clone(), case.case.clone());
     // The last night of each case says what is here today.
     let today: BTreeMap<_, &NightInputs> = all().map(|case| (name(case), &case.inputs)).collect();
-    let mut skills: BTreeMap<(String, String), BTreeMap<String, (Rate, Option<f64>)>> = BTreeMap::new();
+    let mut skills: BTreeMap<(String, String), CaseCosts> = BTreeMap::new();
     for night in all().filter(|case| today.get(&name(case)) == Some(&&case.inputs)) {
         let cases = skills.entry((night.skill.clone(), night.mode.clone())).or_default();
         let (rate, cost) = cases.entry(night.case.clone()).or_insert((Rate::default(), Some(0.0)));

@@ -140,6 +140,7 @@ pub struct SkillRates {
 }
 
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing, whatever the others say")]
 pub struct GateResults {
     /// The base as users know it, with its commit.
     pub base: String,

@@ -40,7 +40,7 @@ pub fn appended(old: &str, drafts: &[GeneratedCase]) -> Result<String, csv::Erro
             let needs_author = drafts.iter().any(|draft| draft.author.is_some());
             let needed = ["sandbox"].into_iter().chain(needs_author.then_some(AUTHOR));
             let lacking: Vec<&str> = needed.filter(|name| !names.iter().any(|known| known == name)).collect();
-            more = lacking.iter().map(|name| format!(",{name}")).collect();
+            more = lacking.iter().flat_map(|name| [",", name]).collect();
             names.extend(lacking.into_iter().map(str::to_owned));
         }
         let end = usize::try_from(reader.position().byte()).unwrap_or(old.len()).min(old.len());
