@@ -245,7 +245,7 @@ pub struct CiPages {
     pub report: String,
 }
 
-/// The comment: what broke in lines of at most [`WIDTH`] characters, and the rest folded. Always under 60 KB. What ran on CI is on its
+/// The comment: what broke in lines of at most `WIDTH` characters, and the rest folded. Always under 60 KB. What ran on CI is on its
 /// `pages`: nobody else has the run.
 pub fn markdown(results: &GateResults, pages: Option<&CiPages>) -> String {
     let mut leads = leads(results);
