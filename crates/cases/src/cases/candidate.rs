@@ -207,9 +207,10 @@ impl Candidate<'_> {
         while let Some((line, number)) = lines.next() {
             if line.starts_with('#') {
                 let heading = plain(line);
-                let verb = heading.strip_prefix("shouldnot").or_else(|| heading.strip_prefix("should"));
-                if verb.is_some_and(|verb| ["activate", "load", "trigger"].contains(&verb)) {
-                    lists[usize::from(heading.starts_with("shouldnot"))].get_or_insert(number);
+                let rest = heading.strip_prefix("should").unwrap_or_default();
+                let (verb, is_not) = rest.strip_prefix("not").map_or((rest, false), |verb| (verb, true));
+                if ["activate", "load", "trigger"].contains(&verb) {
+                    lists[usize::from(is_not)].get_or_insert(number);
                 }
             } else if line.trim_start().starts_with('|') && lines.peek().is_some_and(|(next, _)| is_rule(next)) {
                 let rows = text.lines().skip(number + 1).take_while(|row| row.trim_start().starts_with('|'));
