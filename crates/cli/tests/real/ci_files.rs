@@ -23,7 +23,7 @@ pub fn trials() -> Vec<Trial> {
     let found = found && node_tools().join("gitlab-ci-local").exists();
     let found = found && ["rsync", "jq", "curl"].iter().all(|name| starts(name, &["--version"]));
     let tests = tests![
-        linters_and_schemas_find_nothing_in_files_of_at_most_60_lines,
+        linters_and_schemas_find_nothing_in_files_of_at_most_90_lines,
         linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster,
         linters_and_schemas_find_nothing_in_the_action_and_the_component,
         the_action_is_the_free_gate_without_a_key,
@@ -97,11 +97,11 @@ fn read(fixture: &Fixture, path: &str) -> String {
     fs::read_to_string(fixture.root().join(path)).expect("a file")
 }
 
-fn linters_and_schemas_find_nothing_in_files_of_at_most_60_lines() {
+fn linters_and_schemas_find_nothing_in_files_of_at_most_90_lines() {
     let fixture = repository();
     for path in [WORKFLOW, NIGHTLY, GITLAB] {
         let text = read(&fixture, path);
-        assert!(text.lines().count() <= 60, "{path}");
+        assert!(text.lines().count() <= 90, "{path}");
         for placeholder in ["@SOURCE@", "@FILES@", "@AGENTS@", "@VARIABLES@", "@SECRETS@"] {
             assert!(!text.contains(placeholder), "{path}: {placeholder}");
         }
