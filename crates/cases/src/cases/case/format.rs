@@ -8,7 +8,7 @@ use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
 use crate::cases::case::foreign_reader::ForeignReader;
 use crate::cases::case::promptfoo::mentions_skill;
 use crate::cases::case::{Case, FoundCase, foreign_formats, own_format};
-use crate::cases::case_folders::case_folders;
+use crate::cases::case_folders::{EVALS, case_folders};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::profile::DEFAULT_MODE;
@@ -150,9 +150,9 @@ impl<'a> ForeignFile<'a> {
 
     /// Whether its place is a skill's own: the file is in the skill's directory, or in one of its evals.
     pub fn is_of_skill(&self) -> bool {
-        let holds = |folder: &Path| !folder.as_os_str().is_empty() && self.path.starts_with(folder);
-        self.skill.is_some()
-            && (self.is_in_evals_of_skill() || self.directories.iter().any(|(folder, _)| holds(folder)))
+        let is_root = |folder: &Path| folder.as_os_str().is_empty();
+        let holds = |folder: &Path| self.path.starts_with(folder) && (!is_root(folder) || self.is_in_cases());
+        self.skill.is_some() && (self.is_in_named_evals() || self.directories.iter().any(|(folder, _)| holds(folder)))
     }
 
     /// Whether it is in a directory of cases of the repository, of a skill, or of what is around one.
@@ -174,6 +174,13 @@ impl<'a> ForeignFile<'a> {
 
     /// Whether its directory is `evals/` of a skill, or is the skill's in `evals/`.
     pub fn is_in_evals_of_skill(&self) -> bool {
+        // The path may begin in the skill's own directory.
+        let is_here = || self.path.parent() == Some(Path::new(EVALS)) && self.skill.is_some();
+        is_here() || self.is_in_named_evals()
+    }
+
+    /// The same by the names of directories alone.
+    fn is_in_named_evals(&self) -> bool {
         let name = |path: Option<&Path>| path.and_then(Path::file_name).unwrap_or_default().to_os_string();
         let folder = self.path.parent();
         let [folder, above] = [name(folder), name(folder.and_then(Path::parent))];
@@ -181,9 +188,7 @@ impl<'a> ForeignFile<'a> {
             let directories = self.directories.iter().filter_map(|(directory, _)| directory.file_name());
             directories.chain(self.skills.iter().map(OsStr::new)).any(|known| name == known)
         };
-        // The path may begin in the skill's own directory.
-        let is_here = above.is_empty() && self.skill.is_some();
-        folder == "evals" && (is_here || is_skill(&above)) || above == "evals" && is_skill(&folder)
+        folder == EVALS && is_skill(&above) || above == EVALS && is_skill(&folder)
     }
 
     /// The id of the case with this name in the file. Files of one skill may number their cases alike, and names may have
