@@ -95,7 +95,7 @@ pub struct Job<'a> {
     pub redactor: &'a Redactor,
     /// Whether the program works on when it is asked to end. It is killed soon.
     pub works_on: bool,
-    /// Ends the program as [settled](Ending::settled) when it is notified.
+    /// Ends the program as settled when it is notified.
     pub settled: Option<&'a Notify>,
 }
 
