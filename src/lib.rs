@@ -97,7 +97,7 @@
 //! # Effective commands
 //!
 //! `max_commands` counts the shell commands that do more than inspect. `ls`, `pwd` and plain readers of an offered skill's
-//! SKILL.md do not count. [The whole rule](trace::shell#effective-commands) works on the syntax tree of a bash grammar.
+//! SKILL.md do not count. The rule works on the syntax tree of a bash grammar.
 //! A command counts unless it is known to be harmless.
 //!
 //! # Known limits
