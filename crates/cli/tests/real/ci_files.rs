@@ -210,10 +210,11 @@ fn actions(workflow: &str) -> Vec<String> {
 
 /// The workflow by act, for a pull request of a fork. The repository is there, and each of `actions` does nothing.
 fn act(fixture: &Fixture, actions: &[String]) -> String {
-    let stub = Fixture::new().file(
-        "action.yml",
-        "name: stub\ndescription: does nothing\nruns: {using: composite, steps: [{run: 'true', shell: bash}]}\n",
-    );
+    let nothing =
+        "name: stub\ndescription: does nothing\nruns: {using: composite, steps: [{run: 'true', shell: bash}]}\n";
+    let stub = ["action.yml", "restore/action.yml", "save/action.yml"]
+        .into_iter()
+        .fold(Fixture::new(), |stub, path| stub.file(path, nothing));
     git(&stub, &["init", "--quiet"]);
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "stub"]);
