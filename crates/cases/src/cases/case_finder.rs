@@ -324,6 +324,9 @@ impl CaseFinder<'_> {
             claimed.insert(path);
         }
         self.catalog.passed_over.extend(tasks.into_iter().map(|task| (task, FileStanding::NotRead)));
+        if matches!(self.scope, Scope::All) {
+            self.catalog.problems.extend(self.layout.unused_patterns(&files.not_cases));
+        }
         self.catalog.passed_over.extend(files.not_cases.drain(..).map(|path| (path, FileStanding::NotCases)));
         self.catalog.closed.append(&mut files.closed);
         claimed.extend(own);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::settings::{CheckSettings, LintSettings, OwnFormat, PathGlobs, Settings};
-use crate::text::diagnostic::Diagnostic;
+use crate::settings::{CheckSettings, FILE, LintSettings, OwnFormat, PathGlobs, Settings};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
 use crate::text::name::RelativePath;
 
 /// Of these files of a repository with this root, those that git ignores.
@@ -50,6 +50,19 @@ impl<'a> Layout<'a> {
     /// Whether the settings say that what is at this path holds no cases.
     pub(super) fn leaves_out(self, path: &Path) -> bool {
         self.not_cases.is_some_and(|globs| globs.have(path))
+    }
+
+    /// The warnings about patterns of `not_cases` that leave out none of the repository's files: these `files` are left out.
+    pub(super) fn unused_patterns(self, files: &[PathBuf]) -> Vec<Diagnostic> {
+        let unused = self.not_cases.into_iter().flat_map(|globs| globs.unused(files));
+        let warning = |pattern: &str| {
+            let message = format!("`not_cases` has {pattern:?}, which leaves out nothing that may hold cases");
+            let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(FILE), message);
+            let help =
+                "a pattern is a path from the repository's root; cases in their own places are read all the same";
+            Diagnostic { severity: Severity::Warning, ..problem.help(help) }
+        };
+        unused.map(warning).collect()
     }
 
     /// These problems with the severities of the settings.

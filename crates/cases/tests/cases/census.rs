@@ -61,6 +61,15 @@ fn a_file_that_nobody_reads_breaks_no_skill_and_its_level_is_that_of_the_setting
 }
 
 #[test]
+fn a_pattern_that_leaves_out_nothing_is_named() {
+    let fixture = with_skills(&["skills/tea"]).file("evals/cases.jsonl", OTHER);
+    let said = |toml| catalog(&fixture, toml).problems.iter().map(ToString::to_string).collect::<String>();
+    let used = said("not_cases = ['evals/*.jsonl', 'gone/**']");
+    assert!(used.contains("`not_cases` has \"gone/**\", which leaves out nothing"), "{used}");
+    assert!(!used.contains("evals/*.jsonl"), "{used}");
+}
+
+#[test]
 fn a_file_of_our_own_at_a_wrong_place_breaks_its_skill_alone_until_the_settings_leave_it_out() {
     let sheet = "id,should_trigger,prompt\na,true,Do it\n";
     let fixture = with_skills(&["skills/tea", "skills/coffee"]).file("evals/skills/tea/prompt.csv", sheet);

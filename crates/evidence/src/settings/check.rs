@@ -1,7 +1,7 @@
 //! What grades: `check`, the scripts of the repository and how long each may take; `judge` and `user`; `lint`; `gate`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -247,6 +247,13 @@ impl PathGlobs {
     /// Whether a path, or a directory around it, has one of these patterns.
     pub fn have(&self, path: &Path) -> bool {
         !self.0.is_empty() && path.ancestors().any(|part| self.0.iter().any(|glob| glob.is_match(part)))
+    }
+
+    /// The patterns that none of these paths has, nor a directory around one.
+    pub fn unused<'a>(&'a self, paths: &'a [PathBuf]) -> impl Iterator<Item = &'a str> {
+        let is_unused =
+            |glob: &&GlobMatcher| !paths.iter().flat_map(|path| path.ancestors()).any(|part| glob.is_match(part));
+        self.0.iter().filter(is_unused).map(|glob| glob.glob().glob())
     }
 
     /// The patterns as they are written.

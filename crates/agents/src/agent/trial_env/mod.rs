@@ -533,10 +533,10 @@ impl TrialEnv {
         // The table of mounts has the name of what is mounted.
         let hash = blake3::hash(&trailer).to_hex();
         let common = self.paths.as_ref().map(|_| self.directory.with_file_name(&hash[..16]));
-        if let Some(made) = common.as_ref().map(|place| look::exists(place)).transpose()?
-            && made
+        if let Some(place) = &common
+            && look::exists(place)?
         {
-            return Ok(common.unwrap_or_default());
+            return Ok(place.clone());
         }
         let new = control.join(common.as_ref().map_or(name, |_| Path::new(&hash[..16])));
         let mut program = File::open(std::env::current_exe().at(name)?).at(name)?;
