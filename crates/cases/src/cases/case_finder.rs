@@ -323,17 +323,22 @@ impl CaseFinder<'_> {
             }
             claimed.insert(path);
         }
+        self.pass_over(&mut files, tasks);
+        claimed.extend(own);
+        files.elsewhere.extend(left);
+        files.elsewhere.retain(|path| !path.ancestors().any(|part| claimed.contains(part)));
+        self.add_unknown();
+        self.add_unread(files, &claimed, &index);
+    }
+
+    /// Notes what is not read: tasks of Harbor, and what the settings leave out.
+    fn pass_over(&mut self, files: &mut FoundFiles, tasks: BTreeSet<PathBuf>) {
         self.catalog.passed_over.extend(tasks.into_iter().map(|task| (task, FileStanding::NotRead)));
         if matches!(self.scope, Scope::All) {
             self.catalog.problems.extend(self.layout.unused_patterns(&files.not_cases));
         }
         self.catalog.passed_over.extend(files.not_cases.drain(..).map(|path| (path, FileStanding::NotCases)));
         self.catalog.closed.append(&mut files.closed);
-        claimed.extend(own);
-        files.elsewhere.extend(left);
-        files.elsewhere.retain(|path| !path.ancestors().any(|part| claimed.contains(part)));
-        self.add_unknown();
-        self.add_unread(files, &claimed, &index);
     }
 
     /// Leaves out the files of skills that are not read, and what a skill has as examples.
