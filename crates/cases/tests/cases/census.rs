@@ -61,6 +61,21 @@ fn a_file_that_nobody_reads_breaks_no_skill_and_its_level_is_that_of_the_setting
 }
 
 #[test]
+fn a_prompt_in_a_file_that_says_nothing_is_an_error_and_no_path_is_asked() {
+    let evals = r#"{"evals":[{"id":1,"prompt":"prompts/ask.md","expectations":["It is tea"]}]}"#;
+    let fixture = |text: &[u8]| {
+        let fixture = with_skills(&["skills/tea"]).file("skills/tea/evals/evals.json", evals);
+        fixture.file("skills/tea/evals/prompts/ask.md", text).catalog()
+    };
+    assert_eq!(cases(&fixture(b"Brew tea\n")), ["tea/evals-1"]);
+    for (text, why) in [(&b" \n"[..], "is empty"), (b"\xff\xfe\x00", "cannot be read: it is not UTF-8 text")] {
+        let catalog = fixture(text);
+        assert_eq!(cases(&catalog), ["!tea/evals-1"], "{why}");
+        assert!(errors(&catalog)[0].contains(why), "{:?}", errors(&catalog));
+    }
+}
+
+#[test]
 fn a_pattern_that_leaves_out_nothing_is_named() {
     let fixture = with_skills(&["skills/tea"]).file("evals/cases.jsonl", OTHER);
     let said = |toml| catalog(&fixture, toml).problems.iter().map(ToString::to_string).collect::<String>();

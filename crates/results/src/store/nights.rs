@@ -74,27 +74,31 @@ impl KeptTrials {
     }
 
     /// The nights that this user kept, in their order. Warns of others.
-    pub fn nights(&self) -> Vec<Night> {
+    pub fn nights(&self) -> Result<Vec<Night>, StoreError> {
         let folder = self.folder.join(NIGHTS);
-        let files = look::Walk::new(&folder).all().unwrap_or_default();
-        let mut nights: Vec<Night> = files.iter().filter_map(|file| self.night(file.path())).collect();
-        nights.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
-        nights
+        let mut nights = Vec::new();
+        if look::is_directory(&folder)? {
+            for file in look::Walk::new(&folder).all()? {
+                nights.extend(self.night(file.path())?);
+            }
+        }
+        nights.sort_by(|a: &Night, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
+        Ok(nights)
     }
 
-    fn night(&self, path: &Path) -> Option<Night> {
-        let text = bounded::read_text(path).ok()?;
+    fn night(&self, path: &Path) -> Result<Option<Night>, StoreError> {
+        let text = bounded::read_text(path).at(path)?;
         let sealed =
             text.trim_end().rsplit_once('\n').filter(|(night, seal)| self.seal_key.digest(night.as_bytes()) == *seal);
         let night = sealed.and_then(|(night, _)| serde_json::from_str(night).ok());
         if night.is_none() {
             self.warn(self.unsealed());
         }
-        night
+        Ok(night)
     }
 
     pub(super) fn remove_old_nights(&self) -> Result<(), StoreError> {
-        for night in self.nights().iter().filter(|night| age(&night.created).is_none_or(|age| age > MOST_AGE)) {
+        for night in self.nights()?.iter().filter(|night| age(&night.created).is_none_or(|age| age > MOST_AGE)) {
             let path = self.folder.join(NIGHTS).join(format!("{}.json", night.run));
             fs::remove_file(&path).at(&path)?;
         }
@@ -105,9 +109,9 @@ impl KeptTrials {
 /// The nights of the repository at `root`, and warnings about those that were not read.
 pub fn nights(root: &Path) -> Result<(Vec<Night>, Vec<String>), StoreError> {
     // Only reading kept trials makes the key.
-    if !look::is_usable_directory(&runs_folder(root)?.join(KEPT).join(NIGHTS)) {
+    if !look::is_directory(&runs_folder(root)?.join(KEPT).join(NIGHTS))? {
         return Ok((Vec::new(), Vec::new()));
     }
     let kept = KeptTrials::new(root, Duration::MAX)?;
-    Ok((kept.nights(), kept.warnings()))
+    Ok((kept.nights()?, kept.warnings()))
 }

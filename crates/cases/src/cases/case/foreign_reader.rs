@@ -5,13 +5,14 @@
 //! A table that a user writes would be one without functions.
 
 use std::collections::HashSet;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cases::case::document::{Document, Node, NodeValue};
 use crate::cases::case::fields::{self, CaseDraft};
 use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
+use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, TextPlace, Work};
@@ -293,7 +294,8 @@ impl ForeignReader<'_> {
             Meaning::By(read) => read(self, object, key),
             Meaning::Prompt => {
                 if let Some(prompt) = self.required_text(object, key) {
-                    self.case.prompt = self.prompt_in(prompt);
+                    let range = object.get(key).unwrap_or(object).range.clone();
+                    self.case.prompt = self.prompt_in(prompt, range);
                 }
             }
             Meaning::Texts(list) => {
@@ -401,21 +403,30 @@ impl ForeignReader<'_> {
         self.case.unsupported.extend(unknown);
     }
 
-    /// The prompt that a text says: itself, or what is in the file of the repository whose path it is.
-    pub fn prompt_in(&mut self, text: &str) -> String {
+    /// The prompt that a text at `range` says: itself, or what is in the file of the repository whose path it is.
+    pub fn prompt_in(&mut self, text: &str, range: Range<usize>) -> String {
         let written = text.trim();
         let is_path =
             [".md", ".txt"].iter().any(|end| written.ends_with(end)) && !written.contains(char::is_whitespace);
         let path = RelativePath::parse(written.strip_prefix("./").unwrap_or(written)).ok().filter(|_| is_path);
         let path = path.map(|path| self.file.named_file(&path).as_path().to_path_buf());
-        let found = path.and_then(|path| Some((self.file.text_of(&path).ok()?, path)));
-        match found.filter(|(text, _)| !text.trim().is_empty()) {
-            Some((text, path)) => {
+        let Some(path) = path.filter(|path| self.file.tree.kind(path) == FileKind::File) else {
+            return text.to_owned();
+        };
+        match self.file.text_of(&path) {
+            Ok(text) if !text.trim().is_empty() => {
                 self.claims.push(path);
-                text.trim().to_owned()
+                return text.trim().to_owned();
             }
-            None => text.to_owned(),
+            Ok(_) => {
+                self.problem(Code::EmptyValue, range, format!("the file of the prompt, {}, is empty", path.display()))
+            }
+            Err(why) => {
+                let message = format!("the file of the prompt, {}, cannot be read: {why}", path.display());
+                self.problem(Code::Unreadable, range, message);
+            }
         }
+        text.to_owned()
     }
 
     /// What is not done of the case.

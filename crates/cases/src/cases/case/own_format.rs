@@ -362,7 +362,9 @@ fn read_field(reader: &mut ForeignReader<'_>, field: CaseField, own: &OwnField, 
         for value in reader.field_values(&key, form, &written) {
             match value {
                 FieldValue::Flag(flag) if field.is_required() => reader.should_trigger = Some(flag),
-                FieldValue::Text(text) if field.is_required() => reader.case.prompt = reader.prompt_in(&text),
+                FieldValue::Text(text) if field.is_required() => {
+                    reader.case.prompt = reader.prompt_in(&text, written.range.clone());
+                }
                 value => {
                     let mut draft = CaseDraft::of(std::mem::take(&mut reader.case));
                     draft.set(field, field.field().column, reader.line_of(written.range.start), value);

@@ -152,8 +152,10 @@ fn write(
         _ => Some(compare(&baseline, &candidate)?),
     };
     let history = history(&run.root, &summary);
-    // `history` reports nights that cannot be read.
-    let series = drift::series(&store::nights(&run.root).unwrap_or_default().0);
+    let (nights, warnings) =
+        store::nights(&run.root).unwrap_or_else(|error| (Vec::new(), vec![format!("nights cannot be read: {error}")]));
+    reader.notes.extend(warnings);
+    let series = drift::series(&nights);
     let overview = Overview {
         summary: &summary,
         compared: compared.as_ref(),

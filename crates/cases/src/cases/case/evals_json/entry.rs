@@ -111,7 +111,7 @@ fn read(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node) {
     let meant = || node.entries().iter().find_map(|entry| slip(&entry.key, PROMPTS));
     let key = PROMPTS.into_iter().find(|key| node.get(key).is_some()).or_else(meant).unwrap_or(PROMPTS[0]);
     if let Some(prompt) = reader.required_text(node, key) {
-        reader.case.prompt = reader.prompt_in(prompt);
+        reader.case.prompt = reader.prompt_in(prompt, node.get(key).unwrap_or(node).range.clone());
         if PROMPT_FILES.contains(&key) && reader.case.prompt == prompt {
             reader.problem_at(
                 Code::Unreadable,
