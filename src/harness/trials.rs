@@ -171,7 +171,8 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
         let decided = table::decided(&case).map(|decided| format!("; {decided}")).unwrap_or_default();
         problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));
     }
-    let until = planned.found.case().ok().filter(|_| counts.ended() > 0).and_then(planned::quarantine);
+    let until =
+        planned.found.case().ok().filter(|_| case.verdict() == Some(Verdict::Fail)).and_then(planned::quarantine);
     // What is said next to the results has no colors.
     let paint = if until.is_some() { Paint::Plain } else { context.paint() };
     problems.extend(report::graded(&run.root, &planned.found, &not_passed, paint));

@@ -26,7 +26,7 @@ pub(super) struct Answers {
     commands: BTreeMap<String, Vec<CommandAnswer>>,
     servers: BTreeMap<String, MockServer>,
     /// The real programs of commands, where that is known.
-    real: BTreeMap<String, PathBuf>,
+    real: Option<BTreeMap<String, PathBuf>>,
     record: MockCalls,
     /// The size of the record, in bytes.
     size: usize,
@@ -76,7 +76,7 @@ impl Answers {
     pub(super) fn new(
         commands: &BTreeMap<String, Vec<ReadyAnswer>>,
         servers: &BTreeMap<String, MockServer>,
-        real: BTreeMap<String, PathBuf>,
+        real: Option<BTreeMap<String, PathBuf>>,
     ) -> Self {
         let ready = |(command, answers): (&String, &Vec<ReadyAnswer>)| {
             (command.clone(), answers.iter().map(CommandAnswer::new).collect())
@@ -151,10 +151,17 @@ impl Answers {
         let passes = found.as_ref().is_some_and(|answer| answer.ready.passthrough);
         let reply = match found {
             None => Reply::Nothing,
-            Some(_) if passes => Reply::RealProgram(self.real.get(&name).cloned()),
+            Some(_) if passes => match &self.real {
+                None => Reply::RealProgram(None),
+                // Nobody answers for a program that is not here.
+                Some(programs) => {
+                    programs.get(&name).cloned().map_or(Reply::Nothing, |path| Reply::RealProgram(Some(path)))
+                }
+            },
             Some(answer) => answer.output(&args),
         };
-        (recorded.answered, recorded.passed_through) = (!matches!(reply, Reply::Nothing), passes);
+        recorded.answered = !matches!(reply, Reply::Nothing);
+        recorded.passed_through = passes && recorded.answered;
         recorded.stdin = stdin;
         match begun.and_then(|at| self.record.calls.get_mut(at)) {
             Some(call) => {

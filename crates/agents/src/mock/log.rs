@@ -60,8 +60,9 @@ struct State {
 }
 
 impl CallLog {
-    /// Answers what asks in the directory `share`, which is the runner's. `real` has the real programs of commands, for the agent.
-    pub fn open(share: &Path, mocks: &Mocks, real: BTreeMap<String, PathBuf>) -> io::Result<Self> {
+    /// Answers what asks in the directory `share`, which is the runner's. `real` has the real programs of commands, for the agent; `None`
+    /// if only the agent's system knows them.
+    pub fn open(share: &Path, mocks: &Mocks, real: Option<BTreeMap<String, PathBuf>>) -> io::Result<Self> {
         let log = share.join(LOG);
         mkfifo(&log, Mode::S_IRUSR | Mode::S_IWUSR)?;
         // With both ends open, nobody waits for the other end, or comes to an end of the file.
@@ -208,7 +209,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let share = directory.path().to_path_buf();
         let mocks = Mocks { commands: [("gh".to_owned(), answers.to_vec())].into(), ..Mocks::default() };
-        let log = CallLog::open(&share, &mocks, BTreeMap::new()).expect("a pipe");
+        let log = CallLog::open(&share, &mocks, None).expect("a pipe");
         (directory, share, log)
     }
 

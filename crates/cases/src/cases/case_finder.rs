@@ -145,6 +145,11 @@ impl CaseFinder<'_> {
         let root = self.repository.root.as_path().into();
         let file = CaseFile { root, path: files.path_of(open), name };
         if self.layout.leaves_out(&file.path) {
+            // Built-in cases never stand in for what is in the place of cases.
+            let is_here = of_skill && self.repository.kind(&file.path) != FileKind::Missing;
+            if let Some(skill) = self.catalog.skill_mut(&file.name).filter(|_| is_here) {
+                skill.curated = true;
+            }
             return;
         }
         let path = self.repository.root.join(&file.path);

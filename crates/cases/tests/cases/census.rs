@@ -76,6 +76,13 @@ fn a_prompt_in_a_file_that_says_nothing_is_an_error_and_no_path_is_asked() {
 }
 
 #[test]
+fn no_built_in_case_stands_in_for_cases_that_the_settings_leave_out() {
+    let sheet = "id,should_trigger,prompt\na,true,Do it\n";
+    let fixture = with_skills(&["skills/tea", "skills/coffee"]).file("evals/skills/tea/prompts.csv", sheet);
+    assert_eq!(cases(&catalog(&fixture, "not_cases = ['**/prompts.csv']")), ["coffee/built-in"]);
+}
+
+#[test]
 fn a_pattern_that_leaves_out_nothing_is_named() {
     let fixture = with_skills(&["skills/tea"]).file("evals/cases.jsonl", OTHER);
     let said = |toml| catalog(&fixture, toml).problems.iter().map(ToString::to_string).collect::<String>();

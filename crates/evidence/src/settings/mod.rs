@@ -40,7 +40,9 @@ pub use limits::{Calibrate, Stop};
 pub use limits::{CostSource, PRICES_OF, Price, Prices, models};
 pub use machine::{Home, Isolation, IsolationSettings};
 pub use mode::ActivationRule;
-pub use server::{AnswerText, CommandAnswer, LONGEST_DELAY, MOST_TIMES, PASSES_AND_ANSWERS, name_problem, pattern};
+pub use server::{
+    AnswerText, CommandAnswer, LONGEST_DELAY, MOST_TIMES, PASSES_AND_ANSWERS, name_problem, pattern, target_problem,
+};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
 pub use trials::{EffectiveRepetition, RepetitionSettings};
 pub use trials::{Suite, TestSelection};

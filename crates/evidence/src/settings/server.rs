@@ -373,7 +373,13 @@ impl AnswerKeys {
             problems.add(file.span(), "`stdout` and `stdout_file` both say the output; remove one".to_owned());
         }
         let file = problems.paths(stdout_file, "the output").pop();
-        let files = files.unwrap_or_default().into_iter();
+        let files = files.unwrap_or_default();
+        for (to, from) in &files {
+            if let Some(why) = target_problem(to, args.as_ref().map(|args| args.get_ref().as_str())) {
+                problems.add(from.span(), why);
+            }
+        }
+        let files = files.into_iter();
         let files = files.filter_map(|(to, from)| Some((to, problems.paths(Some(from), "a file").pop()?))).collect();
         let answer = CommandAnswer {
             args: args.map(Spanned::into_inner),
@@ -397,6 +403,36 @@ impl AnswerKeys {
 /// A pattern for arguments.
 pub fn pattern(text: &str) -> Result<Regex, String> {
     RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().map_err(|error| error.to_string())
+}
+
+/// What is wrong with a path at which an answer writes a file, for a call with arguments of this pattern.
+pub fn target_problem(path: &str, args: Option<&str>) -> Option<String> {
+    if path.is_empty() {
+        return Some("the path of a file that a call writes is empty".to_owned());
+    }
+    let pattern = args.and_then(|args| pattern(args).ok());
+    let is_group = |name: &str| {
+        let names = || pattern.iter().flat_map(Regex::capture_names);
+        name.parse().map_or_else(|_| names().any(|known| known == Some(name)), |number: usize| number < names().count())
+    };
+    let mut rest = path;
+    while let Some((_, after)) = rest.split_once('$') {
+        // As the expansion of a match reads it: `$$`, `${name}`, or the longest name.
+        rest = after.strip_prefix('$').unwrap_or(after);
+        if rest.len() < after.len() {
+            continue;
+        }
+        let name = match after.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
+            Some((name, _)) => name,
+            None => &after[..after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len())],
+        };
+        if !name.is_empty() && !is_group(name) {
+            return Some(format!(
+                "the path {path:?} has `${name}`, and `args` has no such group; write `${{1}}` for the first"
+            ));
+        }
+    }
+    None
 }
 
 /// Why no command of this name can be answered from files; `None` if one can.

@@ -255,14 +255,14 @@ impl CaseCounts {
         })
     }
 
-    /// The verdict by which a run fails. What a case in quarantine does fails nothing.
+    /// The verdict by which a run fails. What a case in quarantine does fails nothing; what could not be measured is no failure.
     pub fn counted_verdict(&self) -> Option<Verdict> {
-        self.verdict().filter(|verdict| *verdict == Verdict::Pass || self.quarantine.is_none())
+        self.verdict().filter(|verdict| *verdict != Verdict::Fail || self.quarantine.is_none())
     }
 
     /// Until when it fails nothing, if it did not pass.
     pub fn excused(&self) -> Option<&str> {
-        self.quarantine.as_deref().filter(|_| self.verdict().is_some_and(|verdict| verdict != Verdict::Pass))
+        self.quarantine.as_deref().filter(|_| self.verdict() == Some(Verdict::Fail))
     }
 
     /// Counts the score of a measured trial.

@@ -463,18 +463,18 @@ impl TrialEnv {
         Ok(calls)
     }
 
-    /// Puts mocks in the place of the real programs, as far as a sandbox can. Returns where the agent finds the real program of each command.
+    /// Puts mocks in the place of the real programs, as far as a sandbox can. Returns where the agent finds the real program of each
+    /// command; `None` if they are those of an image.
     fn cover(
         &self,
         control: &RootedPath,
         mocks: &Mocks,
         share: &Path,
-    ) -> Result<BTreeMap<String, PathBuf>, WorkspaceError> {
+    ) -> Result<Option<BTreeMap<String, PathBuf>>, WorkspaceError> {
         let found = |command: &String| Some((command.clone(), find_program(command)?));
-        let Some(paths) = &self.paths else { return Ok(mocks.commands.keys().filter_map(found).collect()) };
+        let Some(paths) = &self.paths else { return Ok(Some(mocks.commands.keys().filter_map(found).collect())) };
         if paths.search_path.is_some() {
-            // The programs are those of an image.
-            return Ok(BTreeMap::new());
+            return Ok(None);
         }
         let (mut real, mut targets) = (BTreeMap::new(), BTreeMap::<PathBuf, Vec<String>>::new());
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -500,7 +500,7 @@ impl TrialEnv {
             let covered = CoveredProgram { place, mock, shows_real };
             self.covered.lock().unwrap_or_else(PoisonError::into_inner).push(covered);
         }
-        Ok(real)
+        Ok(Some(real))
     }
 
     /// Where a sandbox has the real program that is covered at this path.

@@ -108,8 +108,18 @@ pub fn default_branch(directory: &Path) -> Option<String> {
     of_origin.into_iter().chain(own).find(|name| commit(directory, name).is_ok())
 }
 
-/// When the history of a commit begins, in seconds since 1970. A shallow clone has only its end.
+/// When the history of a commit begins, in seconds since 1970.
+///
+/// # Errors
+///
+/// In a shallow clone, which has only its end.
 pub fn began(directory: &Path, commit: &str) -> io::Result<i64> {
+    let is_shallow = stdout(git(directory).args(["rev-parse", "--is-shallow-repository"]))?;
+    if is_shallow.trim_ascii() == b"true" {
+        return Err(io::Error::other(
+            "this clone is shallow, so earlier changes are not here: `git fetch --unshallow`",
+        ));
+    }
     let listed = stdout(git(directory).args(["log", "--first-parent", "--max-parents=0", "--format=%ct", commit]))?;
     let text = String::from_utf8_lossy(&listed);
     text.split_whitespace().filter_map(|time| time.parse().ok()).min().ok_or_else(|| io::Error::other("git: no commit"))

@@ -419,7 +419,7 @@ impl ForeignReader<'_> {
                 return text.trim().to_owned();
             }
             Ok(_) => {
-                self.problem(Code::EmptyValue, range, format!("the file of the prompt, {}, is empty", path.display()))
+                self.problem(Code::EmptyValue, range, format!("the file of the prompt, {}, is empty", path.display()));
             }
             Err(why) => {
                 let message = format!("the file of the prompt, {}, cannot be read: {why}", path.display());

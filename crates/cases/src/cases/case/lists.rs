@@ -8,7 +8,7 @@ use crate::checks::pattern::Style;
 use crate::checks::{CaseCheck, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, ListedCheck, Origin};
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::{
-    AnswerText, CommandAnswer, LONGEST_DELAY, MOST_TIMES, PASSES_AND_ANSWERS, name_problem, pattern,
+    AnswerText, CommandAnswer, LONGEST_DELAY, MOST_TIMES, PASSES_AND_ANSWERS, name_problem, pattern, target_problem,
 };
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, suggest};
@@ -328,6 +328,9 @@ fn answer(file: &mut Document<'_>, prefix: &str, written: &Node) -> Option<Comma
         file.map(written, &[prefix, ANSWER_FILES].concat()).map_or(&[][..], Node::entries)
     {
         let name = format!("{prefix}{ANSWER_FILES}.{key}");
+        if let Some(why) = target_problem(key, answer.args.as_deref()) {
+            file.problem(Code::BadPath, value.range.clone(), why);
+        }
         if let Some(FieldValue::Path(path)) = file.field_value(&name, FieldForm::Source, value) {
             answer.files.insert(key.clone(), path);
         }

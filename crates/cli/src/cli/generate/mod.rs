@@ -77,6 +77,11 @@ fn of_skill(loaded: &Loaded, author: Option<&mut Author<'_>>, found: &FoundSkill
     let shown = escape::line(&path.display().to_string());
     let ignored = catalog.cases_of(&found.skill().slug).find_map(|case| ignored_file(case));
     let existing = ignored.map_or_else(|| rows(found, repository, &path), |problem| Err(problem.to_string()));
+    // Asked before an agent is paid.
+    let existing = existing.and_then(|old| {
+        let text = old.as_deref().unwrap_or_default();
+        old.as_ref().map_or(Ok(()), |_| addable(&repository.root, &path, text, &settings.own_columns)).map(|()| old)
+    });
     let existing = match existing {
         Ok(Some(_)) if author.is_none() => {
             writeln!(out, "kept {shown}")?;
@@ -129,6 +134,16 @@ fn is_not_read(code: Code) -> bool {
 /// The problem of a file of cases that is ignored. No new cases are written next to it.
 fn ignored_file(case: &FoundCase) -> Option<&Diagnostic> {
     case.source.file_problems().iter().find(|problem| is_not_read(problem.code))
+}
+
+/// Why no row can be added to a prompts.csv with this text.
+fn addable(root: &Path, path: &Path, text: &str, own: &[String]) -> Result<(), String> {
+    if text.matches('"').count() % 2 == 1 {
+        return Err(format!("its {PROMPTS} has a quote that is not closed"));
+    }
+    let parsed = parse(root, path, text.to_owned().into_bytes(), own);
+    let problem = parsed.problems.iter().find(|problem| problem.is_error() && problem.code != Code::CsvNoRows);
+    problem.map_or(Ok(()), |problem| Err(problem.to_string()))
 }
 
 /// The text of the skill's prompts.csv, if it has one, or why nothing can be written.

@@ -50,6 +50,7 @@ pub fn appended(old: &str, drafts: &[GeneratedCase]) -> Result<String, csv::Erro
         // Behind the header, each row gets cells for the names that were added.
         more.retain(|c| c == ',');
     }
+    text.push_str(old.get(done..).unwrap_or_default());
     let is_crlf = old.contains("\r\n");
     if !text.ends_with(['\n', '\r']) {
         text.push_str(if is_crlf { "\r\n" } else { "\n" });
