@@ -296,7 +296,7 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
             }
             (CaseField::List(_), "mocks") => {
                 r#"[{ "command": "gh", "args": "^pr", "stdout": "x", "stderr": "y", "exitCode": 2 }, { "command": "jq", "stdoutFile": "a.json" },
-                    { "command": "gh", "stdin": "", "files": { "$1": "a.json" }, "delayMs": 5, "times": 2 }, { "command": "gh", "passthrough": true }]"#
+                    { "command": "gh", "args": "-o (.+)", "stdin": "", "files": { "$1": "a.json" }, "delayMs": 5, "times": 2 }, { "command": "gh", "passthrough": true }]"#
             }
             (CaseField::List(_), "user") => {
                 r#"{ "persona": "Ada", "goal": "A note", "facts": { "date": "3 March" }, "maxTurns": 3 }"#
