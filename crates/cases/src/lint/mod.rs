@@ -36,7 +36,7 @@ pub fn case(found: &FoundCase, case: &Case, catalog: &Catalog, tree: &dyn RepoFi
     case::check(found, case, catalog, tree, partial, &mut skill::Schemas::default())
 }
 
-/// The errors that keep a case from running: its own, and those that keep every agent from loading its skill.
+/// The errors that keep a case from running: all that are said of it, and those that keep every agent from loading its skill.
 pub fn case_errors(found: &FoundCase, catalog: &Catalog, tree: &dyn RepoFiles, settings: &Settings) -> Vec<Diagnostic> {
     match found.case() {
         Ok(read) => {
@@ -44,11 +44,28 @@ pub fn case_errors(found: &FoundCase, catalog: &Catalog, tree: &dyn RepoFiles, s
             // Agents differ in what they read: such a skill is withheld from a mode.
             let is_read = |problem: &Diagnostic| problem.code == Code::FrontMatterMissing;
             let of_skill = of_skill.into_iter().filter(|problem| !is_read(problem));
-            let problems = case(found, read, catalog, tree, settings.partial).into_iter().chain(of_skill);
-            settings.lint.judged(problems.collect()).into_iter().filter(Diagnostic::is_error).collect()
+            let mut problems = of_case(found, read, catalog, tree, settings.partial, &mut skill::Schemas::default());
+            problems.extend(case::checks_of_mocks(found, read, &settings.mocks, &catalog.mock_servers, tree));
+            problems.extend(of_skill);
+            settings.lint.judged(in_order(problems)).into_iter().filter(Diagnostic::is_error).collect()
         }
         Err(problems) => problems.to_vec(),
     }
+}
+
+/// All that is said of a case, but for what the settings say of mocks. What is found twice is there twice.
+fn of_case(
+    found: &FoundCase,
+    case: &Case,
+    catalog: &Catalog,
+    tree: &dyn RepoFiles,
+    partial: bool,
+    schemas: &mut skill::Schemas,
+) -> Vec<Diagnostic> {
+    let mut problems = case::check(found, case, catalog, tree, partial, schemas);
+    problems.extend(case::without_effect(found, case, tree));
+    problems.extend(unusable_files(found, case, tree).into_iter().map(|(_, problem)| problem));
+    problems
 }
 
 /// The cases that can never be decided.
@@ -107,12 +124,7 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
     }
     for found in &catalog.cases {
         match found.case() {
-            Ok(case) => {
-                problems.extend(case::check(found, case, catalog, tree, options.partial, &mut schemas));
-                problems.extend(case::without_effect(found, case, tree));
-                // A missing solution keeps no trial from running. What is found twice is reported once.
-                problems.extend(unusable_files(found, case, tree).into_iter().map(|(_, problem)| problem));
-            }
+            Ok(case) => problems.extend(of_case(found, case, catalog, tree, options.partial, &mut schemas)),
             Err(unreadable) => problems.extend(unreadable.to_vec()),
         }
     }
