@@ -321,8 +321,8 @@ impl LiveTrial<'_> {
     fn is_settled(&self, evidence: Evidence<'_>) -> bool {
         let Self { run, case, skill, folder, .. } = *self;
         let is_counted = evidence.trace.usage.is_some() || evidence.trace.usage_of_requests.total_tokens() > 0;
-        // Without a count of its tokens, the trial could not count against a limit.
-        if run.settings.limit().is_some() && !is_counted {
+        // Without a count of its tokens, the trial could not count against the limit that somebody set.
+        if run.settings.limit().is_some() && !run.settings.limit_is_default && !is_counted {
             return false;
         }
         let has_more =

@@ -275,10 +275,11 @@ fn an_error_that_the_base_has_too_is_named_and_fails_nothing() {
 }
 
 #[test]
-fn a_gate_has_a_limit_that_nobody_set() {
+fn a_gate_and_a_comparison_have_a_limit_that_nobody_set() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");
     stub.body(&format!("{VERSION}{}", BY_SKILL.replace("\"input_tokens\":10", "\"input_tokens\":3000000")));
+    stub.run("compare HEAD").exits(3).prints("5000000 tokens");
     stub.run("gate").exits(3).prints("5000000 tokens");
 }
 

@@ -146,6 +146,8 @@ defaults! {
         pub max_cost_usd: Option<f64> = None,
         /// No trial starts once the run has used this many tokens.
         pub max_tokens: Option<u64> = None,
+        /// Whether nobody set these limits: what cannot be counted then stops nothing.
+        pub limit_is_default: bool = false,
         /// What tokens cost if an agent does not report it.
         pub prices: Prices = Prices::default(),
         /// How often a trial or its judge is started again if the provider is temporarily unavailable.
