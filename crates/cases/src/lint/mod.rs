@@ -12,7 +12,7 @@ use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
 use crate::settings::{CommandAnswer, RepetitionSettings, Settings};
-use crate::text::diagnostic::{Code, Diagnostic, Severity};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
 use crate::text::problem::ProblemList;
 
 pub use case::{SkillWords, calls_skill, copies_description, names_skill};
@@ -128,7 +128,17 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
             Err(unreadable) => problems.extend(unreadable.to_vec()),
         }
     }
-    in_order(problems.into_vec())
+    let mut problems = problems.into_vec();
+    // Of a cell in typographic quotes one of the two is enough.
+    let cells: Vec<SourceLocation> = problems
+        .iter()
+        .filter(|problem| problem.code == Code::CsvQuotes)
+        .map(|problem| problem.place.clone())
+        .collect();
+    let is_said =
+        |place: &SourceLocation| cells.iter().any(|cell| (&cell.path, cell.line) == (&place.path, place.line));
+    problems.retain(|problem| problem.code != Code::LiteralSyntax || !is_said(&problem.place));
+    in_order(problems)
 }
 
 /// The problems that the lint test of a skill reports: of the skill and of whole files. The test of a case reports the problems of its

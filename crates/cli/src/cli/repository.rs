@@ -14,6 +14,7 @@ use crate::engine::{Loaded, gate};
 use crate::files::inside;
 use crate::lint::unknown_plugins;
 use crate::process::git;
+use crate::report::diagnostics::counted;
 use crate::run::custom_check::{self, CustomChecks};
 use crate::run::default_modes::{self, SubstituteMode};
 use crate::settings::load;
@@ -96,7 +97,14 @@ impl RepositoryArgs {
         // With it, there may be more skills and cases.
         match catalog.unread.as_slice() {
             [] => Ok(Loaded { repository, settings, catalog }),
-            [first, ..] => Err(format!("not all of the repository can be read: {first}").into()),
+            unread => {
+                let said = file_problems(&settings, &catalog);
+                for problem in unread.iter().filter(|problem| !said.contains(problem)) {
+                    writeln!(output::stderr(), "{}", problem_line(problem))?;
+                }
+                Err(format!("not all of the repository can be read: {} named above", counted(unread.len(), "place"))
+                    .into())
+            }
         }
     }
 

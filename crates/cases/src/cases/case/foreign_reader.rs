@@ -195,7 +195,7 @@ impl<'a> ForeignReader<'a> {
             self.documents.iter_mut().flat_map(|document| document.problems.take()).collect();
         let cases = (1..).zip(list).map(|(number, element)| read(self, element, number)).collect();
         problems.append(&mut self.warnings);
-        FileCases { cases, problems, claims: std::mem::take(&mut self.claims) }
+        FileCases { cases, problems, claims: std::mem::take(&mut self.claims), ..FileCases::default() }
     }
 
     /// The cases of a list of objects, each with an id and a prompt at these keys.

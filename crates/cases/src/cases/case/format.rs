@@ -1,5 +1,6 @@
 //! A format of cases, and which files hold its cases.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -287,6 +288,8 @@ pub struct FileCases {
     pub problems: Vec<Diagnostic>,
     /// The other files and directories that belong to these cases, from the repository's root: no format reads them again.
     pub claims: Vec<PathBuf>,
+    /// Of formats of the user's own: the format and the field of each key that a case here has.
+    pub used: BTreeSet<(String, String)>,
 }
 
 /// The most cases in a file: some hundred megabytes of memory.
