@@ -572,7 +572,7 @@ pub fn check_reachable(
     remedy: &str,
     reach: impl Fn(CompareResult) -> Result<(), UnreachableResult>,
 ) -> Result<(), Problem> {
-    let fails = if gate.is_empty() { &CompareResult::HARM } else { gate };
+    let (fails, what) = if gate.is_empty() { (&CompareResult::HARM[..], "comparison") } else { (gate, "gate") };
     let passes: Vec<CompareResult> =
         CompareResult::GATED.into_iter().filter(|result| !fails.contains(result)).collect();
     if passes.is_empty() {
@@ -589,7 +589,7 @@ pub fn check_reachable(
             None => format!("no number of {numbers} does"),
         };
         return Err(format!(
-            "this gate can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}",
+            "this {what} can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}",
             rule.alpha,
             rule.margin.unwrap_or_default()
         )

@@ -1,7 +1,7 @@
 //! One answer about a change: finds what differs from the base, then lints, replays the recordings, and compares trials.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -235,14 +235,29 @@ fn replay(mut loaded: Loaded, host: &dyn Host) -> Result<(Summary, NotGraded), P
     Ok((summary, not_graded))
 }
 
+/// That nothing says what to compare with, and why.
+fn no_base(root: &Path) -> Problem {
+    let why = match git::commit(root, "HEAD") {
+        Ok(_) => {
+            "no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first"
+        }
+        Err(_) if root.join(".git").exists() => {
+            "there is no commit to compare with: commit the skills first, and change them then"
+        }
+        Err(_) => {
+            "there is no git repository here, so nothing to compare with: `git init`, and commit the skills first"
+        }
+    };
+    why.into()
+}
+
 /// The commit to compare with, and its name for people.
 pub fn base(repository: &Repository, reference: Option<&str>) -> Result<(String, String), Problem> {
     let root = &repository.root;
     let (commit, name) = if let Some(reference) = reference {
         (git::commit(root, reference)?, reference.to_owned())
     } else {
-        let branch =
-            git::default_branch(root).ok_or("no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first")?;
+        let branch = git::default_branch(root).ok_or_else(|| no_base(root))?;
         (git::merge_base(root, &branch)?, git::short_name(&branch).to_owned())
     };
     let short = commit.get(..12).unwrap_or(&commit);

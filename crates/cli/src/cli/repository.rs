@@ -11,7 +11,7 @@ use super::{CliResultOf, fork, output};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::engine::{Loaded, gate};
-use crate::files::inside;
+use crate::files::{inside, look};
 use crate::lint::unknown_plugins;
 use crate::process::git;
 use crate::report::diagnostics::counted;
@@ -70,6 +70,10 @@ impl RepositoryArgs {
         };
         let root = std::path::absolute(root)?;
         // A typing error must not look like a repository without problems.
+        if !look::is_usable_directory(&root) {
+            let what = if look::is_usable(&root) { "is not a directory" } else { "does not exist" };
+            return Err(not_found(format!("{} {what}: name the root of a repository with skills", root.display())));
+        }
         let found = Repository::at(&root)?;
         let found = found.ok_or_else(|| not_found(format!("no skills found in {}; {NO_SKILLS}", root.display())));
         found.and_then(with_own_recordings)
