@@ -438,12 +438,12 @@ fn is_filled(node: &Node) -> bool {
 }
 
 /// Whether a key is one of a prompt, or nearly.
-fn is_prompt(key: &str) -> bool {
+pub(super) fn is_prompt(key: &str) -> bool {
     let key = plain(key);
     words(PROMPTS).contains(&&*key) || slip(&key, words(PROMPTS)).is_some_and(|meant| !words(WEAK).contains(&meant))
 }
 
-fn is_expectation(key: &str) -> bool {
+pub(super) fn is_expectation(key: &str) -> bool {
     let key = plain(key);
     words(EXPECTATIONS).iter().any(|start| key.starts_with(start))
 }

@@ -161,6 +161,13 @@ impl<'a> ForeignFile<'a> {
         case_folders(self.path).any(|around| around.as_os_str().is_empty() || holds_skill(around))
     }
 
+    /// The slugs of the skills around the directory of cases that it is in.
+    pub fn skills_around(&self) -> Vec<String> {
+        let around = case_folders(self.path).last();
+        let inside = self.directories.iter().filter(|(folder, _)| around.is_some_and(|around| folder.starts_with(around)));
+        inside.map(|(_, slug)| (*slug).to_owned()).collect()
+    }
+
     /// Whether a directory in its path, in one of cases, has the name of a skill.
     pub fn is_named_as_skill(&self) -> bool {
         let folders = self.path.parent().into_iter().flat_map(Path::iter);
