@@ -350,8 +350,12 @@ impl CaseFormat {
 impl ForeignFiles {
     /// Whether a file of this path may be one, and if so, whether it is certain.
     pub fn match_path(&self, path: &Path) -> Option<bool> {
-        let path = path.to_str()?.to_ascii_lowercase();
-        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(&path, name));
+        self.match_name(&path.to_str()?.to_ascii_lowercase())
+    }
+
+    /// The same of a path in lowercase.
+    pub(in crate::cases) fn match_name(&self, path: &str) -> Option<bool> {
+        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(path, name));
         if is_any(self.names) { Some(true) } else { is_any(self.possible_names).then_some(false) }
     }
 
