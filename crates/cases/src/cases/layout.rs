@@ -58,8 +58,7 @@ impl<'a> Layout<'a> {
         let warning = |pattern: &str| {
             let message = format!("`not_cases` has {pattern:?}, which leaves out nothing that may hold cases");
             let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(FILE), message);
-            let help =
-                "a pattern is a path from the repository's root; cases in their own places are read all the same";
+            let help = "a pattern is a path from the repository's root";
             Diagnostic { severity: Severity::Warning, ..problem.help(help) }
         };
         unused.map(warning).collect()
