@@ -232,6 +232,8 @@ fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPa
         lead: _,
         // Trials store these by themselves.
         scripted: _, endpoint: _,
+        // Of no trial that is replayed or kept.
+        recorded_mocks: _,
     } = settings;
     // Isolation chosen in the environment belongs to a machine, and makes no recording stale.
     let IsolationSettings { declared, kind: _, required: _, image: _, home: _, readable: _, trusted: _ } = isolation;

@@ -376,6 +376,7 @@ fn not_mockable(run: &PlannedRun, planned: &TestCase) -> Option<Diagnostic> {
     let agent = mode.agent.profile();
     let of_skills =
         settings.mcp.own.as_ref().map_or_else(|| ToolNames::default().server, |own| own.names.server.clone());
+    let mut place = &case.origin;
     let (message, help) = match servers.first_key_value() {
         Some((_, server)) if !agent.serves_mocks => (
             format!("the case mocks the MCP server `{server}`, which {} does not get", agent.name),
@@ -388,12 +389,14 @@ fn not_mockable(run: &PlannedRun, planned: &TestCase) -> Option<Diagnostic> {
         _ => {
             let needed = if commands.is_empty() { None } else { agent::started_by(mode.agent, settings).ok() }?;
             let command = needed.iter().find(|command| commands.contains(*command))?;
+            let mut answers = case.mocks.iter().chain(&settings.mocks);
+            place = answers.find(|answer| answer.command == *command).map_or(place, |answer| &answer.place);
             let message =
                 format!("{} itself is started by `{command}`, so that cannot be answered from files", agent.name);
             (message, "remove its answers, or run the case in the mode of another agent")
         }
     };
-    Some(Diagnostic::new(Code::Withheld, case.origin.clone(), message).help(help))
+    Some(Diagnostic::new(Code::Withheld, place.clone(), message).help(help))
 }
 
 /// What keeps a planned case from running; others run all the same.
@@ -445,12 +448,7 @@ fn unknown_names(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
 }
 
 /// What the lint test of a skill reports.
-pub fn skill_problems(
-    repository: &Repository,
-    settings: &Settings,
-    catalog: &Catalog,
-    slug: &str,
-) -> Vec<Diagnostic> {
+pub fn skill_problems(repository: &Repository, settings: &Settings, catalog: &Catalog, slug: &str) -> Vec<Diagnostic> {
     settings.lint.judged(lint::skill_trial(catalog, slug, repository))
 }
 
@@ -487,7 +485,8 @@ pub fn all_problems(
     problems.extend(lint::checks_of_mocks(catalog, &settings.mocks, repository));
     // A case or the command line may ask for a judge.
     problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
-    let unread: Vec<_> = repository.unread(layout(settings)).into_iter().filter(|unread| !problems.contains(unread)).collect();
+    let unread: Vec<_> =
+        repository.unread(layout(settings)).into_iter().filter(|unread| !problems.contains(unread)).collect();
     problems.extend(unread);
     settings.lint.judged(problems)
 }

@@ -483,6 +483,17 @@ impl Budget {
         cost.or_else(|| max_tokens.and_then(|limit| reached(tokens, real(limit), NotRun::TokenLimit(limit))))
     }
 
+    /// The limit that somebody set and that no attempt could count against, although the run came to its end, with the number of
+    /// attempts.
+    pub fn uncounted(&self) -> Option<(String, u32)> {
+        let [cost, tokens] = self.used();
+        let is_uncounted = |used: LimitUse| used.known == 0 && used.unknown > 0 && !self.is_default;
+        let cost = self.max_cost_usd.filter(|_| is_uncounted(cost)).map(|limit| (format!("${limit}"), cost.unknown));
+        let tokens =
+            self.max_tokens.filter(|_| is_uncounted(tokens)).map(|limit| (format!("{limit} tokens"), tokens.unknown));
+        cost.or(tokens).filter(|_| self.used_up().is_none())
+    }
+
     /// What the run has cost in dollars, each attempt of unknown cost as much as the mean of the known; `None` if none is known.
     pub fn cost_usd(&self) -> Option<f64> {
         let [cost, _] = self.used();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::cases::candidate::{Candidate, CandidatePlace};
 use crate::cases::case::{
     Case, CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats,
-    files_of_skill, id_of, name_certainty, own_files, smoke,
+    files_of_skill, id_of, name_certainty, own_files, smoke, unused_fields,
 };
 use crate::cases::case_folders::{is_direct, is_in_cases};
 use crate::cases::catalog::{Catalog, EVALS, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, SkillIndex, evals_folder};
@@ -36,7 +36,8 @@ impl Repository {
         let (own_files, problems) = own_files(layout.formats, self);
         catalog.problems.extend(problems);
         let (cases, unknown) = (HashMap::new(), Vec::new());
-        CaseFinder { repository: self, layout, scope, catalog, own_files, cases, unknown }.add_cases();
+        let used = BTreeSet::new();
+        CaseFinder { repository: self, layout, scope, catalog, own_files, used, cases, unknown }.add_cases();
     }
 }
 
@@ -48,6 +49,8 @@ struct CaseFinder<'a> {
     catalog: &'a mut Catalog,
     /// The files of formats of the user's own.
     own_files: BTreeMap<PathBuf, Vec<&'a OwnFormat>>,
+    /// Their fields whose keys a case has.
+    used: BTreeSet<(String, String)>,
     /// The cases so far, by skill.
     cases: HashMap<Arc<str>, Vec<FoundCase>>,
     /// Those whose skill is not here.
@@ -349,12 +352,31 @@ impl CaseFinder<'_> {
             let is_named = unread::is_placed(path) || is_ours(path) || path.ends_with(SKILL_FILE);
             let is_example = || index.is_in_skill(path) && !is_in_cases(path);
             is_named
+                || self.own_files.contains_key(path)
                 || name_certainty(path).is_some()
                 || !is_example() && self.candidate(path, &placed, &slugs).is_some()
         };
         files.not_cases.retain(is_one);
-        self.catalog.problems.extend(self.layout.unused_patterns(&files.not_cases));
+        self.note_unused_settings(files);
+        // It is listed as read.
+        files.not_cases.retain(|path| !self.own_files.contains_key(path));
         self.catalog.passed_over.extend(files.not_cases.drain(..).map(|path| (path, FileStanding::NotCases)));
+    }
+
+    /// Notes keys of own formats that no file has, patterns that leave out nothing, and files that are left out and read.
+    fn note_unused_settings(&mut self, files: &FoundFiles) {
+        let is_read = |format: &&OwnFormat| self.own_files.values().flatten().any(|read| read.name == format.name);
+        let unused = unused_fields(self.layout.formats.iter().filter(is_read), &self.used);
+        self.catalog.problems.extend(unused);
+        let both = self.own_files.iter().filter(|(path, _)| files.not_cases.contains(path));
+        let both = both.flat_map(|(path, formats)| formats.iter().map(move |format| (path.display(), format)));
+        self.catalog.problems.extend(both.map(|(path, format)| {
+            let message =
+                format!("{path} is read, by the format `{}`, although `not_cases` leaves it out", format.name);
+            let problem = Diagnostic::new(Code::UnusedSetting, format.place.clone(), message);
+            problem.help("name it in one of the two")
+        }));
+        self.catalog.problems.extend(self.layout.unused_patterns(&files.not_cases));
     }
 
     /// The slugs of all skills, those that are not read too.
@@ -466,6 +488,7 @@ impl CaseFinder<'_> {
 
     fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases, index: &SkillIndex) {
         let parsed = parsed.bounded(path);
+        self.used.extend(parsed.used);
         let errors = self.errors(parsed.problems);
         if !errors.is_empty() {
             let skill = index.skill_of(path, self.catalog);
@@ -600,7 +623,13 @@ pub(super) fn path_id(path: &Path) -> String {
     path.to_string_lossy().replace('/', "-").trim_start_matches('.').to_owned()
 }
 
-pub(super) fn broken(format: &'static CaseFormat, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> FoundCase {
+pub(super) fn broken(
+    format: &'static CaseFormat,
+    skill: &str,
+    id: &str,
+    path: &Path,
+    problems: Vec<Diagnostic>,
+) -> FoundCase {
     let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
     FoundCase::new(id.to_owned(), skill, path, line, ReadCase::new(format, Err(problems)))
 }

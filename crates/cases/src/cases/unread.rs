@@ -309,7 +309,9 @@ fn foreign_paths(repository: &Repository, path: &Path, entry: &Entry, leads_out:
         let kind = repository.noting(look::kind(entry.path())).flatten();
         !kind.is_some_and(|kind| kind.is_dir()) && is_direct(path)
     };
-    if is_placed(path) && (is_file || is_other()) || name_certainty(path).is_some_and(|is_certain| is_certain || is_file) {
+    if is_placed(path) && (is_file || is_other())
+        || name_certainty(path).is_some_and(|is_certain| is_certain || is_file)
+    {
         return vec![path.to_path_buf()];
     }
     // Nobody looks into it: the reader of this file says why.

@@ -133,6 +133,25 @@ fn a_pattern_that_leaves_out_nothing_is_named() {
     let used = said("not_cases = ['evals/*.jsonl', 'gone/**']");
     assert!(used.contains("`not_cases` has \"gone/**\", which leaves out nothing"), "{used}");
     assert!(!used.contains("evals/*.jsonl"), "{used}");
+    assert_eq!(said("not_cases = ['/evals/*.jsonl']"), "", "`/` is the root");
+}
+
+#[test]
+fn a_key_of_an_own_format_that_no_file_has_and_a_file_that_is_left_out_and_read_are_named() {
+    let fixture = with_skills(&["skills/tea"])
+        .file("qa/a.json", r#"[{"ask": "Make tea.", "skill": "tea", "wanted": "a cup"}]"#)
+        .file("qa/b.json", r#"[{"ask": "Make more.", "skill": "tea"}]"#);
+    let said = |toml: &str| {
+        let toml = format!(
+            "{toml}\n[formats.mine]\nfiles = 'qa/*.json'\nprompt = 'ask'\nskill = 'skill'\nmust_include = ['wanted', 'want']"
+        );
+        catalog(&fixture, &toml).problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(""), Vec::<String>::new());
+    let typo = said("[formats.other]\nfiles = 'qa/*.json'\nprompt = 'ask'\nskill = 'skill'\nmust_include = 'wants'");
+    assert!(typo.len() == 1 && typo[0].contains("no case of the format `other` has the key `wants`"), "{typo:?}");
+    let both = said("not_cases = ['qa/b.json']");
+    assert!(both.len() == 1 && both[0].contains("qa/b.json is read, by the format `mine`, although"), "{both:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub mod trials;
 mod trust;
 mod variables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,6 +118,8 @@ defaults! {
         pub mcp: McpSettings = McpSettings::default(),
         /// The commands that are answered from files, in every case.
         pub mocks: Vec<CommandAnswer> = Vec::new(),
+        /// The commands whose real programs are recorded where they answer.
+        pub recorded_mocks: BTreeSet<String> = BTreeSet::new(),
         /// What keeps agents to their own directories.
         pub isolation: IsolationSettings = IsolationSettings::default(),
         /// The scripts that check trials.

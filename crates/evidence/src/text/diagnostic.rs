@@ -209,6 +209,8 @@ codes! {
     UnreadCases = "unread-cases": Warning,
     /// A file of cases, or of a fixture, that git ignores: a clone does not have it.
     IgnoredCases = "ignored-cases": Warning,
+    /// A pattern or a key of the settings that no file has, or that another setting leaves without effect.
+    UnusedSetting = "unused-setting": Warning,
     /// A file that looks like the settings, in a place or of a name that is not read.
     UnreadSettings = "unread-settings": Error,
     /// The stubs for IDEs are not those of today's trials.

@@ -1,5 +1,6 @@
 //! A format of cases, and which files hold its cases.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,7 +165,8 @@ impl<'a> ForeignFile<'a> {
     /// The slugs of the skills around the directory of cases that it is in.
     pub fn skills_around(&self) -> Vec<String> {
         let around = case_folders(self.path).last();
-        let inside = self.directories.iter().filter(|(folder, _)| around.is_some_and(|around| folder.starts_with(around)));
+        let inside =
+            self.directories.iter().filter(|(folder, _)| around.is_some_and(|around| folder.starts_with(around)));
         inside.map(|(_, slug)| (*slug).to_owned()).collect()
     }
 
@@ -294,6 +296,8 @@ pub struct FileCases {
     pub problems: Vec<Diagnostic>,
     /// The other files and directories that belong to these cases, from the repository's root: no format reads them again.
     pub claims: Vec<PathBuf>,
+    /// Of formats of the user's own: the format and the field of each key that a case here has.
+    pub used: BTreeSet<(String, String)>,
 }
 
 /// The most cases in a file: some hundred megabytes of memory.

@@ -44,7 +44,8 @@ use crate::trial::quarantine::Quarantine;
 
 pub(super) use foreign_reader::words;
 pub use format::{CaseFile, CaseFormat, FileCases, FileKeys, Files, ForeignFile, ForeignFiles, MOST_CASES, id_of};
-pub(in crate::cases) use own_format::files as own_files;
+pub use lists::written_answers;
+pub(in crate::cases) use own_format::{files as own_files, unused as unused_fields};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
 pub static FORMATS: &[&CaseFormat] = &[
