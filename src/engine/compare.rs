@@ -199,8 +199,8 @@ impl Engine<'_> {
         }
         let mut pairing = pairing::pair(&run, &sides)?;
         check(&pairing)?;
-        // The others have as many trials as their cases have.
-        if request.must_decide {
+        // The others have as many trials as their cases have, and who resumes has seen what it took.
+        if request.must_decide && !resumes {
             rate_limiter::set_default_limit(&mut run.settings, &pairing.plan(&HashMap::new()));
         }
         let all = pairing.cases.len();

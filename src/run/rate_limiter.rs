@@ -446,7 +446,7 @@ impl Budget {
     }
 
     /// Whether the limits leave something if each running trial costs as much as those that ended. Before any ended, one runs
-    /// alone.
+    /// alone, if somebody chose the limits.
     fn has_room_besides(&self, running: u32) -> bool {
         if running == 0 || self.max_cost_usd.is_none() && self.max_tokens.is_none() {
             return true;

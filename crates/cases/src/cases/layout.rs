@@ -58,8 +58,7 @@ impl<'a> Layout<'a> {
         let warning = |pattern: &str| {
             let message = format!("`not_cases` has {pattern:?}, which leaves out nothing that may hold cases");
             let problem = Diagnostic::new(Code::UnusedSetting, SourceLocation::file(FILE), message);
-            problem
-                .help("a pattern is a path from the repository's root; cases in their own places are read all the same")
+            problem.help("a pattern is a path from the repository's root")
         };
         unused.map(warning).collect()
     }

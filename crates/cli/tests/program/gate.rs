@@ -190,7 +190,7 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     assert!(ran.stdout.ends_with("gate: failed\n") && ran.stdout.contains("\nbroke"), "{}", ran.stdout);
     let page = page(&stub);
     let (lead, folded) = page.split_once("<details>").expect("a fold");
-    assert!(lead.contains("## skill-evals: failed: tidy/c0 broke, ") && lead.contains(" → 0/"), "{page}");
+    assert!(lead.contains("## skill-evals: failed: tidy/c") && lead.contains(" → 0/"), "{page}");
     assert!(lead.contains("\n- check must-include\n- expected: ") && lead.contains("\n- found: "), "{page}");
     assert!(lead.lines().all(|line| line.chars().count() <= 120), "{page}");
     assert!(folded.contains("| case | base | this | evidence |"), "{page}");
@@ -279,8 +279,11 @@ fn a_gate_and_a_comparison_have_a_limit_that_nobody_set() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");
     stub.body(&format!("{VERSION}{}", BY_SKILL.replace("\"input_tokens\":10", "\"input_tokens\":3000000")));
-    stub.run("compare HEAD").exits(3).prints("5000000 tokens");
-    stub.run("gate").exits(3).prints("5000000 tokens");
+    stub.run("gate --jobs 1").exits(3).prints("5000000 tokens");
+    let before = stub.starts().len();
+    stub.run("compare HEAD --run-id r --jobs 1 --max-trials 12").exits(3).warns("5000000 tokens");
+    stub.run("compare --resume --run-id r");
+    assert_eq!(stub.starts().len() - before, 12);
 }
 
 #[test]

@@ -162,6 +162,14 @@ impl<'a> ForeignFile<'a> {
         case_folders(self.path).any(|around| around.as_os_str().is_empty() || holds_skill(around))
     }
 
+    /// The slugs of the skills around the directory of cases that it is in.
+    pub fn skills_around(&self) -> Vec<String> {
+        let around = case_folders(self.path).last();
+        let inside =
+            self.directories.iter().filter(|(folder, _)| around.is_some_and(|around| folder.starts_with(around)));
+        inside.map(|(_, slug)| (*slug).to_owned()).collect()
+    }
+
     /// Whether a directory in its path, in one of cases, has the name of a skill.
     pub fn is_named_as_skill(&self) -> bool {
         let folders = self.path.parent().into_iter().flat_map(Path::iter);
@@ -346,8 +354,12 @@ impl CaseFormat {
 impl ForeignFiles {
     /// Whether a file of this path may be one, and if so, whether it is certain.
     pub fn match_path(&self, path: &Path) -> Option<bool> {
-        let path = path.to_str()?.to_ascii_lowercase();
-        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(&path, name));
+        self.match_name(&path.to_str()?.to_ascii_lowercase())
+    }
+
+    /// The same of a path in lowercase.
+    pub(in crate::cases) fn match_name(&self, path: &str) -> Option<bool> {
+        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(path, name));
         if is_any(self.names) { Some(true) } else { is_any(self.possible_names).then_some(false) }
     }
 

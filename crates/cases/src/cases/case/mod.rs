@@ -73,6 +73,12 @@ pub fn foreign_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static 
     FORMATS.iter().copied().filter_map(|format| Some((format, format.foreign.as_ref()?)))
 }
 
+/// Whether a file of this path may be of a format of another program, and if so, whether that is certain.
+pub(in crate::cases) fn name_certainty(path: &Path) -> Option<bool> {
+    let path = path.to_str()?.to_ascii_lowercase();
+    foreign_formats().filter_map(|(_, files)| files.match_name(&path)).max()
+}
+
 /// The formats of our own with the files of each.
 pub fn file_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static Files)> {
     FORMATS.iter().copied().filter_map(|format| Some((format, format.files.as_ref()?)))
