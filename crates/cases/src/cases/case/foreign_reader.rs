@@ -474,6 +474,22 @@ const SKILL: &str = "skill";
 const OTHERS: &str = "view create edit grep glob task web_fetch web_search read_file write_file create_file \
     str_replace_editor update_todo";
 
+/// The graders of texts and files of a program.
+#[derive(Debug)]
+pub struct TextGraders {
+    /// What messages call one.
+    pub word: &'static str,
+    /// What is between the words of a name: with a `not` there, it is the opposite.
+    pub sign: char,
+    /// Whether all but the type is at `config`, with `negate` and `case_sensitive`.
+    pub has_options: bool,
+    /// The name of each, the place of the text, or nothing for the file at `path`, and how what it looks for is written at which key,
+    /// or nothing if the file is there.
+    pub graders: &'static [(&'static str, Option<TextPlace>, Option<(&'static str, Style)>)],
+    /// The names of other graders.
+    pub others: &'static str,
+}
+
 /// A tool that each agent has under a name of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownTool {
@@ -538,6 +554,50 @@ impl ForeignReader<'_> {
             Some(text) if text.contains(['*', '?', '[', '{']) => self.not_done(node, "a path with a sign of globs"),
             Some(text) => self.add(node, checks::file(text, want)),
             None => self.wrong_type("a path", "a string", node),
+        }
+    }
+
+    /// Adds the check of a grader of this kind, about a text or a file, whose parameters are in `config`.
+    pub fn text_grader(&mut self, grader: &Node, config: &Node, kind: &str, table: &TextGraders) {
+        let (sign, not) = (table.sign, format!("{0}not{0}", table.sign));
+        let (name, is_not) = (kind.replacen(&not, &sign.to_string(), 1), kind.contains(&not));
+        let Some((_, place, wanted)) = table.graders.iter().find(|(known, ..)| *known == name) else {
+            let negated = table.graders.iter().map(|(name, ..)| name.replacen(sign, &not, 1)).collect::<Vec<_>>();
+            let known = table.graders.iter().map(|(name, ..)| *name).chain(words(table.others));
+            let known = known.chain(negated.iter().map(String::as_str)).collect::<Vec<_>>();
+            return self.unknown_grader(table.word, kind, grader, &known);
+        };
+        let options: &[&str] = match wanted {
+            _ if !table.has_options => &["type"],
+            Some((_, Style::Literal)) => &["negate", "case_sensitive"],
+            _ => &["negate"],
+        };
+        let path = place.is_none().then_some("path");
+        let known = path.into_iter().chain(wanted.map(|(key, _)| key)).chain(options.iter().copied());
+        if !table.has_options || grader.get("config").is_some() {
+            self.only_keys(config, &known.collect::<Vec<_>>(), "");
+        }
+        let mut flag = |key| options.contains(&key) && self.flag(config, key) == Some(true);
+        let (negated, is_exact) = (is_not != flag("negate"), flag("case_sensitive"));
+        let pattern = match *wanted {
+            Some((key, Style::Exact)) => {
+                self.required(config, key).and_then(|written| (self.read_pattern)(self, key, written))
+            }
+            Some((key, style)) => {
+                let style = if is_exact { Style::Verbatim } else { style };
+                self.required_text(config, key).map(|text| Pattern { text: text.to_owned(), style })
+            }
+            None => None,
+        };
+        let test = pattern.map(|pattern| TextTest { negated, ..pattern.into() });
+        match place {
+            _ if wanted.is_some() && test.is_none() => {}
+            Some(place) => self.case.checks.extend(test.map(|test| checks::text(*place, test))),
+            None => {
+                let Some(path) = self.required_text(config, "path") else { return };
+                let want = test.map_or(FileWant::Exists(!negated), FileWant::Content);
+                self.add(config, checks::file(path.strip_prefix("./").unwrap_or(path), want));
+            }
         }
     }
 
