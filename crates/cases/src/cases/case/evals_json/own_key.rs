@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ACTIVATED, ASSERTION_KEYS, EXPECTED_SKILL, EvalEntry, NOTES, PROMPTS, SHOULD_TRIGGER, SKILL, SKILLS, asks_more,
+    ACTIVATED, EXPECTED_SKILL, EvalEntry, NOTES, PROMPTS, SHOULD_TRIGGER, SKILL, SKILLS, asks_more, assertion_keys,
     is_none, kind_words, side,
 };
 use crate::cases::case::ForeignFile;
@@ -35,7 +35,8 @@ pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFil
     }
     let asks_more = entries.iter().any(asks_more);
     let all: BTreeSet<&str> = entries.iter().flat_map(|entry| entry.node.entries()).map(|entry| &*entry.key).collect();
-    let is_open = |key: &&str| !OTHERS.contains(key) && !PROMPTS.contains(key) && !ASSERTION_KEYS.contains(key);
+    let is_open =
+        |key: &&str| !OTHERS.contains(key) && !PROMPTS.contains(key) && !assertion_keys().any(|known| known == *key);
     // Next to other expectations, the name of a skill may say anything.
     let is_expected = |key: &&str| key.starts_with("expect");
     let open: Vec<&str> = all.into_iter().filter(is_open).filter(|key| !asks_more || is_expected(key)).collect();

@@ -13,14 +13,14 @@ use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, PatternSearch, Style};
 use crate::checks::text_test::TextTest;
 use crate::checks::{self, TextPlace};
-use crate::skill::{SKILL_FILE, slug};
+use crate::skill::SKILL_FILE;
 use crate::trial::outcome::Weight;
 
 /// The key of the list.
 pub(super) const KEY: &str = "graders";
 
 /// The graders of texts and files. `-not-` in the name is the same as `negate: true`.
-static TEXTS: TextGraders = TextGraders {
+pub(super) static TEXTS: TextGraders = TextGraders {
     word: "grader",
     sign: '-',
     has_options: true,
@@ -37,7 +37,7 @@ static TEXTS: TextGraders = TextGraders {
 };
 
 /// The same of scenarios.
-static OF_SCENARIOS: TextGraders = TextGraders {
+pub(super) static OF_SCENARIOS: TextGraders = TextGraders {
     word: "assertion",
     sign: '_',
     has_options: false,
@@ -158,7 +158,7 @@ pub(super) fn ignoring_case(reader: &mut ForeignReader<'_>, key: &str, written: 
     reader.pattern(key, &Node { value: NodeValue::Text(format!("(?i){text}")), range: written.range.clone() })
 }
 
-/// Triggering has a check of its own, which is also counted over all cases. In a score it counts for one grader.
+/// In a score, triggering counts for one grader.
 fn skills(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, is_scored: bool) {
     options(reader, node, config, &["required", "disallowed"]);
     let [required, disallowed] = ["required", "disallowed"].map(|key| reader.texts(config, key));
@@ -166,10 +166,7 @@ fn skills(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, is_scored:
         reader.missing(config, "required");
     }
     for (names, side) in [(required, true), (disallowed, false)] {
-        let is_own = matches!(&names[..], [only] if slug(only) == reader.case.skill);
-        if is_own && reader.should_trigger.is_none_or(|said| !is_scored && said == side) {
-            reader.should_trigger = Some(side);
-        } else {
+        if !reader.triggers(&names, side, !is_scored) {
             reader.names_skills(names, side);
         }
     }

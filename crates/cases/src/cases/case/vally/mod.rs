@@ -41,7 +41,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         mark: STIMULI,
         keys: &[STIMULI, "prompt", "graders"],
         about: "[eval specs of Vally](#what-a-stimulus-of-vally-asks-for)",
-        all_keys: || FileKeys::of(&[&SPEC, &STIMULUS, &ENVIRONMENT_KEYS]),
+        all_keys: || FileKeys::of(&[&SPEC, &STIMULUS, &ENVIRONMENT_KEYS]).with_graders(graders::TEXTS.names()),
         parse,
     },
 );
@@ -55,7 +55,7 @@ pub static SCENARIOS: CaseFormat = CaseFormat::foreign(
         mark: SCENARIO_KEY,
         keys: &[SCENARIO_KEY, "prompt"],
         about: "[the same of dotnet/skills](#what-a-scenario-of-dotnetskills-asks-for) before Vally",
-        all_keys: || FileKeys::of(&[&SCENARIO]),
+        all_keys: || FileKeys::of(&[&SCENARIO]).with_graders(graders::OF_SCENARIOS.names()),
         parse: parse_scenarios,
     },
 );
@@ -74,33 +74,21 @@ const SCORING: &str = "scoring";
 const ENVIRONMENT: &str = "environment";
 
 /// Public files have `config` or `defaults`.
-static SPEC: KeyTable = KeyTable::of(&[
-    (STIMULI, Known),
-    (ENVIRONMENT, Known),
-    ("config", Object(&RUNS)),
-    ("defaults", Object(&RUNS)),
-    (SCORING, Object(&SCORES)),
-])
-.and_notes(NOTES);
+static SPEC: KeyTable =
+    KeyTable::of(&[("stimuli environment", Known), ("config defaults", Object(&RUNS)), (SCORING, Object(&SCORES))])
+        .and_notes(NOTES);
 
 const NOTES: &str = "name description version type tags executionShard owner";
 
 /// With a threshold of the weighted score a trial passes from that on, without one if all graders pass.
 static SCORES: KeyTable = KeyTable::of(&[("threshold", By(threshold)), ("weights", By(weights))]);
 
-static RUNS: KeyTable = KeyTable::of(&[
-    ("runs", By(runs)),
-    ("timeout", By(timeout)),
-    ("model", Known),
-    ("judge_model", Known),
-    ("executor", Known),
-]);
+static RUNS: KeyTable =
+    KeyTable::of(&[("runs", By(runs)), ("timeout", By(timeout)), ("model judge_model executor", Known)]);
 
 static STIMULUS: KeyTable = KeyTable::of(&[
-    ("name", Known),
-    ("description", Known),
+    ("name description turns", Known),
     ("prompt", By(prompt)),
-    ("turns", Known),
     ("tags", By(tags)),
     (ENVIRONMENT, By(environments)),
     ("config", Object(&RUNS)),
@@ -348,10 +336,7 @@ fn file(reader: &mut ForeignReader<'_>, written: &Node, [src, dest]: [&str; 2], 
     reader.only_keys(written, &[src, dest, "content"], "");
     if let Some(content) = reader.text(written, "content") {
         let Some(dest) = reader.required_text(written, dest) else { return };
-        match RelativePath::parse(dest) {
-            Ok(path) => reader.add_file(path, InputContent::Text(content.to_owned())),
-            Err(why) => reader.bad_path(dest, why, written),
-        }
+        reader.input_file(written, dest, Some(content), |path| path);
     } else if let Some(from) = reader.required_text(written, src) {
         let to =
             if is_of_skill { reader.required_text(written, dest) } else { reader.text(written, dest).or(Some(from)) };
@@ -416,10 +401,8 @@ const SCENARIO_KEY: &str = "scenarios";
 const ASSERTIONS: &str = "assertions";
 
 static SCENARIO: KeyTable = KeyTable::of(&[
-    ("name", Known),
-    ("description", Known),
+    ("name description turns", Known),
     ("prompt", By(prompt)),
-    ("turns", Known),
     ("tags", By(tags)),
     ("setup", Object(&SETUP)),
     ("config", Object(&RUNS)),
