@@ -58,6 +58,16 @@ pub struct FileKeys {
     pub read: Vec<&'static str>,
     /// Those that ask for nothing of a trial.
     pub notes: Vec<&'static str>,
+    /// The graders that are read, and those that are known and have no equal here.
+    pub graders: [Vec<&'static str>; 2],
+}
+
+impl FileKeys {
+    /// The same with these graders.
+    #[must_use]
+    pub fn with_graders(self, graders: [Vec<&'static str>; 2]) -> Self {
+        Self { graders, ..self }
+    }
 }
 
 /// A file that may hold the cases of another program.
@@ -390,9 +400,10 @@ impl ForeignFiles {
             (names, mark) => format!("{names}, if they have `{mark}`"),
         };
         let names = [code(self.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
-        let FileKeys { read, notes } = (self.all_keys)();
-
-        format!("| {} | {} | {} | {} |", self.about, names.join("; "), code(&read), code(&notes))
+        let FileKeys { read, notes, graders: [graders, others] } = (self.all_keys)();
+        let others = if others.is_empty() { String::new() } else { format!("; not {}", code(&others)) };
+        let graders = code(&graders) + &others;
+        format!("| {} | {} | {} | {graders} | {} |", self.about, names.join("; "), code(&read), code(&notes))
     }
 
     /// Whether their names have parts that are open.

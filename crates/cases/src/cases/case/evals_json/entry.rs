@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use super::own_key::{self, KeySays, OwnKey};
 use super::{EvalEntry, ForeignReader, NOTES, PROMPT_FILES, PROMPTS, SKILL, SKILLS, skill_named};
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::foreign_reader::{name, words};
+use crate::cases::case::foreign_reader::Meaning::{By, EachBy, Known};
+use crate::cases::case::foreign_reader::{KeyTable, name, words};
 use crate::cases::case::{Assertion, ForeignFile, FoundCase, Unsupported};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
@@ -13,7 +14,6 @@ use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, Origin, TextPlace};
 use crate::text::diagnostic::{Code, shorten, slip};
 use crate::text::name::RelativePath;
-use crate::trial::input_file::InputContent;
 use crate::trial::outcome::Weight;
 
 /// The key of whether the skill should trigger, or of the skill that should.
@@ -28,14 +28,8 @@ pub(super) const EXPECTED_SKILL: [&str; 2] = ["expect_skill", "expected_skill"];
 /// The key of the skills that should trigger.
 pub(super) const ACTIVATED: &str = "skills_expected_to_activate";
 
-/// The key of the script that the agent runs.
-const SCRIPT: &str = "expected_script";
-
 /// The key of the files that the workspace holds.
 const FILES: &str = "files";
-
-/// The key of a directory that the workspace is a copy of.
-const FIXTURE: &str = "fixture";
 
 /// What a file says of its cases.
 pub(super) struct FileSays<'n> {
@@ -149,11 +143,10 @@ fn read(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node) {
             );
         }
     }
-    read_assertions(reader, node);
+    reader.read_keys(node, &STATEMENTS);
     let tags = node.get("tags").and_then(Node::elements).unwrap_or_default();
     reader.case.tags = tags.iter().filter_map(Node::text).map(str::to_owned).collect();
-    files(reader, node);
-    script(reader, node);
+    reader.read_keys(node, &OTHERS);
     let known: Vec<&str> = keys().chain(SKILL).collect();
     let own: Vec<&str> = says.own_keys.iter().map(|own| own.key).chain([key]).collect();
     reader.only_keys(node, &[&known[..], &own[..]].concat(), NOTES);
@@ -161,51 +154,64 @@ fn read(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node) {
     reader.locate_value(FILES, node.get(FILES));
 }
 
+/// What a case expects: keys that mean nothing else elsewhere.
+static STATEMENTS: KeyTable = KeyTable::of(&[
+    ("expectations assertions expected_behavior expected_behaviors", By(statements)),
+    // They are also keys of objects of other forms.
+    ("checks success_criteria acceptance_criteria criteria rubric rubrics", By(open_statements)),
+    ("must_contain must_include must_not_contain must_not_include", By(contains)),
+    ("forbidden_behaviors must_not", By(forbid)),
+    ("expected_output ground_truth", By(expected_output)),
+]);
+
+static OTHERS: KeyTable = KeyTable::of(&[
+    ("should_contain should_not_contain contains not_contains output_contains output_not_contains", By(contains)),
+    ("required_references expected_references", By(references)),
+    ("files", EachBy(file)),
+    ("fixture", By(fixture)),
+    ("expected_script", By(script)),
+    ("id should_trigger expect_skill expected_skill skills_expected_to_activate skills", Known),
+]);
+
+/// The keys of what a case expects of the work.
+pub(super) fn assertion_keys() -> impl Iterator<Item = &'static str> {
+    STATEMENTS.keys().map(|(key, _)| key)
+}
+
 /// The keys of a case besides its prompt and its skill.
-pub(super) fn keys() -> impl Iterator<Item = &'static str> + use<> {
-    let own = ["id", SHOULD_TRIGGER, ACTIVATED, FILES, FIXTURE, SKILLS, SCRIPT].into_iter().chain(EXPECTED_SKILL);
-    let said = words(SAID).into_iter().filter(|key| !ASSERTION_KEYS.contains(key));
-    own.chain(ASSERTION_KEYS).chain(said).chain(words(REFERENCES))
+pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+    assertion_keys().chain(OTHERS.keys().map(|(key, _)| key))
 }
 
 /// The script that a command runs, wherever the agent has it.
-fn script(reader: &mut ForeignReader<'_>, node: &Node) {
-    let script = reader.text(node, SCRIPT).filter(|text| !is_none(text));
-    if let (Some(script), Some(value)) = (script, node.get(SCRIPT)) {
+fn script(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let script = reader.text(node, key).filter(|text| !is_none(text));
+    if let (Some(script), Some(value)) = (script, node.get(key)) {
         let name = script.rsplit('/').next().unwrap_or(script).to_owned();
         let check = checks::script_command(Pattern { text: name, style: Style::Verbatim }, true);
-        add_check(reader, SCRIPT, value, check);
+        add_check(reader, key, value, check);
     }
 }
 
-fn files(reader: &mut ForeignReader<'_>, node: &Node) {
-    if let Some(written) = node.get(FIXTURE) {
-        let path = written.text().map(|path| path.strip_prefix("./").unwrap_or(path).trim_end_matches('/'));
-        let found = path.and_then(|path| RelativePath::parse(path).ok()).map(|path| reader.file.named_file(&path));
-        match found.filter(|path| reader.file.tree.kind(path.as_path()) == FileKind::Folder) {
-            Some(path) => reader.case.fixture = Some(path),
-            None => reader.not_done(written, format!("the key `{FIXTURE}`, whose value is not a directory here")),
-        }
+/// A directory that the workspace is a copy of.
+fn fixture(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let Some(written) = node.get(key) else { return };
+    let path = written.text().map(|path| path.strip_prefix("./").unwrap_or(path).trim_end_matches('/'));
+    let found = path.and_then(|path| RelativePath::parse(path).ok()).map(|path| reader.file.named_file(&path));
+    match found.filter(|path| reader.file.tree.kind(path.as_path()) == FileKind::Folder) {
+        Some(path) => reader.case.fixture = Some(path),
+        None => reader.not_done(written, format!("the key `{key}`, whose value is not a directory here")),
     }
-    for file in reader.list(node, FILES).unwrap_or_default() {
-        reader.only_keys(file, &["path", "content"], "description");
-        let path = if file.is_map() { reader.required_text(file, "path") } else { file.text() };
-        let Some(path) = path else {
-            if !file.is_map() {
-                reader.wrong_type(&format!("an element of `{FILES}`"), "a path", file);
-            }
-            continue;
-        };
-        match RelativePath::parse(path.strip_prefix("./").unwrap_or(path)) {
-            Ok(path) => {
-                let content = match reader.text(file, "content") {
-                    Some(text) => InputContent::Text(text.to_owned()),
-                    None => InputContent::Source(reader.file.named_file(&path)),
-                };
-                reader.add_file(path, content);
-            }
-            Err(why) => reader.bad_path(path, why, file),
-        }
+}
+
+fn file(reader: &mut ForeignReader<'_>, written: &Node) {
+    reader.only_keys(written, &["path", "content"], "description");
+    let path = if written.is_map() { reader.required_text(written, "path") } else { written.text() };
+    let (file, content) = (reader.file, reader.text(written, "content"));
+    match path {
+        Some(path) => reader.input_file(written, path, content, |path| file.named_file(&path)),
+        None if written.is_map() => {}
+        None => reader.wrong_type(&format!("an element of `{FILES}`"), "a path", written),
     }
 }
 
@@ -394,51 +400,11 @@ pub(super) fn name_of(node: &Node) -> Option<String> {
 // Public files have types for graders of their own, in different words: `{ "type": "contains", "text": "three minutes" }`. A type that
 // names no check is a label.
 
-/// The keys of the output in words.
-const EXPECTED: [&str; 2] = ["expected_output", "ground_truth"];
-
-/// The keys of what must not happen.
-const FORBIDDEN: [&str; 2] = ["forbidden_behaviors", "must_not"];
-
-const LISTS: [&str; 4] = ["expectations", "assertions", "expected_behavior", "expected_behaviors"];
-
-/// Keys of statements that are also those of objects of other forms.
-const OPEN_LISTS: [&str; 6] = ["checks", "success_criteria", "acceptance_criteria", "criteria", RUBRIC[0], RUBRIC[1]];
-
 /// The keys of statements that may be an object with those that must hold, that are welcome, and that must not.
 pub(super) const RUBRIC: [&str; 2] = ["rubric", "rubrics"];
 const MUST: &str = "must";
 const BONUS: &str = "bonus";
 const AVOID: &str = "avoid";
-
-/// The keys of texts that the final message has, or with a `not` has not.
-const SAID: &str = "must_contain must_include must_not_contain must_not_include should_contain should_not_contain contains \
-                    not_contains output_contains output_not_contains";
-
-/// The keys of files of the skill that the agent loads.
-const REFERENCES: &str = "required_references expected_references";
-
-/// The keys of statements.
-pub(super) const ASSERTION_KEYS: [&str; 18] = [
-    EXPECTED[0],
-    EXPECTED[1],
-    FORBIDDEN[0],
-    FORBIDDEN[1],
-    LISTS[0],
-    LISTS[1],
-    LISTS[2],
-    LISTS[3],
-    OPEN_LISTS[0],
-    OPEN_LISTS[1],
-    OPEN_LISTS[2],
-    OPEN_LISTS[3],
-    OPEN_LISTS[4],
-    OPEN_LISTS[5],
-    "must_contain",
-    "must_include",
-    "must_not_contain",
-    "must_not_include",
-];
 
 /// The keys of the statement in an assertion that is an object.
 const TEXTS: &str = "text assertion expectation description check criterion criteria";
@@ -478,68 +444,58 @@ const NEGATIONS: &str =
 const PROGRAMS: &str = "command contain count end equal exact exist exit file greater includ json length less match pattern prefix \
                         range regex schema script start substring suffix tool";
 
-/// Adds the assertions of a case.
-pub(super) fn read_assertions(reader: &mut ForeignReader<'_>, node: &Node) {
-    for key in LISTS.into_iter().chain(OPEN_LISTS) {
-        match node.get(key).filter(|written| written.is_map() && OPEN_LISTS.contains(&key)) {
-            Some(rubric)
-                if RUBRIC.contains(&key) && [MUST, BONUS, AVOID].iter().any(|key| rubric.get(key).is_some()) =>
-            {
-                read_rubric(reader, rubric);
-            }
-            // A name for each statement.
-            Some(rubric)
-                if RUBRIC.contains(&key) && rubric.entries().iter().all(|entry| entry.value.text().is_some()) =>
-            {
-                rubric.entries().iter().for_each(|entry| read_one(reader, &entry.value));
-            }
-            // In other files, an object has kinds of its own.
-            Some(other) => reader.not_done(other, format!("the key `{key}`")),
-            None => list(reader, node, key).iter().for_each(|assertion| read_one(reader, assertion)),
-        }
+fn statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    list(reader, node, key).iter().for_each(|assertion| read_one(reader, assertion));
+}
+
+fn open_statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let Some(object) = node.get(key).filter(|written| written.is_map()) else { return statements(reader, node, key) };
+    let entries = object.entries();
+    if RUBRIC.contains(&key) && [MUST, BONUS, AVOID].iter().any(|key| object.get(key).is_some()) {
+        read_rubric(reader, object);
+    } else if RUBRIC.contains(&key) && entries.iter().all(|entry| entry.value.text().is_some()) {
+        // A name for each statement.
+        entries.iter().for_each(|entry| read_one(reader, &entry.value));
+    } else {
+        // In other files, an object has kinds of its own.
+        reader.not_done(object, format!("the key `{key}`"));
     }
-    for key in words(SAID) {
-        let written = node.get(key).map(Node::each).unwrap_or_default();
-        for text in written {
-            contains(reader, key, text);
-        }
+}
+
+/// Files of the skill that the agent loads.
+fn references(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    for text in reader.texts(node, key) {
+        add_check(reader, key, node, checks::loads(Pattern { text, style: Style::Verbatim }));
     }
-    for key in words(REFERENCES) {
-        for text in reader.texts(node, key) {
-            add_check(reader, key, node, checks::loads(Pattern { text, style: Style::Verbatim }));
-        }
-    }
-    for key in FORBIDDEN {
-        forbid(reader, node, key);
-    }
-    // In words, as everything else here: a judge reads it, nothing compares it.
-    for key in EXPECTED {
-        if let Some(expected) = reader.text(node, key).filter(|text| !text.trim().is_empty())
-            && let Some(place) = node.get(key)
-        {
-            add(reader, place, expected);
-        }
+}
+
+/// In words, as everything else here: a judge reads it, nothing compares it.
+fn expected_output(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let expected = reader.text(node, key).filter(|text| !text.trim().is_empty());
+    if let (Some(expected), Some(place)) = (expected, node.get(key)) {
+        add(reader, place, expected);
     }
 }
 
 /// The final message has a text, in any case, or a match of `{ regex }`. With a `not` in the key it has not.
-fn contains(reader: &mut ForeignReader<'_>, key: &str, written: &Node) {
-    let regex = written.get("regex").or(written.get("pattern"));
-    reader.only_keys(written, &["regex", "pattern"], NOTES);
-    let style = if regex.is_some() { Style::Loose } else { Style::Literal };
-    match regex.unwrap_or(written).text().filter(|wanted| !wanted.is_empty()) {
-        Some(wanted) => {
-            let pattern = Pattern { text: wanted.to_owned(), style };
-            let (_, negated) = positive(&kind_words(key));
-            let test = of_pattern(key, pattern, negated);
-            add_typed(reader, key, written, test.map(|test| checks::text(TextPlace::Final, test)));
+fn contains(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    for written in node.get(key).map(Node::each).unwrap_or_default() {
+        let regex = written.get("regex").or(written.get("pattern"));
+        reader.only_keys(written, &["regex", "pattern"], NOTES);
+        let style = if regex.is_some() { Style::Loose } else { Style::Literal };
+        match regex.unwrap_or(written).text().filter(|wanted| !wanted.is_empty()) {
+            Some(wanted) => {
+                let (_, negated) = positive(&kind_words(key));
+                let test = of_pattern(key, Pattern { text: wanted.to_owned(), style }, negated);
+                add_typed(reader, key, written, test.map(|test| checks::text(TextPlace::Final, test)));
+            }
+            None => reader.wrong_type(&format!("an element of `{key}`"), "a text, or an object with `regex`", written),
         }
-        None => reader.wrong_type(&format!("an element of `{key}`"), "a text, or an object with `regex`", written),
     }
 }
 
 /// What must not happen.
-fn forbid(reader: &mut ForeignReader<'_>, node: &Node, key: &str) {
+fn forbid(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     for text in list(reader, node, key) {
         match text.text() {
             Some(said) => add(reader, text, &Assertion::forbidding(said)),

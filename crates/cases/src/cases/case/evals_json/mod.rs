@@ -17,7 +17,7 @@ mod own_key;
 
 pub(super) use entry::{is_none, kind_words};
 
-use entry::{ACTIVATED, ASSERTION_KEYS, EXPECTED_SKILL, FileSays, SHOULD_TRIGGER};
+use entry::{ACTIVATED, EXPECTED_SKILL, FileSays, SHOULD_TRIGGER, assertion_keys};
 use own_key::KeySays;
 
 use super::document::{Document, Node, NodeEntry, NodeValue};
@@ -65,7 +65,7 @@ pub static TRIGGERS: CaseFormat = CaseFormat::foreign(
 
 fn all_keys() -> FileKeys {
     let read = LISTS.into_iter().chain(PROMPTS).chain(SKILL).chain([SKILLS_TESTED]).chain(entry::keys());
-    FileKeys { read: read.collect(), notes: words(NOTES) }
+    FileKeys { read: read.collect(), notes: words(NOTES), ..FileKeys::default() }
 }
 
 /// The keys of lists of cases.
@@ -82,7 +82,7 @@ pub(in crate::cases) fn case_lists(root: &Node) -> impl Iterator<Item = (&str, &
 
 /// The keys of what a case expects, and that mean nothing else elsewhere.
 pub(in crate::cases) fn expectation_keys() -> impl Iterator<Item = &'static str> {
-    let keys = ASSERTION_KEYS.into_iter().filter(|key| !entry::RUBRIC.contains(key));
+    let keys = assertion_keys().filter(|key| !entry::RUBRIC.contains(key));
     keys.chain(EXPECTED_SKILL).chain([SHOULD_TRIGGER])
 }
 
@@ -224,8 +224,9 @@ fn entries<'n>(root: &'n Node, groups: &[Group<'n>]) -> Vec<EvalEntry<'n>> {
 
 /// Whether a file is one case.
 fn is_case(root: &Node) -> bool {
-    let has = |keys: &[&str]| keys.iter().any(|key| root.entry(key).is_some());
-    !has(&LISTS) && has(&PROMPTS) && (has(&ASSERTION_KEYS) || has(&[SHOULD_TRIGGER]) || has(&EXPECTED_SKILL))
+    let has = |key: &str| root.entry(key).is_some();
+    let has_expectation = || assertion_keys().chain([SHOULD_TRIGGER]).chain(EXPECTED_SKILL).any(has);
+    !LISTS.into_iter().any(has) && PROMPTS.into_iter().any(has) && has_expectation()
 }
 
 /// Whether the cases say only which queries trigger the skill.
@@ -239,7 +240,7 @@ fn is_trigger_set(root: &Node, entries: &[EvalEntry<'_>], says_what_triggers: bo
 
 /// Whether a case expects something of the output.
 fn asks_more(entry: &EvalEntry<'_>) -> bool {
-    ASSERTION_KEYS.iter().any(|key| entry.node.get(key).is_some())
+    assertion_keys().any(|key| entry.node.get(key).is_some())
 }
 
 /// Whether a case says if the skill should trigger, at a key that may have a slip.

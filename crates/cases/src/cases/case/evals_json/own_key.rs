@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ACTIVATED, ASSERTION_KEYS, EXPECTED_SKILL, EvalEntry, NOTES, PROMPTS, SHOULD_TRIGGER, SKILL, SKILLS, asks_more,
+    ACTIVATED, EXPECTED_SKILL, EvalEntry, NOTES, PROMPTS, SHOULD_TRIGGER, SKILL, SKILLS, asks_more, assertion_keys,
     is_none, kind_words, side,
 };
 use crate::cases::case::ForeignFile;
@@ -63,7 +63,8 @@ pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFil
 /// The keys of the cases that no table has.
 fn open_keys<'n>(entries: &[EvalEntry<'n>]) -> Vec<&'n str> {
     let all: BTreeSet<&str> = entries.iter().flat_map(|entry| entry.node.entries()).map(|entry| &*entry.key).collect();
-    let is_open = |key: &&str| !OTHERS.contains(key) && !PROMPTS.contains(key) && !ASSERTION_KEYS.contains(key);
+    let is_open =
+        |key: &&str| !OTHERS.contains(key) && !PROMPTS.contains(key) && !assertion_keys().any(|known| known == *key);
     all.into_iter().filter(is_open).collect()
 }
 
