@@ -242,11 +242,9 @@ fn no_base(root: &Path) -> Problem {
             "no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first"
         }
         Err(_) if root.join(".git").exists() => {
-            "there is no commit to compare with: commit the skills first, and change them then"
+            "no commit to compare with: commit the skills first, and change them then"
         }
-        Err(_) => {
-            "there is no git repository here, so nothing to compare with: `git init`, and commit the skills first"
-        }
+        Err(_) => "nothing to compare with, without a git repository: `git init`, and commit the skills first",
     };
     why.into()
 }

@@ -483,7 +483,7 @@ impl Budget {
         cost.or_else(|| max_tokens.and_then(|limit| reached(tokens, real(limit), NotRun::TokenLimit(limit))))
     }
 
-    /// The limit that somebody set and that no attempt could count against, although the run came to its end, with the number of
+    /// The limit that somebody set and that no attempt could count against, although the run ended by itself, with the number of
     /// attempts.
     pub fn uncounted(&self) -> Option<(String, u32)> {
         let [cost, tokens] = self.used();

@@ -23,7 +23,7 @@ const PLACE: &str = "evals/mocks/recorded";
 /// How much of the arguments or the input of a call its pattern has, in bytes.
 const LONGEST: usize = 2000;
 
-/// Arguments by which programs are told to read their standard input: `-`, `@-`, `--input=-`.
+/// Arguments that have programs read their standard input: `-`, `@-`, `--input=-`.
 const READS_INPUT: &str = r"(?:^|[ @=])-(?: |$)";
 
 /// What was recorded in a trial.
