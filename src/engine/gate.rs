@@ -16,6 +16,7 @@ use crate::cases::repository::Repository;
 use crate::cases::selection;
 use crate::decide::result::CompareResult;
 use crate::decide::sequential::Pair;
+use crate::files::look;
 use crate::process::git;
 use crate::results::gate::{GateAnswer, GateResults, SkillDifference, SkillEdit};
 use crate::results::stored_comparison;
@@ -241,7 +242,7 @@ fn no_base(root: &Path) -> Problem {
         Ok(_) => {
             "no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first"
         }
-        Err(_) if root.join(".git").exists() => {
+        Err(_) if look::is_usable(&root.join(".git")) => {
             "no commit to compare with: commit the skills first, and change them then"
         }
         Err(_) => "nothing to compare with, without a git repository: `git init`, and commit the skills first",

@@ -226,13 +226,7 @@ impl LiveTrial<'_> {
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_disk_space(&trial_env.control()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| ran.redactor.mask(bytes).into_owned();
-        let mocks = mocks.map(|mocks| {
-            let (record, answered) = mocks.record(&ran.trace, &ran.redactor);
-            let mut of_trials = live.recorded_mocks.lock().unwrap_or_else(PoisonError::into_inner);
-            // A trial that is measured again has the calls of its last session.
-            of_trials.insert(id.clone(), record_mocks::masked(answered, &ran.redactor));
-            record
-        });
+        let mocks = mocks.map(|mocks| self.end_mocks(mocks, &ran.trace, &ran.redactor));
         let skills_changed = skills_changed(trial_env, &ran.changes, &mut ran.ending);
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
@@ -257,6 +251,15 @@ impl LiveTrial<'_> {
             ..meta
         };
         Ok(StoredTrial { meta, trace: ran.trace, final_text: ran.final_text })
+    }
+
+    /// The record of the calls. What real programs answered is noted, without secrets.
+    fn end_mocks(&self, mocks: ShownMocks, trace: &Trace, redactor: &Redactor) -> MockCalls {
+        let (record, answered) = mocks.record(trace, redactor);
+        let mut of_trials = self.live.recorded_mocks.lock().unwrap_or_else(PoisonError::into_inner);
+        // A trial that is measured again has the calls of its last session.
+        of_trials.insert(self.id.clone(), record_mocks::masked(answered, redactor));
+        record
     }
 
     /// The inputs of the trial, with the skills that were opened, as they were copied.

@@ -10,6 +10,7 @@ use crate::files::rooted::{self, RootedPath};
 use crate::process::find_program;
 use crate::run::started::StartedRun;
 use crate::settings::{AnswerText, CommandAnswer, Isolation, Settings, name_problem};
+use crate::text::cut;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::name::RelativePath;
 use crate::text::problem::Problem;
@@ -148,7 +149,7 @@ impl Files<'_> {
                 answers.push(CommandAnswer {
                     args: Some(exactly(&args)),
                     stdin: stdin.as_deref().map(exactly),
-                    stdout: self.output(output.stdout.0)?,
+                    stdout: self.output(&output.stdout.0)?,
                     stderr: String::from_utf8_lossy(&output.stderr.0).into_owned(),
                     exit_code: output.exit_code,
                     times: (at < last).then_some(times),
@@ -160,14 +161,14 @@ impl Files<'_> {
     }
 
     /// A line is in the answer. All else has a file, which is easier to read.
-    fn output(&mut self, stdout: Vec<u8>) -> Result<AnswerText, Problem> {
+    fn output(&mut self, stdout: &[u8]) -> Result<AnswerText, Problem> {
         let is_line = |text: &&str| !text.trim_end_matches('\n').contains('\n') && text.len() <= LONGEST;
-        if let Some(line) = std::str::from_utf8(&stdout).ok().filter(is_line) {
+        if let Some(line) = std::str::from_utf8(stdout).ok().filter(is_line) {
             return Ok(AnswerText::Here(line.to_owned()));
         }
         self.count += 1;
         let path = self.folder.join(format!("{}-{}.txt", self.name, self.count));
-        self.root.join(&path).write(&stdout, rooted::COMMON)?;
+        self.root.join(&path).write(stdout, rooted::COMMON)?;
         let path = RelativePath::parse(&path.to_string_lossy()).map_err(str::to_owned)?;
         Ok(AnswerText::File(path))
     }
@@ -175,15 +176,15 @@ impl Files<'_> {
 
 /// A pattern for this text alone. What was masked may be anything, and of a long text it has the start.
 fn exactly(text: &str) -> String {
-    let cut = text.floor_char_boundary(LONGEST);
-    let parts = text[..cut].split(MASK).map(|part| {
+    let (start, missing) = cut::bytes(text, LONGEST);
+    let parts = start.split(MASK).map(|part| {
         let is_special = |c: char| r"\.+*?()|[]{}^$".contains(c);
         part.chars().fold(String::new(), |all, c| {
             if is_special(c) { all + "\\" + c.encode_utf8(&mut [0; 4]) } else { all + c.encode_utf8(&mut [0; 4]) }
         })
     });
     let pattern = parts.collect::<Vec<_>>().join(r"(?s:.*)");
-    format!("^{pattern}{}", if cut == text.len() { "$" } else { "" })
+    format!("^{pattern}{}", if missing == 0 { "$" } else { "" })
 }
 
 #[cfg(test)]
