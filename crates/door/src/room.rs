@@ -1,0 +1,197 @@
+//! The room of one trial, as the door sees it.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::door::{DoorError, DoorState};
+use crate::record::{RecordError, RecordWriter};
+use crate::rules::Rules;
+use crate::serve;
+
+/// Something for the door's thread.
+pub(crate) type Task = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+
+/// The most connections of a room at once: more wait.
+const MOST_CONNECTIONS: usize = 64;
+
+/// The sockets of a room that has a network of its own. They were opened in it.
+#[derive(Debug, Default)]
+pub struct RoomSockets {
+    /// Where the proxy variables point.
+    pub proxy: Option<TcpListener>,
+    /// Port 443, for programs that ignore the variables. The name of the server is that of its TLS greeting.
+    pub https: Option<TcpListener>,
+    /// Port 80.
+    pub http: Option<TcpListener>,
+    /// Port 53: every name is 127.0.0.1.
+    pub names: Option<UdpSocket>,
+}
+
+/// A room. Its connections end when it is closed or dropped.
+pub struct Room {
+    state: Arc<RoomState>,
+    sockets: mpsc::UnboundedSender<OpenSocket>,
+    waiting: Mutex<Option<mpsc::UnboundedReceiver<OpenSocket>>>,
+    close: Option<oneshot::Sender<std::sync::mpsc::Sender<()>>>,
+}
+
+/// What the tasks of a room share.
+pub(crate) struct RoomState {
+    pub(crate) door: Arc<DoorState>,
+    pub(crate) rules: Rules,
+    pub(crate) record: Mutex<RecordWriter>,
+    pub(crate) opened: Instant,
+    pub(crate) count: AtomicU64,
+    /// Whether no request passes any more.
+    pub(crate) is_over: AtomicBool,
+    /// What `Proxy-Authorization` must be where others reach the socket.
+    pub(crate) secret: String,
+}
+
+impl RoomState {
+    pub(crate) fn new(door: Arc<DoorState>, rules: Rules, record: RecordWriter) -> Arc<Self> {
+        let secret = std::iter::repeat_with(fastrand::alphanumeric).take(32).collect();
+        Arc::new(Self {
+            door,
+            rules,
+            record: Mutex::new(record),
+            opened: Instant::now(),
+            count: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            secret,
+        })
+    }
+
+    pub(crate) fn record(&self) -> std::sync::MutexGuard<'_, RecordWriter> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Milliseconds since the room opened.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.opened.elapsed().as_millis().try_into().unwrap_or(u64::MAX)
+    }
+
+    /// The header that a request to an open socket must have.
+    pub(crate) fn authorization(&self) -> String {
+        format!("Basic {}", BASE64_STANDARD.encode(format!("room:{}", self.secret)))
+    }
+}
+
+/// A socket that programs of the room reach. It does not block.
+pub(crate) enum OpenSocket {
+    /// `needs_secret` says that others than the room reach it.
+    Proxy { listener: TcpListener, needs_secret: bool },
+    Https(TcpListener),
+    Http(TcpListener),
+    Names(UdpSocket),
+}
+
+/// The tasks of a room, which end with it.
+#[derive(Clone)]
+pub(crate) struct Tasks(Rc<RefCell<JoinSet<()>>>);
+
+impl Tasks {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        let mut tasks = self.0.borrow_mut();
+        // Those that ended are let go.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_local(task);
+    }
+}
+
+impl Room {
+    pub(crate) fn new(state: Arc<RoomState>, close: oneshot::Sender<std::sync::mpsc::Sender<()>>) -> Self {
+        let (sockets, waiting) = mpsc::unbounded_channel();
+        Self { state, sockets, waiting: Mutex::new(Some(waiting)), close: Some(close) }
+    }
+
+    /// Serves the room's sockets until it is closed.
+    pub(crate) fn serve(&self, closed: oneshot::Receiver<std::sync::mpsc::Sender<()>>) -> Task {
+        let state = Arc::clone(&self.state);
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::new(move || {
+            Box::pin(async move {
+                let tasks = Tasks(Rc::new(RefCell::new(JoinSet::new())));
+                let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+                let accept = async {
+                    let Some(mut waiting) = waiting else { return };
+                    while let Some(socket) = waiting.recv().await {
+                        tasks.spawn(serve::socket(Arc::clone(&state), tasks.clone(), socket, Arc::clone(&slots)));
+                    }
+                    std::future::pending().await
+                };
+                let done = tokio::select! {
+                    () = accept => None,
+                    done = closed => done.ok(),
+                };
+                // Taken out first: a task that ends may ask for the set.
+                let mut all = tasks.0.take();
+                all.shutdown().await;
+                if let Some(done) = done {
+                    // Nobody waits where the room was dropped.
+                    let _ = done.send(());
+                }
+            })
+        })
+    }
+
+    /// Takes the sockets that were opened in the room's own network.
+    pub fn adopt(&self, sockets: RoomSockets) -> Result<(), DoorError> {
+        let RoomSockets { proxy, https, http, names } = sockets;
+        let listeners = [
+            proxy.map(|listener| OpenSocket::Proxy { listener, needs_secret: false }),
+            https.map(OpenSocket::Https),
+            http.map(OpenSocket::Http),
+            names.map(OpenSocket::Names),
+        ];
+        listeners.into_iter().flatten().try_for_each(|socket| self.add(socket))
+    }
+
+    fn add(&self, socket: OpenSocket) -> Result<(), DoorError> {
+        match &socket {
+            OpenSocket::Proxy { listener, .. } | OpenSocket::Https(listener) | OpenSocket::Http(listener) => {
+                listener.set_nonblocking(true)
+            }
+            OpenSocket::Names(socket) => socket.set_nonblocking(true),
+        }
+        .map_err(DoorError::Sockets)?;
+        let gone = || DoorError::Sockets(std::io::Error::other("the room is closed"));
+        self.sockets.send(socket).map_err(|_| gone())
+    }
+
+    /// Opens a socket on this machine for a room without a network of its own: the address for the proxy variables, with the room's
+    /// secret.
+    pub fn listen(&self) -> Result<String, DoorError> {
+        let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).map_err(DoorError::Sockets)?;
+        let address: SocketAddr = listener.local_addr().map_err(DoorError::Sockets)?;
+        self.add(OpenSocket::Proxy { listener, needs_secret: true })?;
+        Ok(format!("http://room:{}@{address}", self.state.secret))
+    }
+
+    /// Lets no further request pass: the limit of the trial is reached, or it is settled.
+    pub fn refuse_more(&self) {
+        self.state.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends every connection, and the record.
+    pub fn close(mut self) -> Result<(), RecordError> {
+        if let Some(close) = self.close.take() {
+            let (done, ended) = std::sync::mpsc::channel();
+            if close.send(done).is_ok() {
+                // An error says that the door's thread is gone, and its tasks with it.
+                let _ = ended.recv();
+            }
+        }
+        self.state.record().finish()
+    }
+}

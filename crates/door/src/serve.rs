@@ -1,0 +1,284 @@
+//! The sockets of a room and the connections that come to them.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::rustls::server::Acceptor;
+
+use crate::forward::{Connection, Failure, PassingBody, Site};
+use crate::room::{OpenSocket, RoomState, Tasks};
+use crate::rules::Refusal;
+
+/// How long a connection may take to say what it wants.
+const GREETING: Duration = Duration::from_secs(10);
+
+/// How long a connection may say nothing between two requests.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// The longest head of a request or an answer, in bytes.
+pub(crate) const LONGEST_HEAD: usize = 256 << 10;
+
+/// A stream of bytes to a program.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
+
+/// What a connection needs of its room. It holds a place among the room's connections until its last clone is dropped.
+#[derive(Clone)]
+struct Client {
+    state: Arc<RoomState>,
+    tasks: Tasks,
+    needs_secret: bool,
+    #[expect(dead_code, reason = "held for the connection's place among those of the room")]
+    place: Arc<OwnedSemaphorePermit>,
+}
+
+/// Serves one socket of a room.
+pub(crate) async fn socket(state: Arc<RoomState>, tasks: Tasks, socket: OpenSocket, slots: Arc<Semaphore>) {
+    let served = match socket {
+        OpenSocket::Names(socket) => match UdpSocket::from_std(socket) {
+            Ok(socket) => names(&socket).await,
+            Err(error) => Err(error),
+        },
+        OpenSocket::Proxy { listener, needs_secret } => {
+            accept(&state, &tasks, listener, &slots, needs_secret, |client, stream| async move {
+                proxy(client, stream).await;
+            })
+            .await
+        }
+        OpenSocket::Https(listener) => accept(&state, &tasks, listener, &slots, false, greeted).await,
+        OpenSocket::Http(listener) => {
+            accept(&state, &tasks, listener, &slots, false, |client, stream| async move {
+                serve(&client, stream, &Connection::new(client.state.clone(), None)).await;
+            })
+            .await
+        }
+    };
+    if let Err(error) = served {
+        state.record().fail(error);
+    }
+}
+
+async fn accept<F: Future<Output = ()> + 'static>(
+    state: &Arc<RoomState>,
+    tasks: &Tasks,
+    listener: std::net::TcpListener,
+    slots: &Arc<Semaphore>,
+    needs_secret: bool,
+    each: impl Fn(Client, TcpStream) -> F,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    loop {
+        // Nobody closes it.
+        let place = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
+        let Ok((stream, _)) = listener.accept().await else {
+            // One connection failed, or there are no more files: that passes.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        if stream.set_nodelay(true).is_ok() {
+            let place = Arc::new(place);
+            tasks.spawn(each(Client { state: state.clone(), tasks: tasks.clone(), needs_secret, place }, stream));
+        }
+    }
+}
+
+/// Answers every question for a name's address with 127.0.0.1, where the door is.
+async fn names(socket: &UdpSocket) -> io::Result<()> {
+    let mut question = [0; 512];
+    loop {
+        let (length, from) = socket.recv_from(&mut question).await?;
+        if let Some(answer) = named_here(&question[..length]) {
+            // A program that is gone needs no answer.
+            let _ = socket.send_to(&answer, from).await;
+        }
+    }
+}
+
+/// The answer of RFC 1035 to a question. Only type A has a record.
+fn named_here(question: &[u8]) -> Option<Vec<u8>> {
+    let is_one_question = question.len() >= 12 && question[2] & 0x80 == 0 && question[4..6] == [0, 1];
+    let mut end = is_one_question.then_some(12)?;
+    while *question.get(end)? != 0 {
+        end += usize::from(question[end]) + 1;
+    }
+    let asked = question.get(12..end + 5)?;
+    let is_address = asked[asked.len() - 4..] == [0, 1, 0, 1];
+    let mut answer = question[..2].to_vec();
+    answer.extend([0x80 | question[2] & 0x79, 0x80, 0, 1, 0, u8::from(is_address), 0, 0, 0, 0]);
+    answer.extend(asked);
+    if is_address {
+        // The name of the question, type A, class IN, for a minute, four bytes.
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]);
+    }
+    Some(answer)
+}
+
+/// A connection to port 443: its TLS greeting has the server's name.
+async fn greeted(client: Client, stream: TcpStream) {
+    let greeting = LazyConfigAcceptor::new(Acceptor::default(), stream);
+    let Ok(Ok(start)) = tokio::time::timeout(GREETING, greeting).await else { return };
+    let Some(host) = start.client_hello().server_name().map(host_name) else { return };
+    let Ok(leaf) = client.state.door.authority.leaf(&host) else { return };
+    let Ok(Ok(stream)) = tokio::time::timeout(GREETING, start.into_stream(leaf)).await else { return };
+    let site = Site { host, port: 443, is_tls: true };
+    serve(&client, stream, &Connection::new(client.state.clone(), Some(site))).await;
+}
+
+/// A connection to the proxy: `CONNECT host:port`, or requests for `http://host/path`.
+async fn proxy(client: Client, stream: TcpStream) {
+    let connection = Connection::new(client.state.clone(), None);
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        let (client, connection) = (client.clone(), connection.clone());
+        async move { Ok::<_, Failure>(ask_proxy(client, &connection, request).await) }
+    });
+    // Its error is the end of the connection, which each exchange says.
+    let _ = server().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+}
+
+async fn ask_proxy(client: Client, connection: &Connection, mut request: hyper::Request<Incoming>) -> Response<PassingBody> {
+    let secret = request.headers_mut().remove(PROXY_AUTHORIZATION);
+    if client.needs_secret && secret.is_none_or(|secret| secret.as_bytes() != client.state.authorization().as_bytes()) {
+        connection.note(&request, Refusal::NoSecret, StatusCode::PROXY_AUTHENTICATION_REQUIRED);
+        let mut answer = PassingBody::answer(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "");
+        answer.headers_mut().insert(PROXY_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"door\""));
+        return answer;
+    }
+    let host = request.uri().host().map(host_name);
+    let Some(host) = host else { return PassingBody::answer(StatusCode::BAD_REQUEST, "this is a proxy\n") };
+    let port = request.uri().port_u16();
+    if request.method() != Method::CONNECT {
+        let site = Site { host, port: port.unwrap_or(80), is_tls: false };
+        return connection.forward(&site, request).await;
+    }
+    let port = port.unwrap_or(443);
+    let tasks = client.tasks.clone();
+    tasks.spawn(async move {
+        let Ok(stream) = hyper::upgrade::on(&mut request).await else { return };
+        tunnel(client, TokioIo::new(stream), host, port).await;
+    });
+    PassingBody::answer(StatusCode::OK, "")
+}
+
+/// What stands behind `CONNECT`: TLS, or HTTP as it is.
+async fn tunnel(client: Client, mut stream: impl Stream + 'static, host: String, port: u16) {
+    let mut first = [0];
+    let Ok(Ok(1)) = tokio::time::timeout(GREETING, stream.read(&mut first)).await else { return };
+    let stream = Begun { first: Some(first[0]), stream };
+    // A record of TLS's handshake.
+    let is_tls = first[0] == 0x16;
+    let connection = Connection::new(client.state.clone(), Some(Site { host: host.clone(), port, is_tls }));
+    if !is_tls {
+        return serve(&client, stream, &connection).await;
+    }
+    let Ok(leaf) = client.state.door.authority.leaf(&host) else { return };
+    let accepted = tokio::time::timeout(GREETING, tokio_rustls::TlsAcceptor::from(leaf).accept(stream)).await;
+    let Ok(Ok(stream)) = accepted else { return };
+    serve(&client, stream, &connection).await;
+}
+
+/// Serves requests to the site of a connection, or to the one that each names.
+async fn serve(client: &Client, stream: impl Stream + 'static, connection: &Connection) {
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        // The place is held as long as a request is.
+        let (connection, client) = (connection.clone(), client.clone());
+        async move {
+            let _client = client;
+            Ok::<_, Failure>(connection.ask(request).await)
+        }
+    });
+    let _ = server().serve_connection(TokioIo::new(stream), service).await;
+}
+
+fn server() -> http1::Builder {
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(LONGEST_HEAD).preserve_header_case(true);
+    server
+}
+
+/// A host as the rules have it.
+pub(crate) fn host_name(host: &str) -> String {
+    host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// A stream of which the first byte was read.
+struct Begun<S> {
+    first: Option<u8>,
+    stream: S,
+}
+
+impl<S: Stream> AsyncRead for Begun<S> {
+    fn poll_read(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        if into.remaining() > 0
+            && let Some(first) = self.first.take()
+        {
+            into.put_slice(&[first]);
+            return std::task::Poll::Ready(Ok(()));
+        }
+        std::pin::Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl<S: Stream> AsyncWrite for Begun<S> {
+    fn poll_write(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+        bytes: &[u8],
+    ) -> std::task::Poll<io::Result<usize>> {
+        std::pin::Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        std::pin::Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        std::pin::Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_this_machine_and_has_no_other_record() {
+        let question = |kind: u8| {
+            let mut question = vec![7, 8, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+            question.extend(b"\x03api\x09anthropic\x03com\0");
+            question.extend([0, kind, 0, 1]);
+            question
+        };
+        let answer = named_here(&question(1)).expect("an answer");
+        assert_eq!(answer[..2], [7, 8]);
+        assert_eq!(answer[6..8], [0, 1]);
+        assert!(answer.ends_with(&[0, 4, 127, 0, 0, 1]));
+        let none = named_here(&question(28)).expect("an answer without a record");
+        assert_eq!((none[3] & 0xf, none[7]), (0, 0));
+        let whole = question(1);
+        for length in 0..whole.len() {
+            assert_eq!(named_here(&whole[..length]), None, "{length} bytes");
+        }
+    }
+}

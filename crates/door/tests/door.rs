@@ -1,0 +1,382 @@
+//! Rooms with one door: what a program in them reaches, gets and leaves in the record.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use skill_evals_door::{
+    Credential, Door, Exchange, ExchangeEnd, PathRule, Reach, Refusal, Room, RoomSockets, Route, Rules, Upstream, read_record,
+};
+use ureq::http::Uri;
+use ureq::tls::{Certificate, RootCerts, TlsConfig, parse_pem};
+
+const PROVIDER: &str = "api.provider.test";
+const OTHER: &str = "other.test";
+
+/// A server that writes what it is asked, and answers with `answer`.
+struct Server {
+    address: SocketAddr,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let (seen, answer) = (Arc::clone(&heads), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                std::thread::spawn(move || {
+                    let mut stream = stream.expect("a connection");
+                    while let Some(request) = next_request(&mut stream) {
+                        seen.lock().expect("a list").push(request.clone());
+                        answer(&request, &mut stream);
+                    }
+                });
+            }
+        });
+        Self { address, heads }
+    }
+
+    fn says(text: &'static str) -> Self {
+        Self::start(move |_, stream| reply(stream, text))
+    }
+
+    fn seen(&self) -> Vec<String> {
+        self.heads.lock().expect("a list").clone()
+    }
+}
+
+fn reply(stream: &mut TcpStream, text: &str) {
+    let answer = format!("HTTP/1.1 200 OK\r\nx-kept: Yes\r\ncontent-length: {}\r\n\r\n{text}", text.len());
+    // The client may be gone.
+    let _ = stream.write_all(answer.as_bytes());
+}
+
+/// The head and the body of the next request.
+fn next_request(stream: &mut TcpStream) -> Option<String> {
+    let mut text = Vec::new();
+    let mut byte = [0];
+    while !text.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).ok()?;
+        text.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&text).into_owned();
+    let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut body).ok()?;
+    Some(head + &String::from_utf8_lossy(&body))
+}
+
+/// A door with a room, and what is behind it.
+struct Setup {
+    door: Door,
+    room: Option<Room>,
+    folder: PathBuf,
+}
+
+impl Setup {
+    fn new(name: &str, reach: Reach, servers: &[(&str, u16, &Server)]) -> Self {
+        let instead = servers.iter().map(|(host, port, server)| (format!("{host}:{port}").parse().expect("a host"), server.address));
+        let upstream = Upstream { instead: instead.collect(), ..Upstream::default() };
+        Self::over(name, &upstream, rules(reach))
+    }
+
+    fn over(name: &str, upstream: &Upstream, rules: Rules) -> Self {
+        let folder = std::env::temp_dir().join(format!("skill-evals-door-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a directory");
+        let door = Door::open(upstream).expect("a door");
+        let room = door.room(rules, &folder.join("wire.jsonl"), |text| text.replace("hunter2", "[masked]")).expect("a room");
+        Self { door, room: Some(room), folder }
+    }
+
+    fn room(&self) -> &Room {
+        self.room.as_ref().expect("an open room")
+    }
+
+    /// A client in the room, which trusts the door and goes through it.
+    fn client(&self) -> ureq::Agent {
+        let proxy = self.room().listen().expect("a socket");
+        self.client_by(&proxy)
+    }
+
+    fn client_by(&self, proxy: &str) -> ureq::Agent {
+        let items = parse_pem(self.door.certificate().as_bytes());
+        let certificates: Vec<Certificate<'static>> = items
+            .filter_map(|item| match item.expect("a certificate") {
+                ureq::tls::PemItem::Certificate(certificate) => Some(certificate),
+                _ => None,
+            })
+            .collect();
+        let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build();
+        let config = ureq::Agent::config_builder()
+            .proxy(Some(ureq::Proxy::new(proxy).expect("a proxy")))
+            .tls_config(tls)
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(30)));
+        config.build().into()
+    }
+
+    /// Closes the room; what it recorded.
+    fn record(&mut self) -> Vec<Exchange> {
+        self.room.take().expect("an open room").close().expect("a whole record");
+        read_record(&self.folder.join("wire.jsonl")).expect("a record")
+    }
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        // What is left is in the temporary directory.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn rules(reach: Reach) -> Rules {
+    Rules {
+        reach,
+        provider: vec![format!("{PROVIDER}:443").parse().expect("a host")],
+        allowed: Vec::new(),
+        credentials: vec![Credential {
+            placeholder: "sk-placeholder".to_owned(),
+            real: "sk-real".to_owned(),
+            routes: vec![Route {
+                method: "POST".to_owned(),
+                host: format!("{PROVIDER}:443").parse().expect("a host"),
+                path: PathRule("/v1/messages".to_owned()),
+            }],
+        }],
+        shared: vec![Route {
+            method: "GET".to_owned(),
+            host: format!("{PROVIDER}:443").parse().expect("a host"),
+            path: PathRule("/flags/*".to_owned()),
+        }],
+    }
+}
+
+#[test]
+fn the_model_gets_the_credential_and_nothing_else_does() {
+    let (provider, other) = (Server::says("hello"), Server::says("other"));
+    let mut setup = Setup::new("credential", Reach::Web, &[(PROVIDER, 443, &provider), (OTHER, 443, &other)]);
+    let client = setup.client();
+    let post = |url: String| {
+        let sent = client.post(&url).header("x-api-key", "sk-placeholder").send("with hunter2");
+        sent.expect("an answer").body_mut().read_to_string().expect("a text")
+    };
+    assert_eq!(post(format!("https://{PROVIDER}/v1/messages?beta=true")), "hello");
+    post(format!("https://{PROVIDER}/v1/files"));
+    assert_eq!(post(format!("https://{OTHER}/v1/messages")), "other");
+    let seen = provider.seen();
+    assert!(seen[0].starts_with("POST /v1/messages?beta=true HTTP/1.1\r\n") && seen[0].ends_with("\r\n\r\nwith hunter2"), "{seen:?}");
+    assert!(seen[0].contains("x-api-key: sk-real\r\n"), "{seen:?}");
+    assert!(seen[1].contains("x-api-key: sk-placeholder\r\n") && !seen[1].contains("sk-real"), "{seen:?}");
+    assert!(other.seen()[0].contains("sk-placeholder"));
+    let record = setup.record();
+    assert_eq!(record.iter().map(|exchange| exchange.credentials).collect::<Vec<_>>(), [1, 0, 0]);
+    let first = &record[0];
+    assert_eq!((first.host.as_str(), first.path.as_str(), first.status), (PROVIDER, "/v1/messages?beta=true", Some(200)));
+    assert_eq!((first.body.text.as_str(), first.answer.text.as_str()), ("with [masked]", "hello"));
+    assert_eq!(first.end, ExchangeEnd::Complete);
+    let written = std::fs::read_to_string(setup.folder.join("wire.jsonl")).expect("a record");
+    assert!(!written.contains("sk-real") && !written.contains("hunter2"), "{written}");
+}
+
+#[test]
+fn a_host_that_the_room_may_not_reach_is_refused_inside_tls_and_recorded() {
+    let (provider, other) = (Server::says("hello"), Server::says("other"));
+    let mut setup = Setup::new("refused", Reach::Provider, &[(PROVIDER, 443, &provider), (OTHER, 443, &other)]);
+    let client = setup.client();
+    for url in [format!("https://{OTHER}/x"), "https://169.254.169.254/latest".to_owned(), "http://127.0.0.1:1/".to_owned()] {
+        assert_eq!(client.get(&url).call().expect("an answer").status(), 404, "{url}");
+    }
+    assert!(other.seen().is_empty());
+    let refused: Vec<_> = setup.record().into_iter().map(|exchange| (exchange.host, exchange.refused)).collect();
+    let host = Some(Refusal::Host);
+    let expected = [(OTHER.to_owned(), host), ("169.254.169.254".to_owned(), host), ("127.0.0.1".to_owned(), host)];
+    assert_eq!(refused, expected);
+}
+
+#[test]
+fn a_request_names_the_host_of_its_connection() {
+    let provider = Server::says("hello");
+    let mut setup = Setup::new("named", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let client = setup.client();
+    let url = format!("https://{PROVIDER}/v1/messages");
+    let sent = client.post(&url).header("host", OTHER).header("x-api-key", "sk-placeholder").send("x");
+    assert_eq!(sent.expect("an answer").status(), 421);
+    assert!(provider.seen().is_empty());
+    assert_eq!(setup.record()[0].refused, Some(Refusal::OtherHost));
+}
+
+#[test]
+fn an_event_passes_before_the_next_one_comes() {
+    let (next, waits) = std::sync::mpsc::channel();
+    let waits = Mutex::new(waits);
+    let provider = Server::start(move |_, stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n6\r\nfirst\n\r\n").expect("an event");
+        waits.lock().expect("a channel").recv().expect("a word");
+        stream.write_all(b"7\r\nsecond\n\r\n0\r\n\r\n").expect("an event");
+    });
+    let mut setup = Setup::new("events", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut answer = setup.client().get(format!("https://{PROVIDER}/events")).call().expect("an answer");
+    let mut reader = answer.body_mut().as_reader();
+    let mut first = [0; 6];
+    reader.read_exact(&mut first).expect("the first event, while the second waits");
+    next.send(()).expect("a server");
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).expect("the rest");
+    assert_eq!((&first, rest.as_str()), (b"first\n", "second\n"));
+    assert_eq!(setup.record()[0].answer.text, "first\nsecond\n");
+}
+
+#[test]
+fn an_answer_that_the_server_cuts_is_cut_for_the_room() {
+    let provider = Server::start(|_, stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart").expect("a part");
+        stream.shutdown(std::net::Shutdown::Both).expect("an end");
+    });
+    let mut setup = Setup::new("cut", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut answer = setup.client().get(format!("https://{PROVIDER}/cut")).call().expect("a head");
+    assert!(answer.body_mut().read_to_string().is_err());
+    let record = setup.record();
+    assert!(matches!(&record[0].end, ExchangeEnd::Upstream(_)), "{record:?}");
+    assert_eq!(record[0].answer.text, "part");
+}
+
+#[test]
+fn flags_are_fetched_once_for_all_rooms() {
+    let provider = Server::start(|request, stream| {
+        let device = request.split_whitespace().nth(1).unwrap_or_default().to_owned();
+        reply(stream, &format!("flags of {device}"));
+    });
+    let mut setup = Setup::new("flags", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let second = setup.door.room(rules(Reach::Web), &setup.folder.join("second.jsonl"), str::to_owned).expect("a room");
+    let by_second = setup.client_by(&second.listen().expect("a socket"));
+    let mut texts = Vec::new();
+    for (client, device) in [(setup.client(), "1234567890abcdef"), (by_second, "fedcba0987654321")] {
+        let mut answer = client.get(format!("https://{PROVIDER}/flags/{device}")).call().expect("an answer");
+        texts.push(answer.body_mut().read_to_string().expect("a text"));
+    }
+    assert_eq!(texts[0], texts[1]);
+    assert_eq!(provider.seen().len(), 1);
+    second.close().expect("a whole record");
+    let record = read_record(&setup.folder.join("second.jsonl")).expect("a record");
+    assert_eq!((record[0].status, &record[0].answer.text), (Some(200), &texts[0]));
+    assert_eq!(setup.record()[0].answer.text, texts[0]);
+}
+
+#[test]
+fn nobody_else_uses_an_open_socket() {
+    let provider = Server::says("hello");
+    let mut setup = Setup::new("secret", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let proxy = setup.room().listen().expect("a socket");
+    let address = proxy.rsplit('@').next().expect("an address").to_owned();
+    for proxy in [format!("http://{address}"), format!("http://room:wrong@{address}")] {
+        assert!(setup.client_by(&proxy).get(format!("https://{PROVIDER}/")).call().is_err(), "{proxy}");
+    }
+    assert!(setup.client_by(&proxy).get(format!("https://{PROVIDER}/")).call().is_ok());
+    assert_eq!(provider.seen().len(), 1);
+    let refused = setup.record().into_iter().filter(|exchange| exchange.refused == Some(Refusal::NoSecret)).count();
+    assert_eq!(refused, 2);
+}
+
+#[test]
+fn an_upgrade_is_refused_so_that_the_agent_posts_at_once() {
+    let provider = Server::says("hello");
+    let mut setup = Setup::new("upgrade", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let asked = setup.client().get(format!("https://{PROVIDER}/v1/responses")).header("connection", "upgrade").header("upgrade", "websocket");
+    assert_eq!(asked.call().expect("an answer").status(), 426);
+    assert!(provider.seen().is_empty());
+    assert_eq!(setup.record()[0].status, Some(426));
+}
+
+#[test]
+fn a_trial_that_is_over_asks_no_more() {
+    let provider = Server::says("hello");
+    let mut setup = Setup::new("over", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let client = setup.client();
+    let ask = || client.get(format!("https://{PROVIDER}/")).call().expect("an answer").status();
+    assert_eq!(ask(), 200);
+    setup.room().refuse_more();
+    assert_eq!(ask(), 400);
+    assert_eq!(provider.seen().len(), 1);
+    assert_eq!(setup.record()[1].refused, Some(Refusal::NoMore));
+}
+
+#[test]
+fn a_program_that_ignores_the_proxy_reaches_the_same_door() {
+    let provider = Server::says("hello");
+    let mut setup = Setup::new("transparent", Reach::Web, &[(PROVIDER, 443, &provider), (OTHER, 80, &provider)]);
+    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let (https, http) = (open(), open());
+    let names = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let [tls, plain] = [&https, &http].map(|listener| listener.local_addr().expect("an address"));
+    let sockets = RoomSockets { proxy: None, https: Some(https), http: Some(http), names: Some(names) };
+    setup.room().adopt(sockets).expect("sockets");
+    // Without a resolver that says 127.0.0.1, the greeting is sent by hand.
+    let roots: Vec<_> = parse_pem(setup.door.certificate().as_bytes()).collect();
+    assert_eq!(roots.len(), 1);
+    let mut stream = TcpStream::connect(plain).expect("a connection");
+    stream.write_all(format!("GET /plain HTTP/1.1\r\nhost: {OTHER}\r\nconnection: close\r\n\r\n").as_bytes()).expect("a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("hello"), "{text}");
+    let answer = greeted_get(&setup, tls, PROVIDER);
+    assert!(answer.contains("hello"), "{answer}");
+    let hosts: Vec<_> = setup.record().into_iter().map(|exchange| (exchange.host, exchange.port)).collect();
+    assert_eq!(hosts, [(OTHER.to_owned(), 80), (PROVIDER.to_owned(), 443)]);
+}
+
+/// Asks by TLS at an address for the name of a host.
+fn greeted_get(setup: &Setup, address: SocketAddr, host: &str) -> String {
+    #[derive(Debug)]
+    struct Here(SocketAddr);
+    impl ureq::unversioned::resolver::Resolver for Here {
+        fn resolve(
+            &self,
+            _: &Uri,
+            _: &ureq::config::Config,
+            _: ureq::unversioned::transport::NextTimeout,
+        ) -> Result<ureq::unversioned::resolver::ResolvedSocketAddrs, ureq::Error> {
+            let mut found = self.empty();
+            found.push(self.0);
+            Ok(found)
+        }
+    }
+    let by_proxy = setup.client();
+    let config = ureq::Agent::config_builder().proxy(None).tls_config(by_proxy.config().tls_config().clone()).build();
+    let connector = ureq::unversioned::transport::DefaultConnector::default();
+    let client = ureq::Agent::with_parts(config, connector, Here(address));
+    client.get(format!("https://{host}/")).call().expect("an answer").body_mut().read_to_string().expect("a text")
+}
+
+#[test]
+fn a_closed_room_has_every_exchange_in_its_record() {
+    let provider = Server::start(|_, stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart").expect("a part");
+        std::thread::sleep(Duration::from_secs(30));
+    });
+    let mut setup = Setup::new("closed", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut answer = setup.client().get(format!("https://{PROVIDER}/slow")).call().expect("a head");
+    let mut part = [0; 4];
+    answer.body_mut().as_reader().read_exact(&mut part).expect("a part");
+    let record = setup.record();
+    assert_eq!((record.len(), &record[0].end, record[0].answer.text.as_str()), (1, &ExchangeEnd::Dropped, "part"));
+}
+
+#[test]
+fn the_users_own_proxy_is_on_the_way() {
+    // It answers requests without TLS itself, as a proxy does.
+    let proxy = Server::says("by proxy");
+    let upstream = Upstream { http_proxy: Some(format!("http://me:pw@{}", proxy.address)), ..Upstream::default() };
+    let mut setup = Setup::over("proxy", &upstream, rules(Reach::Web));
+    let mut answer = setup.client().get("http://example.org/a").call().expect("an answer");
+    assert_eq!(answer.body_mut().read_to_string().expect("a text"), "by proxy");
+    let seen = proxy.seen();
+    assert!(seen[0].starts_with("GET http://example.org:80/a HTTP/1.1\r\n"), "{seen:?}");
+    assert!(seen[0].contains("proxy-authorization: Basic bWU6cHc=\r\n"), "{seen:?}");
+    assert!(!format!("{:?}", setup.record()).contains("bWU6cHc="));
+}
