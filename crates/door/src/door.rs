@@ -95,7 +95,10 @@ impl Proxy {
         let uri: Uri = text.parse().map_err(|_| wrong())?;
         let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http")).ok_or_else(wrong)?;
         let address = format!("{}:{}", authority.host(), authority.port_u16().unwrap_or(80));
-        let login = authority.as_str().rsplit_once('@').map(|(login, _)| format!("Basic {}", BASE64_STANDARD.encode(percent_decoded(login))));
+        let login = authority
+            .as_str()
+            .rsplit_once('@')
+            .map(|(login, _)| format!("Basic {}", BASE64_STANDARD.encode(percent_decoded(login))));
         Ok(Self { address, login })
     }
 }
@@ -155,7 +158,8 @@ impl Door {
     pub fn open(upstream: &Upstream) -> Result<Self, DoorError> {
         let provider = Arc::new(ring::default_provider());
         let (roots, trusted) = roots(&upstream.roots)?;
-        let config = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+        let config =
+            ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         // A leaf is made with the default of the process; a program that has one keeps it.
@@ -261,7 +265,8 @@ mod tests {
 
     #[test]
     fn a_proxy_that_is_none_is_named_without_its_password() {
-        let upstream = Upstream { https_proxy: Some("socks5://me:secret@proxy:1080".to_owned()), ..Upstream::default() };
+        let upstream =
+            Upstream { https_proxy: Some("socks5://me:secret@proxy:1080".to_owned()), ..Upstream::default() };
         let error = Way::new(&upstream).err().expect("an error").to_string();
         assert_eq!(error, "`HTTPS_PROXY`: `proxy:1080` is no proxy's address; expected `http://host:port`");
     }

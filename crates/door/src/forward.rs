@@ -232,7 +232,12 @@ impl Connection {
             ended_ms: at_ms,
             end: ExchangeEnd::Dropped,
         };
-        let going = Going { room: Arc::clone(&self.room), exchange: Some(exchange), request: Passed::default(), answer: Passed::default() };
+        let going = Going {
+            room: Arc::clone(&self.room),
+            exchange: Some(exchange),
+            request: Passed::default(),
+            answer: Passed::default(),
+        };
         Rc::new(RefCell::new(going))
     }
 
@@ -335,7 +340,8 @@ impl Connection {
             Ok(SharedAnswer { status: head.status, headers: head.headers, body })
         });
         let Ok(found) = found.await.cloned() else {
-            return failed.unwrap_or_else(|| PassingBody::answer(StatusCode::BAD_GATEWAY, "the server did not answer\n"));
+            return failed
+                .unwrap_or_else(|| PassingBody::answer(StatusCode::BAD_GATEWAY, "the server did not answer\n"));
         };
         let now = self.room.now_ms();
         let mut going = going.borrow_mut();
@@ -357,7 +363,12 @@ impl Connection {
     }
 
     /// Sends a request as it is, but for its credential and the headers of its connection.
-    async fn send(&self, site: &Site, request: Request<Incoming>, going: &Shared) -> Result<Response<Incoming>, Unanswered> {
+    async fn send(
+        &self,
+        site: &Site,
+        request: Request<Incoming>,
+        going: &Shared,
+    ) -> Result<Response<Incoming>, Unanswered> {
         let mut upstream = self.upstream.lock().await;
         let (mut head, body) = request.into_parts();
         let put = self.put_credentials(site, &mut head);
@@ -368,7 +379,8 @@ impl Connection {
         let way = &self.room.door.way;
         let proxy = way.proxy(site.is_tls, &site.host).filter(|_| way.instead(&site.host, site.port).is_none());
         head.uri = target(site, &head.uri, proxy.filter(|_| !site.is_tls), &mut head.headers)?;
-        let mut request = Request::from_parts(head, PassingBody::Request { body, going: Rc::clone(going), left: LONGEST_REQUEST });
+        let mut request =
+            Request::from_parts(head, PassingBody::Request { body, going: Rc::clone(going), left: LONGEST_REQUEST });
         // The server may have closed a connection that was kept: then nothing was sent, and it is sent once more.
         for _ in 0..2 {
             let is_open = upstream.as_ref().is_some_and(|(to, send)| to == site && !send.is_closed());
@@ -407,7 +419,9 @@ impl Connection {
         for credential in self.room.rules.credentials_of(&asked) {
             for name in CREDENTIALS {
                 let Some(value) = head.headers.get_mut(name) else { continue };
-                let Some(with) = value.to_str().ok().filter(|text| text.contains(&credential.placeholder)) else { continue };
+                let Some(with) = value.to_str().ok().filter(|text| text.contains(&credential.placeholder)) else {
+                    continue;
+                };
                 if let Ok(mut real) = HeaderValue::from_str(&with.replace(&credential.placeholder, &credential.real)) {
                     real.set_sensitive(true);
                     *value = real;
@@ -418,7 +432,11 @@ impl Connection {
         put
     }
 
-    async fn connect(&self, site: &Site, proxy: Option<&Proxy>) -> Result<client::SendRequest<PassingBody>, Unanswered> {
+    async fn connect(
+        &self,
+        site: &Site,
+        proxy: Option<&Proxy>,
+    ) -> Result<client::SendRequest<PassingBody>, Unanswered> {
         let way = &self.room.door.way;
         let instead = way.instead(&site.host, site.port);
         let stream = match (instead, proxy) {
@@ -520,9 +538,8 @@ fn target(site: &Site, uri: &Uri, proxy: Option<&Proxy>, headers: &mut HeaderMap
 /// Whether a request names no other host than its connection, neither in its header nor in its target.
 fn names_site(site: &Site, request: &Request<Incoming>) -> bool {
     let is_site = |text: &str| {
-        text.parse::<rules::HostPort>().is_ok_and(|named| {
-            host_name(&named.host) == site.host && named.port.is_none_or(|port| port == site.port)
-        })
+        text.parse::<rules::HostPort>()
+            .is_ok_and(|named| host_name(&named.host) == site.host && named.port.is_none_or(|port| port == site.port))
     };
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let is_named = hosts.next().is_some_and(|host| host.to_str().is_ok_and(is_site)) && hosts.next().is_none();
@@ -552,8 +569,13 @@ fn refused(going: &Shared, refusal: Refusal, status: StatusCode) -> Response<Pas
 
 fn remove_of_connection(headers: &mut HeaderMap) {
     // RFC 9110, 7.6.1: what `Connection` names is of the connection, too.
-    let named: Vec<HeaderName> = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect();
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
     for name in named {
         headers.remove(name);
     }

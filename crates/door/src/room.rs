@@ -90,7 +90,10 @@ impl RoomState {
 /// A socket that programs of the room reach. It does not block.
 pub(crate) enum OpenSocket {
     /// `needs_secret` says that others than the room reach it.
-    Proxy { listener: TcpListener, needs_secret: bool },
+    Proxy {
+        listener: TcpListener,
+        needs_secret: bool,
+    },
     Https(TcpListener),
     Http(TcpListener),
     Names(UdpSocket),

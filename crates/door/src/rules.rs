@@ -286,7 +286,9 @@ mod tests {
 
     #[test]
     fn a_host_may_have_a_port_and_nothing_else() {
-        for (text, written) in [("Example.org", "example.org"), ("[::1]:80", "[::1]:80"), ("fd00::1", "fd00::1"), ("a:1", "a:1")] {
+        for (text, written) in
+            [("Example.org", "example.org"), ("[::1]:80", "[::1]:80"), ("fd00::1", "fd00::1"), ("a:1", "a:1")]
+        {
             assert_eq!(text.parse::<HostPort>().expect("a host").to_string(), written);
         }
         for text in ["", "a:b", "a/b", "u@h", "a:70000", ":80", "*.a"] {

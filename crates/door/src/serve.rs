@@ -147,7 +147,11 @@ async fn proxy(client: Client, stream: TcpStream) {
     let _ = server().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
 }
 
-async fn ask_proxy(client: Client, connection: &Connection, mut request: hyper::Request<Incoming>) -> Response<PassingBody> {
+async fn ask_proxy(
+    client: Client,
+    connection: &Connection,
+    mut request: hyper::Request<Incoming>,
+) -> Response<PassingBody> {
     let secret = request.headers_mut().remove(PROXY_AUTHORIZATION);
     if client.needs_secret && secret.is_none_or(|secret| secret.as_bytes() != client.state.authorization().as_bytes()) {
         connection.note(&request, Refusal::NoSecret, StatusCode::PROXY_AUTHENTICATION_REQUIRED);

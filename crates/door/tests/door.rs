@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use skill_evals_door::{
-    Credential, Door, Exchange, ExchangeEnd, PathRule, Reach, Refusal, Room, RoomSockets, Route, Rules, Upstream, read_record,
+    Credential, Door, Exchange, ExchangeEnd, PathRule, Reach, Refusal, Room, RoomSockets, Route, Rules, Upstream,
+    read_record,
 };
 use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig, parse_pem};
@@ -81,7 +82,9 @@ struct Setup {
 
 impl Setup {
     fn new(name: &str, reach: Reach, servers: &[(&str, u16, &Server)]) -> Self {
-        let instead = servers.iter().map(|(host, port, server)| (format!("{host}:{port}").parse().expect("a host"), server.address));
+        let instead = servers
+            .iter()
+            .map(|(host, port, server)| (format!("{host}:{port}").parse().expect("a host"), server.address));
         let upstream = Upstream { instead: instead.collect(), ..Upstream::default() };
         Self::over(name, &upstream, rules(reach))
     }
@@ -90,7 +93,8 @@ impl Setup {
         let folder = std::env::temp_dir().join(format!("skill-evals-door-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a directory");
         let door = Door::open(upstream).expect("a door");
-        let room = door.room(rules, &folder.join("wire.jsonl"), |text| text.replace("hunter2", "[masked]")).expect("a room");
+        let room =
+            door.room(rules, &folder.join("wire.jsonl"), |text| text.replace("hunter2", "[masked]")).expect("a room");
         Self { door, room: Some(room), folder }
     }
 
@@ -170,14 +174,20 @@ fn the_model_gets_the_credential_and_nothing_else_does() {
     post(format!("https://{PROVIDER}/v1/files"));
     assert_eq!(post(format!("https://{OTHER}/v1/messages")), "other");
     let seen = provider.seen();
-    assert!(seen[0].starts_with("POST /v1/messages?beta=true HTTP/1.1\r\n") && seen[0].ends_with("\r\n\r\nwith hunter2"), "{seen:?}");
+    assert!(
+        seen[0].starts_with("POST /v1/messages?beta=true HTTP/1.1\r\n") && seen[0].ends_with("\r\n\r\nwith hunter2"),
+        "{seen:?}"
+    );
     assert!(seen[0].contains("x-api-key: sk-real\r\n"), "{seen:?}");
     assert!(seen[1].contains("x-api-key: sk-placeholder\r\n") && !seen[1].contains("sk-real"), "{seen:?}");
     assert!(other.seen()[0].contains("sk-placeholder"));
     let record = setup.record();
     assert_eq!(record.iter().map(|exchange| exchange.credentials).collect::<Vec<_>>(), [1, 0, 0]);
     let first = &record[0];
-    assert_eq!((first.host.as_str(), first.path.as_str(), first.status), (PROVIDER, "/v1/messages?beta=true", Some(200)));
+    assert_eq!(
+        (first.host.as_str(), first.path.as_str(), first.status),
+        (PROVIDER, "/v1/messages?beta=true", Some(200))
+    );
     assert_eq!((first.body.text.as_str(), first.answer.text.as_str()), ("with [masked]", "hello"));
     assert_eq!(first.end, ExchangeEnd::Complete);
     let written = std::fs::read_to_string(setup.folder.join("wire.jsonl")).expect("a record");
@@ -189,7 +199,9 @@ fn a_host_that_the_room_may_not_reach_is_refused_inside_tls_and_recorded() {
     let (provider, other) = (Server::says("hello"), Server::says("other"));
     let mut setup = Setup::new("refused", Reach::Provider, &[(PROVIDER, 443, &provider), (OTHER, 443, &other)]);
     let client = setup.client();
-    for url in [format!("https://{OTHER}/x"), "https://169.254.169.254/latest".to_owned(), "http://127.0.0.1:1/".to_owned()] {
+    for url in
+        [format!("https://{OTHER}/x"), "https://169.254.169.254/latest".to_owned(), "http://127.0.0.1:1/".to_owned()]
+    {
         assert_eq!(client.get(&url).call().expect("an answer").status(), 404, "{url}");
     }
     assert!(other.seen().is_empty());
@@ -287,7 +299,11 @@ fn nobody_else_uses_an_open_socket() {
 fn an_upgrade_is_refused_so_that_the_agent_posts_at_once() {
     let provider = Server::says("hello");
     let mut setup = Setup::new("upgrade", Reach::Web, &[(PROVIDER, 443, &provider)]);
-    let asked = setup.client().get(format!("https://{PROVIDER}/v1/responses")).header("connection", "upgrade").header("upgrade", "websocket");
+    let asked = setup
+        .client()
+        .get(format!("https://{PROVIDER}/v1/responses"))
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket");
     assert_eq!(asked.call().expect("an answer").status(), 426);
     assert!(provider.seen().is_empty());
     assert_eq!(setup.record()[0].status, Some(426));
@@ -320,7 +336,9 @@ fn a_program_that_ignores_the_proxy_reaches_the_same_door() {
     let roots: Vec<_> = parse_pem(setup.door.certificate().as_bytes()).collect();
     assert_eq!(roots.len(), 1);
     let mut stream = TcpStream::connect(plain).expect("a connection");
-    stream.write_all(format!("GET /plain HTTP/1.1\r\nhost: {OTHER}\r\nconnection: close\r\n\r\n").as_bytes()).expect("a request");
+    stream
+        .write_all(format!("GET /plain HTTP/1.1\r\nhost: {OTHER}\r\nconnection: close\r\n\r\n").as_bytes())
+        .expect("a request");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer");
     assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("hello"), "{text}");

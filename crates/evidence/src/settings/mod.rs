@@ -44,7 +44,8 @@ pub use trials::{EffectiveRepetition, RepetitionSettings};
 pub use trials::{Suite, TestSelection};
 pub use trust::{Trust, ignored_keys};
 pub use variables::{
-    BACKGROUND_VARIABLE, PREFIX, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
+    BACKGROUND_VARIABLE, PREFIX, ROOM_VARIABLE, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable,
+    WATCHDOG_VARIABLE,
 };
 
 /// The settings file, from the repository's root.

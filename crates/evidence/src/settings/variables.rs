@@ -27,6 +27,9 @@ pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
 /// process that starts it.
 pub const SUPERVISOR_VARIABLE: &str = "SKILL_EVALS_SUPERVISOR";
 
+/// The variable with which this program starts itself as the opener of a room, before it becomes the room's program.
+pub const ROOM_VARIABLE: &str = "SKILL_EVALS_ROOM";
+
 /// The variable with which this program starts itself as a run in the background.
 pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
 
@@ -34,7 +37,7 @@ pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
 pub const UNTRUSTED_VARIABLE: &str = "SKILL_EVALS_UNTRUSTED";
 
 /// Variables that this program passes to its processes; users do not set them.
-const INTERNAL: [&str; 3] = [WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE];
+const INTERNAL: [&str; 4] = [WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE, ROOM_VARIABLE];
 
 /// Paths and a key, which are read where they are used, as bytes.
 const BYTES: [&str; 3] = ["SKILL_EVALS_ROOT", "SKILL_EVALS_HARNESS", "SKILL_EVALS_KEPT_KEY"];
