@@ -4,10 +4,20 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 //! Evals of agent skills as ordinary Rust tests.
 //!
+//! ```no_run
+//! // tests/skill_evals.rs, which has `harness = false` in Cargo.toml
+//! fn main() -> std::process::ExitCode {
+//!     skill_evals::harness::main()
+//! }
+//! ```
+//!
 //! A *skill* is a directory with a SKILL.md that an agent loads when a task calls for it. This crate tests every skill in
 //! a repository: does it activate when it should, does it not activate when it should not, and does the agent follow it?
 //! Each question is a *case* (a row of `evals/skills/<slug>/prompts.csv`, or a file in `evals/tasks/`). Each case in each
 //! *mode* (an agent, and the way in which it gets the skills) is a test.
+//!
+//! `cargo test` replays recordings, which are what snapshots are to `insta`: `SKILL_EVALS_LIVE=1 SKILL_EVALS_RECORD=1 cargo test`
+//! takes them, and git shows what changed. `RUST_LOG` has no effect: a failing test names the directory with all that the agent did.
 //!
 //! # Public interface
 //!
@@ -37,7 +47,7 @@
 //!    all agents.
 //! 5. `run::programs` runs the scripts that answer checks. `grade::checks` compares their answers, the trace and the files
 //!    with what the case expects and returns a `Grade`. Custom checks and a judge may
-//!    add to it. With its cost and its directory it is an `Outcome` (`results::table`).
+//!    add to it. With its cost and its directory it is an `Outcome` (`results::graded_trial`).
 //! 6. A `RunEvent` carries the outcome to the terminal, and, as a `TrialRecord`, to the progress file and `results::summary`. `report`
 //!    turns the summary into the line that you see. Cases that passed are only counted there.
 //!
@@ -87,7 +97,7 @@
 //! # Effective commands
 //!
 //! `max_commands` counts the shell commands that do more than inspect. `ls`, `pwd` and plain readers of an offered skill's
-//! SKILL.md do not count. [The whole rule](trace::shell#effective-commands) works on the syntax tree of a bash grammar.
+//! SKILL.md do not count. The rule works on the syntax tree of a bash grammar.
 //! A command counts unless it is known to be harmless.
 //!
 //! # Known limits

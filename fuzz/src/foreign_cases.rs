@@ -22,14 +22,8 @@ const NAMES: [&str; 7] = [
 pub fn run(bytes: &[u8]) {
     let directories = [(Path::new("skills/greeting"), "greeting")];
     for path in NAMES.map(Path::new) {
-        let file = ForeignFile {
-            path,
-            is_certain: false,
-            skill: Some("greeting"),
-            skills: &["greeting"],
-            directories: &directories,
-            tree: &Nothing,
-        };
+        let (skill, skills) = (Some("greeting"), &["greeting"][..]);
+        let file = ForeignFile { skill, skills, directories: &directories, ..ForeignFile::at(path, &Nothing) };
         let Some((_, found)) = file.read(bytes) else { continue };
         assert_inside(bytes, &found.problems);
         for found in found.cases {

@@ -9,7 +9,7 @@ use skill_evals_evidence::settings::Prices;
 use skill_evals_report::paint::Paint;
 use skill_evals_report::{markdown, run_status as words};
 use skill_evals_results::results::summary::Summary;
-use skill_evals_results::results::{run_status, table};
+use skill_evals_results::results::{graded_trial, run_status};
 use skill_evals_results::store::RunFolder;
 
 /// The files that are read, by their paths below the run.
@@ -63,7 +63,7 @@ pub fn run(bytes: &[u8]) {
     }
     let _ = (run.plan(), run.current(), run.runner(), run.summary(), run.follower().look().map(|seen| seen.spent()));
     for folder in run.trials().unwrap_or_default() {
-        if let Ok(row) = table::row(&folder, &Prices::default()) {
+        if let Ok(row) = graded_trial::row(&folder, &Prices::default()) {
             assert!(
                 folder.path().ends_with(format!("{}/{}/{}/{}", row.id.skill, row.id.case, row.id.mode, row.id.number))
             );

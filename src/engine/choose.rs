@@ -5,10 +5,9 @@ use std::path::Path;
 use super::{Engine, Loaded};
 use crate::cases::catalog::Catalog;
 use crate::report::trial_text::RerunCommand;
-use crate::run::plan;
 use crate::run::planned::PlannedRun;
-use crate::run::preflight::substitutes;
-use crate::settings::Settings;
+use crate::run::{default_modes, plan};
+use crate::settings::{Settings, TestSelection};
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::nearest_few;
 use crate::text::name::Filters;
@@ -21,7 +20,9 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem
     if !chosen.modes.is_empty() {
         settings.select_modes(&chosen.modes)?;
     }
-    settings.default_modes.clone_from(&chosen.default_modes);
+    if settings.resume || !chosen.default_modes.is_empty() {
+        settings.default_modes.clone_from(&chosen.default_modes);
+    }
     chosen.overrides.apply(settings);
     if chosen.selects() {
         settings.selection.clone_from(&chosen.selection);
@@ -30,14 +31,27 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem
 }
 
 /// The run of the chosen cases. The settings have the choices already.
-pub fn planned(loaded: Loaded, chosen: RunChoices) -> Result<PlannedRun, Problem> {
-    let Loaded { repository, settings, catalog } = loaded;
-    let filters = Filters::new(&chosen.filters, false);
-    let plan = plan::plan(&repository.root, &settings, &catalog, &filters)?;
+pub fn planned(loaded: Loaded, mut chosen: RunChoices) -> Result<PlannedRun, Problem> {
+    let Loaded { repository, mut settings, catalog } = loaded;
+    let names = filters(&chosen.filters, &mut settings.selection, &catalog);
+    if names.len() < chosen.filters.len() {
+        chosen.selection.clone_from(&settings.selection);
+        chosen.filters = names;
+    }
+    let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&chosen.filters, false))?;
     let mut run = PlannedRun::new(repository.root, settings, catalog).with_plan(plan);
     run.rerun_command = RerunCommand::Program(chosen.overrides.model.clone());
     run.chosen = chosen;
     Ok(run)
+}
+
+/// The filters of test names. One that is the path of a skill or of its cases selects this skill instead.
+pub fn filters(asked: &[String], selection: &mut TestSelection, catalog: &Catalog) -> Vec<String> {
+    let (paths, names): (Vec<&String>, Vec<&String>) =
+        asked.iter().partition(|asked| catalog.skill_at(asked).is_some());
+    let skills = paths.into_iter().filter_map(|path| catalog.skill_at(path));
+    selection.skills.extend(skills.map(|found| found.skill().slug.clone()));
+    names.into_iter().cloned().collect()
 }
 
 /// The error if no case is selected: it names the trials nearest to the first filter.
@@ -59,16 +73,29 @@ pub fn to_resume(root: &Path, settings: &Settings) -> Result<RunFolder, Problem>
 }
 
 impl Engine<'_> {
-    /// Chooses a mode for each default one whose agent cannot run here, and says so. The settings have the choices already. What
-    /// somebody chose stays, and what an earlier part of the run chose.
-    pub fn choose_default_modes(&self, settings: &mut Settings, catalog: &Catalog, chosen: &mut RunChoices) {
+    /// Chooses a mode for each default one whose agent cannot run here, or that recordings do not have, and says so if they do not
+    /// show it. The settings have the choices already. What somebody chose stays, and what an earlier part of the run chose.
+    ///
+    /// # Errors
+    ///
+    /// If the directories of the recordings cannot be read.
+    pub fn choose_default_modes(
+        &self,
+        root: &Path,
+        settings: &mut Settings,
+        catalog: &Catalog,
+        chosen: &mut RunChoices,
+    ) -> Result<(), Problem> {
         if !settings.live || settings.resume || !chosen.default_modes.is_empty() {
-            return;
+            return Ok(());
         }
-        for substitute in substitutes(settings, catalog) {
-            self.host.note(&format!("{substitute}; --agent or `modes` in evals/evals.toml chooses another"));
-            chosen.default_modes.insert(substitute.default, substitute.mode.name);
+        for substitute in default_modes::substitutes(root, settings, catalog)? {
+            if let Some(note) = substitute.note {
+                self.host.note(&format!("{note}; to choose: --agent, or `modes` in evals/evals.toml"));
+            }
+            chosen.default_modes.insert(substitute.default, substitute.mode.name.clone());
         }
         settings.default_modes.clone_from(&chosen.default_modes);
+        Ok(())
     }
 }

@@ -23,7 +23,7 @@ use crate::run::pairing::Pairing;
 use crate::run::pairs::{self, PairsStopped};
 use crate::run::planned::PlannedRun;
 use crate::run::started::StartedRun;
-use crate::run::{history, kept, pairing, preflight, rate_limiter, same_contents};
+use crate::run::{expected_cost, kept, pairing, preflight, rate_limiter, same_contents};
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
 use crate::store::RunFolder;
@@ -278,7 +278,7 @@ impl Engine<'_> {
             settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
         }
         if !has_modes {
-            self.choose_default_modes(&mut settings, &catalog, &mut chosen);
+            self.choose_default_modes(&repository.root, &mut settings, &catalog, &mut chosen)?;
         }
         let mut run = planned(Loaded { repository, settings, catalog }, chosen)?;
         if request.is_gate {
@@ -611,8 +611,8 @@ pub struct Expectation {
 impl Expectation {
     pub(super) fn of(run: &PlannedRun, pairing: &Pairing, sides: &ComparedSides) -> Self {
         let ids: Vec<TrialId> = run.plan.ids().collect();
-        let first_pass = history::estimate(run, &ids);
-        let rates = history::rates(run, pairing.cases.iter().map(|case| &case.baseline));
+        let first_pass = expected_cost::estimate(run, &ids);
+        let rates = expected_cost::rates(run, pairing.cases.iter().map(|case| &case.baseline));
         let cases = ExpectedCases::by(rates.iter().copied());
         let rule = stored_comparison::rule(sides);
         let promise = |max_trials| PlanPromise::of(sides.plan, &cases, max_trials, &rule);

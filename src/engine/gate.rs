@@ -23,6 +23,7 @@ use crate::results::summary::Summary;
 use crate::run::changed_skills::{changed_skills, other_changes};
 use crate::run::custom_check::custom_checks;
 use crate::run::merge::{self, MergedRun};
+use crate::run::planned::quarantine;
 use crate::run::skill_version::{ReadTree, SkillVersion};
 use crate::run::{preflight, scheduler};
 use crate::settings::{GateSettings, Settings, Stop};
@@ -73,6 +74,13 @@ impl Gate {
         let mut results = found(&version, base, now, &asked)?;
         let mut cases = cases_to_compare(&results.changed, &version.catalog, catalog, asked.neighbors);
         cases.retain(|name| selection::wants_tags_of(&settings.selection, name, catalog));
+        let in_quarantine = |name: &String| {
+            let (skill, id) = name.split_once('/')?;
+            let found = catalog.cases_of(skill).find(|found| found.id == id)?;
+            Some((name.clone(), quarantine(found.case().ok()?)?))
+        };
+        results.quarantined = cases.iter().filter_map(in_quarantine).collect();
+        cases.retain(|name| !results.quarantined.iter().any(|(case, _)| case == name));
         results.to_compare.clone_from(&cases);
         Ok(Self { loaded, asked, shard, version, results, cases })
     }
@@ -103,6 +111,7 @@ impl Gate {
         let results = &mut self.results;
         (results.problems, results.older_problems) = own_problems(problems, repository, &self.version)?;
         results.needs_recordings = settings.needs_recordings();
+        results.waives_recordings = settings.require_recordings == Some(false);
         let (replayed, not_graded) = replay(self.loaded.clone(), host)?;
         results.replayed = replayed;
         // What `lint` found in a case is said already.
@@ -185,7 +194,7 @@ impl Gate {
 /// The errors of `lint`, as the settings judge them.
 fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let options = lint::LintOptions { no_cases: None, listings: &agent::LISTINGS, partial: settings.partial };
-    let mut problems = settings.lint.judged(preflight::all_problems(repository, settings, catalog, options));
+    let mut problems = preflight::all_problems(repository, settings, catalog, options);
     problems.retain(Diagnostic::is_error);
     problems
 }

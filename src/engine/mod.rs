@@ -9,6 +9,7 @@
 
 pub mod choose;
 pub mod compare;
+pub mod forecast;
 pub mod gate;
 pub mod run;
 pub mod tune;

@@ -18,7 +18,7 @@ use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
 use crate::run::record::{self, FailedTrials, RecordedTrials};
 use crate::run::started::StartedRun;
-use crate::run::{history, kept, preflight, scheduler, trial};
+use crate::run::{expected_cost, kept, preflight, scheduler, trial};
 use crate::settings::{Settings, Stop};
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::once;
@@ -84,7 +84,7 @@ impl Engine<'_> {
             // As gates do: a trial stands for another one that would end at the same time.
             settings.stop.get_or_insert(Stop::Settled);
         }
-        self.choose_default_modes(&mut settings, &catalog, &mut chosen);
+        self.choose_default_modes(&repository.root, &mut settings, &catalog, &mut chosen)?;
         let mut run = with_part(planned(Loaded { repository, settings, catalog }, chosen)?, &part)?;
         if run.plan.is_empty() {
             return Ok(None);
@@ -164,7 +164,7 @@ pub fn estimated(run: &PlannedRun) -> Result<Estimate, Problem> {
     let fewest = trials_of_mode.into_values().min().filter(|_| run.settings.live && at_least.is_none());
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
     let detectable_drop = fewest.and_then(|pairs| detectable_fixed(pairs, USUAL_RATE, &rule, USUAL_POWER));
-    Ok(Estimate { at_least, detectable_drop, problems: once(problems), ..history::estimate(run, &ids) })
+    Ok(Estimate { at_least, detectable_drop, problems: once(problems), ..expected_cost::estimate(run, &ids) })
 }
 
 /// The choices of the run to resume, or of the run in which cases did not pass.

@@ -279,8 +279,8 @@ pub struct SplitCases {
 }
 
 /// Splits the cases of a skill. A digest of a case's name says where it belongs, so it stays there when others are added.
-/// Fails if one part lacks a case in which the skill should activate.
-pub fn split(catalog: &Catalog, found: &FoundSkill) -> Result<SplitCases, Problem> {
+/// Fails if one part lacks a case in which the skill should activate, and proposes that the `drafter` write some.
+pub fn split(catalog: &Catalog, found: &FoundSkill, drafter: Option<AgentKind>) -> Result<SplitCases, Problem> {
     let skill = found.skill();
     let mut split = SplitCases::default();
     let mut positive = [0, 0];
@@ -294,13 +294,16 @@ pub fn split(catalog: &Catalog, found: &FoundSkill) -> Result<SplitCases, Proble
     }
     let [held_out, training] = positive;
     if held_out == 0 || training == 0 {
+        let draft = drafter.map(|agent| {
+            format!(", or have some drafted: skill-evals generate --agent {} --skill {}", agent.as_str(), skill.slug)
+        });
         return Err(format!(
             "`{}` has {training} positive cases to choose a description by and {held_out} to decide by, and needs one of each: \
-             write more that do not call the skill, or have some drafted: skill-evals generate --agent {} --skill {}",
+             write more that do not call the skill{}",
             skill.slug,
-            AgentKind::default().as_str(),
-            skill.slug
-        ).into());
+            draft.unwrap_or_default()
+        )
+        .into());
     }
     for slug in lint::nearest_skills(catalog, &skill.slug, NEIGHBORS) {
         let own = catalog.cases_of(slug).filter(|case| is_choice(catalog, case) && case.should_trigger() == Some(true));

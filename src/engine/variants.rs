@@ -70,7 +70,7 @@ impl Engine<'_> {
             // A model of the settings would replace those of the variants.
             settings.model = None;
         }
-        self.choose_default_modes(&mut settings, &catalog, &mut chosen);
+        self.choose_default_modes(&repository.root, &mut settings, &catalog, &mut chosen)?;
         let asked = chosen.selection.cases.join(", ");
         let run = planned(Loaded { repository, settings, catalog }, chosen)?;
         let VariantPlan { plan, record } = match question {

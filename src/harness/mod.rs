@@ -39,6 +39,7 @@ use crate::report::trial_text::RerunCommand;
 use crate::run::custom_check::{self, CustomChecks};
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
+use crate::run::recorded_modes;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{BuiltIn, Settings, TestSelection, Trust};
 use crate::text::name::Filters;
@@ -193,6 +194,17 @@ impl Harness {
         self
     }
 
+    /// Opens a stored trial, to try a check with, as [`Recording::open`] does. Trials of the agents that this harness reads can only
+    /// be opened so.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recording::open`].
+    pub fn recording(&self, path: impl AsRef<Path>) -> Result<Recording, RecordingError> {
+        // Its agents are known to this process since they were added.
+        Recording::open(path)
+    }
+
     /// Adds a custom check.
     #[must_use]
     pub fn check(mut self, check: Check) -> Self {
@@ -323,6 +335,10 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> HarnessPlan 
     let problems = context::problems(&harness, &settings, is_whole.then_some(&catalog));
     setup_problem = setup_problem.or(Some(problems.join("\n")).filter(|problems| !problems.is_empty()));
     let no_filters = Filters::default();
+    match recorded_modes::of_recordings(&root, &settings, &catalog) {
+        Ok(modes) => settings.default_modes = modes,
+        Err(why) => setup_problem = setup_problem.or(Some(why.to_string())),
+    }
     let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problem| {
         setup_problem.get_or_insert_with(|| problem.to_string());
         settings.selection = TestSelection::default();
@@ -346,7 +362,8 @@ fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
     let is_main = harness.is_main;
     let HarnessPlan { mut run, plan, setup_problem } = planned(harness, root, &parsed);
-    let jobs = run.settings.jobs();
+    // More threads than tests would only be started.
+    let jobs = run.settings.jobs().min(plan.entries.len() + run.catalog.skills.len() + 1);
     parsed.args.test_threads = Some(jobs);
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
     let unnamed = if is_main { context::unnamed(&run, &own_name()) } else { None };
@@ -355,8 +372,9 @@ fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
     let parsed = &context.parsed;
     let tests = trials::all(&context, plan);
     if parsed.args.list {
-        let listed = tests.iter().filter(|test| parsed.wants(&test.name) && (!parsed.args.ignored || test.ignored));
-        let listed = trials::list(&parsed.args, listed.map(|test| test.name.as_str()));
+        let listed =
+            tests.iter().filter(|test| parsed.wants(&test.name) && (!parsed.args.ignored || test.ignored.is_some()));
+        let listed = trials::list(&parsed.args, listed);
         // Freeing a hundred thousand cases takes half as long as reading them, and the process ends anyway.
         std::mem::forget((tests, Arc::clone(&context)));
         return listed.map_or_else(|error| error.exit_code(false), |()| ExitCode::SUCCESS);

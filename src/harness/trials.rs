@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe, Location, PanicHookInfo, catch_unwind, 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
+use libtest_mimic::{Arguments, Completion, Conclusion, Failed, FormatSetting, Trial};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
@@ -24,7 +24,7 @@ use crate::report::{diagnostics, rate, table, trial_text as report};
 use crate::results::share::needed;
 use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::plan::{PlannedCase, RunPlan};
-use crate::run::planned::PlannedRun;
+use crate::run::planned::{self, PlannedRun};
 use crate::run::{preflight, scheduler, stubs};
 use crate::text::diagnostic::{Diagnostic, Severity, SourceLocation};
 use crate::text::problem::Problem;
@@ -35,8 +35,8 @@ use crate::{lint, store};
 
 pub(super) struct Test {
     pub name: String,
-    /// Whether it is known to have nothing to run.
-    pub ignored: bool,
+    /// Why it is known to have nothing to run.
+    pub ignored: Option<String>,
     /// Its name before it was renamed, if an earlier test has that name.
     duplicate: Option<String>,
     body: TestBody,
@@ -54,16 +54,16 @@ pub(super) fn all(context: &TestContext, plan: RunPlan) -> Vec<Test> {
     let (run, parsed) = (&context.run, &context.parsed);
     let mut tests = Vec::with_capacity(run.catalog.skills.len() + plan.entries.len() + 1);
     for (index, found) in run.catalog.skills.iter().enumerate() {
-        tests.push(Test::new(stubs::skill_lint(&found.skill().slug), false, TestBody::Skill(index)));
+        tests.push(Test::new(stubs::skill_lint(&found.skill().slug), None, TestBody::Skill(index)));
     }
-    tests.push(Test::new(stubs::REPOSITORY_LINT.to_owned(), false, TestBody::Repository));
-    // With --ignored, and for nextest, the list of tests says what is ignored; otherwise the test says it, with the reason.
-    let lists_ignored =
-        (parsed.args.ignored || (context.nextest && !parsed.args.list)) && context.setup_problem.is_none();
+    tests.push(Test::new(stubs::REPOSITORY_LINT.to_owned(), None, TestBody::Repository));
+    // With --ignored, as JSON and for nextest, the list of tests says what is ignored; otherwise the test says it, with the reason.
+    let is_said = parsed.args.ignored || if parsed.args.list { parsed.json() } else { context.nextest };
+    let lists_ignored = is_said && context.setup_problem.is_none();
     for entry in plan.entries {
         let name = entry.planned.test_name();
         // Cases that the filter leaves out are not read: that takes longer than listing them.
-        let ignored = lists_ignored && parsed.wants(&name) && is_ignored(run, &entry.planned);
+        let ignored = if lists_ignored && parsed.wants(&name) { why_ignored(run, &entry.planned) } else { None };
         tests.push(Test::new(name, ignored, TestBody::Case(entry)));
     }
     rename_duplicates(&mut tests);
@@ -93,7 +93,7 @@ fn rename_duplicates(tests: &mut [Test]) {
 }
 
 impl Test {
-    fn new(name: String, ignored: bool, body: TestBody) -> Self {
+    fn new(name: String, ignored: Option<String>, body: TestBody) -> Self {
         Self { name, ignored, duplicate: None, body }
     }
 
@@ -112,19 +112,21 @@ impl Test {
                 (None, TestBody::Case(entry)) => case_test(&context, &entry),
             })
         };
-        Trial::ignorable_test(name, run).with_ignored_flag(ignored)
+        Trial::ignorable_test(name, run).with_ignored_flag(ignored.is_some())
     }
 }
 
-/// Whether a valid case has nothing to replay, or asks for what this program does not do. An invalid case is not ignored: it fails.
-fn is_ignored(run: &PlannedRun, planned: &TestCase) -> bool {
-    if !preflight::unsupported(run, &planned.found).is_empty() {
-        return true;
+/// Why a valid case is ignored: it has nothing to replay, or asks for what this program does not do. An invalid case fails.
+fn why_ignored(run: &PlannedRun, planned: &TestCase) -> Option<String> {
+    let unsupported = preflight::unsupported(run, &planned.found);
+    if !unsupported.is_empty() {
+        return Some(report::unsupported(&unsupported));
     }
-    !run.settings.live
+    let is_ignored = !run.settings.live
         && !run.settings.needs_recordings()
         && store::is_recorded(&run.root, &planned.trial(1)).is_ok_and(|is_recorded| !is_recorded)
-        && planned.found.case().is_ok()
+        && planned.found.case().is_ok();
+    is_ignored.then(|| report::NO_RECORDING.to_owned())
 }
 
 fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, Failed> {
@@ -169,10 +171,22 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
         let decided = table::decided(&case).map(|decided| format!("; {decided}")).unwrap_or_default();
         problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));
     }
-    problems.extend(report::graded(&run.root, &planned.found, &not_passed, context.paint()));
+    let until =
+        planned.found.case().ok().filter(|_| case.verdict() == Some(Verdict::Fail)).and_then(planned::quarantine);
+    // What is said next to the results has no colors.
+    let paint = if until.is_some() { Paint::Plain } else { context.paint() };
+    problems.extend(report::graded(&run.root, &planned.found, &not_passed, paint));
     problems.extend(run.early_end_message().filter(|_| context.nextest).map(|why| format!("{why}\n")));
     // All repeats of an invalid case have the same problem.
     problems.dedup();
+    if let Some(until) = until {
+        context.say(&problems.join("\n"));
+        return Ok(Completion::ignored_with(format!(
+            "in quarantine {until}: {} of {} trials passed",
+            counts.passed,
+            counts.ended()
+        )));
+    }
     Err(problems.join("\n").into())
 }
 
@@ -331,10 +345,10 @@ impl PrintError {
     }
 }
 
-/// Prints the names of these tests as libtest-mimic does, but buffered: a system call for each of a hundred thousand names
-/// would take longer than finding them.
-pub(super) fn list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> Result<(), PrintError> {
-    print_list(arguments, names).map_err(|error| match error.kind() {
+/// Prints these tests as libtest does, but buffered: a system call for each of a hundred thousand names would take longer than
+/// finding them.
+pub(super) fn list<'a>(arguments: &Arguments, tests: impl Iterator<Item = &'a Test>) -> Result<(), PrintError> {
+    print_list(arguments, tests).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => PrintError::Closed,
         _ => PrintError::Error(error.to_string()),
     })
@@ -347,16 +361,33 @@ pub(super) fn write_text(text: &str) -> io::Result<()> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "what runs tests reads it")]
-fn print_list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> io::Result<()> {
+fn print_list<'a>(arguments: &Arguments, tests: impl Iterator<Item = &'a Test>) -> io::Result<()> {
     let out: Box<dyn Write> = match &arguments.logfile {
         Some(path) => Box::new(File::create(path)?),
         None => Box::new(io::stdout().lock()),
     };
     let mut out = BufWriter::with_capacity(1 << 16, out);
-    for name in names {
-        out.write_all(name.as_bytes())?;
-        out.write_all(b": test\n")?;
+    if !matches!(arguments.format, Some(FormatSetting::Json)) {
+        for test in tests {
+            out.write_all(test.name.as_bytes())?;
+            out.write_all(b": test\n")?;
+        }
+        return out.flush();
     }
+    writeln!(out, "{}", json!({ "type": "suite", "event": "discovery" }))?;
+    let (mut total, mut ignored) = (0, 0);
+    for Test { name, ignored: why, .. } in tests {
+        (total, ignored) = (total + 1, ignored + usize::from(why.is_some()));
+        let message = why.as_deref().unwrap_or_default();
+        let event = json!({
+            "type": "test", "event": "discovered", "name": name, "ignore": why.is_some(), "ignore_message": message
+        });
+        writeln!(out, "{event}")?;
+    }
+    let end = json!({
+        "type": "suite", "event": "completed", "tests": total, "benchmarks": 0, "total": total, "ignored": ignored
+    });
+    writeln!(out, "{end}")?;
     out.flush()
 }
 

@@ -226,7 +226,7 @@ fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPa
         // A part of each case has these.
         mocks: _,
         // Which trials run, when and where, and what becomes of their results.
-        repetition: _, skill_roots: _, trust_places: _, own_columns: _, harness: _, modes: _, selected_modes: _,
+        repetition: _, skill_roots: _, trust_places: _, not_cases: _, own_columns: _, own_keys: _, formats: _, harness: _, modes: _, selected_modes: _,
         default_modes: _, live: _, require_recordings: _, jobs: _, stop: _, lift: _, gate: _, lint: _, selection: _, run_id: _,
         resume: _, force: _, record: _, max_cost_usd: _, max_tokens: _, retries: _, retry_wait: _, scratch: _, calibrate: _,
         lead: _,

@@ -17,7 +17,7 @@ use crate::files::material::Material;
 use crate::files::rooted::RootedPath;
 use crate::profile::{self, Profile};
 use crate::report::session;
-use crate::results::table;
+use crate::results::graded_trial;
 use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
 use crate::run::planned::PlannedRun;
@@ -302,7 +302,7 @@ impl Importer<'_> {
         let review = TrialReview::of(run, folder)?;
         folder.write_session(&session::session(meta, &grade, &review.timeline()))?;
         let id = meta.id();
-        let outcome = table::outcome(id, grade, meta, folder, &run.settings.prices);
+        let outcome = graded_trial::outcome(id, grade, meta, folder, &run.settings.prices);
         Ok(TrialRecord { ended: trial.ended.clone(), ..TrialRecord::new(&outcome, 1) })
     }
 }

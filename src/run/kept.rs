@@ -7,19 +7,23 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::cases::selection::TestCase;
-use crate::results::table;
+use crate::results::graded_trial;
+use crate::run::digests::SkillFolders;
 use crate::run::kept_store::{KeptStore, ReportedAgent};
 use crate::run::pairing::Pairing;
 use crate::run::planned::PlannedRun;
 use crate::run::started::StartedRun;
 use crate::run::{open_run, record, same_contents};
 use crate::settings::mode::Mode;
-use crate::store::{KeptAs, KeptPair, KeptTrial, KeptTrials, PairSide, RunFolder, Staging, StoreError, TrialFolder};
+use crate::store::{
+    KeptAs, KeptPair, KeptTrial, KeptTrials, Night, NightCase, NightInputs, PairSide, RunFolder, Staging,
+};
+use crate::store::{StoreError, TrialFolder};
 use crate::trial::event::RunEvent;
-use crate::trial::evidence::Meta;
-use crate::trial::id::TrialId;
+use crate::trial::evidence::{CATALOGUE_PART, Meta, SKILL_PART};
+use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::{Grade, Outcome, Verdict};
-use crate::trial::run_record::{PairRecord, PlanLine};
+use crate::trial::run_record::{PairRecord, PlanLine, TrialRecord};
 
 impl KeptStore {
     /// For a run in which trials of these cases may stand for trials of a base, and kept trials for them if they are not older than
@@ -155,7 +159,7 @@ pub fn take(run: &StartedRun, planned: &TestCase, number: u32, found: Vec<KeptTr
         let folder = live.folder.trial(&id);
         match copy(&candidate, &folder, live.folder.id(), &planned.mode, number, false) {
             Ok((meta, grade)) => {
-                let outcome = table::outcome(id, grade, &meta, &folder, &run.settings.prices);
+                let outcome = graded_trial::outcome(id, grade, &meta, &folder, &run.settings.prices);
                 run.emit(&RunEvent::Resumed { outcome: Box::new(outcome.clone()), attempts: 1, news: true });
                 return Some(outcome);
             }
@@ -210,7 +214,47 @@ pub fn keep_plan(run: &StartedRun) -> Result<(), StoreError> {
             keep_for_base(run, &entry.planned, 1..=entry.repeats);
         }
     }
+    if let Some(kept) = run.kept.as_ref().filter(|_| run.settings.scripted.is_none()) {
+        kept.trials.add_night(&night(run, &live.folder)?)?;
+    }
     remove_old(run)
+}
+
+/// What the run measured, of the cases whose trials all ended: those that are here of others may be the quick ones.
+fn night(run: &StartedRun, folder: &RunFolder) -> Result<Night, StoreError> {
+    let records = folder.noted()?.records;
+    let mut cases = Vec::new();
+    for entry in &run.plan.entries {
+        let ids = (1..=entry.repeats).map(|number| entry.planned.trial(number));
+        let Some(of_case) = ids.map(|id| records.get(&id)).collect::<Option<Vec<_>>>() else { continue };
+        let Some(inputs) = night_inputs(run, &entry.planned) else { continue };
+        let CaseInMode { skill, case, mode } = entry.planned.case_in_mode();
+        let mut of_night = NightCase { skill, case, mode, inputs, ..NightCase::default() };
+        let count = |wanted| of_case.iter().filter(|record| record.verdict == wanted).count() as u64;
+        of_night.passed = count(Verdict::Pass);
+        of_night.trials = of_night.passed + count(Verdict::Fail);
+        let cost = |record: &&TrialRecord| record.cost().cost_usd.filter(|_| !record.cost().cost_incomplete);
+        of_night.cost_usd = of_case.iter().map(cost).sum();
+        if let Some(meta) = of_case.last().and_then(|record| folder.trial(&record.id).meta().ok()) {
+            of_night.agent = meta.agent.name_and_version();
+            of_night.model = meta.agent.model;
+        }
+        cases.push(of_night);
+    }
+    let created = folder.run_record()?.map(|record| record.created).unwrap_or_default();
+    Ok(Night { run: folder.id().to_owned(), created, cases })
+}
+
+/// What decides the trials of a case here: inputs only, since what a trial did must not choose its base.
+fn night_inputs(run: &StartedRun, planned: &TestCase) -> Option<NightInputs> {
+    let (case, mode) = (planned.found.case().ok()?, &planned.mode);
+    let inputs = run.digested(&SkillFolders::Repository, case, mode, &[]).ok()?;
+    let part = |name: &str| inputs.0.get(name).cloned();
+    Some(NightInputs {
+        skill: part(&format!("{SKILL_PART}{}", case.skill)),
+        descriptions: part(CATALOGUE_PART),
+        besides: run.besides_skills_at_start(case, mode).ok()?,
+    })
 }
 
 /// A trial of the run that measured something, of an agent that is still what it was.

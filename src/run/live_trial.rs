@@ -400,11 +400,13 @@ impl ShownMocks {
                 continue;
             };
             let name = format!("{}/{tool}", server.name);
-            record.calls.push(MockCall { name, input: input.clone(), answered: false, violated: None });
+            record.calls.push(MockCall { name, input: input.clone(), ..MockCall::default() });
         }
-        for MockCall { name, input, violated, .. } in &mut record.calls {
+        for MockCall { name, input, violated, stdin, .. } in &mut record.calls {
             (*name, *input) = (redactor.mask_text(name), redactor.masked(input).cut());
-            *violated = violated.as_ref().map(|why| redactor.masked(why).cut());
+            for text in [violated, stdin] {
+                *text = text.as_ref().map(|text| redactor.masked(text).cut());
+            }
         }
         record
     }

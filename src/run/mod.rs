@@ -1,6 +1,6 @@
 //! Runs trials, from the plan to their outcomes, whichever command or test started the run.
 //!
-//! [`plan`] lists the trials, and a [`planned`] run has one. [`preflight`] finds what keeps it from beginning. Then it is
+//! [`plan`] lists the trials, in those of the recordings ([`recorded_modes`]) or of an agent that is here ([`default_modes`]) if nobody chose others, and a [`planned`] run has one. [`preflight`] finds what keeps it from beginning. Then it is
 //! [`started`], and no choice changes any more. [`open_run`] creates its directory, takes its lock and copies the skills. [`scheduler`]
 //! runs trials at the same time, as fast as [`rate_limiter`] and its budget allow.
 //! [`trial`] gets each to its outcome: `live_trial` prepares a trial environment, runs the agent until its end or until the verdict
@@ -12,7 +12,7 @@
 //! trial of each side runs at a time until [`decide`](crate::decide) has an answer. [`kept`] are trials of earlier comparisons.
 //!
 //! Everything that happens is an event. The progress file, the summary of the [`started`] run and the terminal read
-//! the same events. [`record`] makes recordings of results, [`import`] makes runs of what other runners left,
+//! the same events. [`record`] makes recordings of results, [`rename_recordings`] follows cases that get another name, [`import`] makes runs of what other runners left,
 //! and [`merge`] makes one run of shards. [`verify`] runs checks against trials that no agent ran.
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
@@ -21,8 +21,9 @@ pub mod calibration;
 pub mod case_digests;
 pub mod changed_skills;
 pub mod custom_check;
+pub mod default_modes;
 pub mod digests;
-pub mod history;
+pub mod expected_cost;
 pub mod import;
 mod judge;
 pub mod kept;
@@ -41,7 +42,9 @@ pub mod programs;
 pub mod question;
 pub mod rate_limiter;
 pub mod record;
+pub mod recorded_modes;
 pub mod regrade;
+pub mod rename_recordings;
 pub mod same_contents;
 pub mod scheduler;
 mod settled;

@@ -13,7 +13,7 @@ use crate::agent::snapshot::SkillSnapshot;
 use crate::agent::trial_env::{ScratchDir, WorkspaceError};
 use crate::cases::catalog::Catalog;
 use crate::process::{background, watchdog};
-use crate::results::table;
+use crate::results::graded_trial;
 use crate::run::agent_run::files;
 use crate::run::calibration::{self};
 use crate::run::digests::{SkillFolders, opened_skills};
@@ -66,9 +66,9 @@ fn open(run: &StartedRun) -> Result<(LiveRun, ProgressWriter), Problem> {
     };
     write_record(&record).map_err(trouble)?;
     if resumes && is_shared {
-        table::complete_progress(&folder, run.plan.ids(), &run.settings.prices).map_err(trouble)?;
+        graded_trial::complete_progress(&folder, run.plan.ids(), &run.settings.prices).map_err(trouble)?;
     } else if resumes {
-        table::repair_progress(&folder, &run.settings.prices).map_err(trouble)?;
+        graded_trial::repair_progress(&folder, &run.settings.prices).map_err(trouble)?;
     }
     let before = folder.noted().map_err(trouble)?;
     let journal = folder.journal().map_err(trouble)?;

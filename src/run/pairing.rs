@@ -6,7 +6,7 @@ use crate::checks::CaseCheck;
 use crate::grade::verdict::NEEDS_SKILL;
 use crate::run::changed_skills::readable_skills;
 use crate::run::plan::{PlannedCase, RunPlan};
-use crate::run::planned::PlannedRun;
+use crate::run::planned::{self, PlannedRun};
 use crate::run::skill_version::{ReadTree, SkillVersion};
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
@@ -30,7 +30,7 @@ pub struct PairedCase {
 pub struct Pairing {
     /// The cases that both sides can run.
     pub cases: Vec<PairedCase>,
-    /// Cases that one side has no skill for, by name, with the reason.
+    /// Cases that are in quarantine or that one side has no skill for, by name, with the reason.
     pub left_out: Vec<(String, String)>,
     /// Whether one side has no skills and the other has, so that both are judged by what both are asked.
     pub outcome_only: bool,
@@ -131,7 +131,9 @@ pub fn pair(run: &PlannedRun, sides: &ComparedSides) -> Result<Pairing, Problem>
         };
         let lacking = [(&a, &sides.baseline), (&b, &sides.candidate)].into_iter().find(|(planned, _)| lacks(planned));
         let one_lacks_skills = (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
-        if let Some((_, side)) = lacking {
+        if let Some(until) = found.case().ok().and_then(planned::quarantine) {
+            pairing.left_out.push((name, format!("in quarantine {until}")));
+        } else if let Some((_, side)) = lacking {
             pairing.left_out.push((name, format!("unknown skill `{}` in {}", found.skill, side.label)));
         } else if one_lacks_skills && needs_skill(&found, &run.settings) {
             pairing.left_out.push((name, NEEDS_SKILL.to_owned()));

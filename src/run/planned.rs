@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
 use crate::cases::plugin::Plugin;
@@ -71,6 +74,17 @@ pub struct PlannedRun {
     pub texts: TextReader,
     pub program_runner: ProgramRunner,
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
+}
+
+/// Until when the case fails nothing, and why, if it is in quarantine today.
+pub fn quarantine(case: &Case) -> Option<String> {
+    let quarantine = case.quarantine.as_ref();
+    quarantine.filter(|quarantine| !quarantine.is_over(today())).map(ToString::to_string)
+}
+
+/// The day, UTC.
+pub fn today() -> Date {
+    TimeZone::UTC.to_datetime(jiff::Timestamp::now()).date()
 }
 
 impl std::fmt::Debug for PlannedRun {

@@ -2,9 +2,8 @@
 //! and for a dry run.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::{fmt, io};
 
 use crate::agent;
 use crate::agent::isolation::{self, IsolationStatus};
@@ -22,11 +21,11 @@ use crate::lint;
 use crate::process::{allow_open_files, git};
 use crate::report::trial_text::RerunCommand;
 use crate::run::plan::PlannedCase;
-use crate::run::planned::PlannedRun;
+use crate::run::planned::{PlannedRun, today};
 use crate::run::skill_version::SkillVersion;
-use crate::run::{rate_limiter, stubs};
+use crate::run::{rate_limiter, rename_recordings, stubs};
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
-use crate::settings::{FILE, Home, Settings, ToolNames};
+use crate::settings::{CommandAnswer, FILE, Home, Settings, ToolNames};
 use crate::skill::SKILL_FILE;
 use crate::store::{self, RunFolder};
 use crate::text::cut::{self, names};
@@ -138,7 +137,7 @@ pub fn agents(run: &PlannedRun) -> Result<(), Problem> {
         agents.into_iter().filter_map(|(kind, mode)| missing(settings, kind, mode)).collect();
     let judge = run.plan.is_judged(settings).then(|| missing_judge(settings)).flatten();
     // An agent that is to run, too, has said it.
-    problems.extend(judge.filter(|why| !problems.iter().any(|other| why.ends_with(other.as_str()))));
+    problems.extend(judge.filter(|why| !problems.iter().any(|other| why.contains(other.as_str()))));
     if problems.is_empty() {
         return Ok(());
     }
@@ -147,43 +146,6 @@ pub fn agents(run: &PlannedRun) -> Result<(), Problem> {
         lines.extend(others(settings, &run.rerun_command));
     }
     Err(lines.join("\n").into())
-}
-
-/// A mode that is used in place of a default one, whose agent cannot run here.
-#[derive(Clone, Debug)]
-pub struct SubstituteMode {
-    /// The default mode.
-    pub default: String,
-    /// What its agent lacks, and what to do about it.
-    pub why: String,
-    pub mode: Mode,
-}
-
-impl fmt::Display for SubstituteMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { default, why, mode } = self;
-        let agent = mode.agent.as_str();
-        write!(f, "{why}; {agent} can run here: its mode `{mode}` stands in for `{default}`")
-    }
-}
-
-/// For each default mode of the catalog's cases whose agent cannot run here, the mode of the same delivery of the first agent of
-/// the registry that can. None if modes are selected.
-pub fn substitutes(settings: &Settings, catalog: &Catalog) -> Vec<SubstituteMode> {
-    if settings.selected_modes.is_some() {
-        return Vec::new();
-    }
-    let defaults: BTreeSet<&str> = catalog.cases.iter().map(|found| found.format().default_mode).collect();
-    let substitute = |default: &str| {
-        let mode = settings.mode(default)?;
-        let why = missing(settings, mode.agent, Some(mode))?;
-        let other = AgentKind::ALL.into_iter().find_map(|kind| {
-            let is_like = |other: &&Arc<Mode>| other.agent == kind && other.delivery == mode.delivery;
-            settings.modes.iter().find(is_like).filter(|other| missing(settings, kind, Some(other)).is_none())
-        })?;
-        Some(SubstituteMode { default: default.to_owned(), why, mode: Mode::clone(other) })
-    };
-    defaults.into_iter().filter_map(substitute).collect()
 }
 
 /// What the judge lacks to run.
@@ -198,7 +160,12 @@ fn missing_judge(settings: &Settings) -> Option<String> {
     }
     let settings = Settings { model: model.clone(), ..settings.clone() };
     let missing = missing(&settings, agent, Some(&Mode::new("judge", agent, Delivery::None)));
-    missing.map(|why| format!("the judge: {why}"))
+    let other = || native().map(|mode| mode.agent).find(|kind| self::missing(&settings, *kind, None).is_none());
+    let other =
+        missing.is_some().then(other).flatten().map(|kind| {
+            format!("; {0} can judge: add `judge = {{ agent = \"{0}\" }}` to evals/evals.toml", kind.as_str())
+        });
+    missing.map(|why| format!("the judge: {why}{}", other.unwrap_or_default()))
 }
 
 /// An agent that can run here and how to choose it, or what keeps those that are installed from it.
@@ -257,7 +224,7 @@ pub fn native_modes(
         let Some(mode) = native.iter().find(is_agent).or_else(by_program) else {
             let known: BTreeSet<&str> = native.iter().flat_map(known_as).chain([INSTALLED]).collect();
             let known: Vec<&str> = known.into_iter().collect();
-            return Err(format!("unknown agent `{name}`; {}", suggest(name, &known)).into());
+            return Err(format!("unknown agent `{name}`; {}", AgentKind::suggest(name, &known)).into());
         };
         modes.push(mode.name.clone());
     }
@@ -459,7 +426,7 @@ pub fn check_dry_run(run: &PlannedRun) -> Result<(), Problem> {
 
 // All problems of a repository that can be found without starting anything.
 
-/// All problems that `lint` looks for, before the settings judge them.
+/// All problems that `lint` looks for, with the severities of the settings.
 pub fn all_problems(
     repository: &Repository,
     settings: &Settings,
@@ -480,15 +447,18 @@ pub fn all_problems(
             problems.push(Diagnostic::new(Code::DamagedRecording, place, error.to_string()));
         }
     }
+    // What cannot be read is damaged.
+    problems.extend(rename_recordings::orphans(&repository.root, catalog).unwrap_or_default());
     problems.extend(lint::repetition(catalog, &settings.repetition, repository));
+    problems.extend(lint::quarantine(catalog, today(), repository));
     problems.extend(mocks::commands(repository, settings.mocks.iter()).1);
-    problems.extend(lint::unknown_mocks(catalog, &settings.mocks, repository));
+    problems.extend(lint::checks_of_mocks(catalog, &settings.mocks, repository));
     // A case or the command line may ask for a judge.
     problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
     let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(settings) };
     let unread: Vec<_> = repository.unread(layout).into_iter().filter(|unread| !problems.contains(unread)).collect();
     problems.extend(unread);
-    problems
+    settings.lint.judged(problems)
 }
 
 // What git ignores of cases: it is here, and a clone does not have it.
@@ -511,7 +481,7 @@ fn copied_files<'a>(
 ) -> Option<Diagnostic> {
     let of_case = |case: &'a Case| case.parts().into_iter().filter(|part| part.seen_by == SeenBy::Agent);
     let of_cases = cases.filter_map(|found| found.case().ok()).flat_map(of_case).flat_map(|part| part.files());
-    let of_all = settings.mocks.iter().filter_map(|answer| Some(answer.source()?.as_path().to_path_buf()));
+    let of_all = settings.mocks.iter().flat_map(CommandAnswer::sources).map(|path| path.as_path().to_path_buf());
     let mut parts: BTreeSet<PathBuf> = of_cases.chain(of_all).collect();
     // One that cannot be asked about is git's to name.
     parts.retain(|part| look::exists(&root.join(part)).unwrap_or(true));

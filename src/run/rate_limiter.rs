@@ -531,8 +531,8 @@ pub fn check_budget(settings: &Settings, plan: &RunPlan) -> Result<(), Problem> 
     ).into())
 }
 
-/// Limits a run of a gate that nobody limited: dollars, or tokens if the cost of some trial could not be known. An agent that the
-/// user describes may tell neither, and a limit that cannot be kept ends a run.
+/// Limits a gate that nobody limited: dollars, or tokens if the cost of some trial could not be known. An agent that the user
+/// describes may tell neither, and a limit that cannot be kept ends a run.
 pub fn limit_gate(settings: &mut Settings, plan: &RunPlan) {
     if settings.max_cost_usd.is_some() || settings.max_tokens.is_some() {
         return;

@@ -12,7 +12,7 @@ use crate::files::{bounded, inside};
 use crate::grade::checks::grade;
 use crate::grade::rubric::Judgment;
 use crate::results::timeline::Timeline;
-use crate::run::planned::PlannedRun;
+use crate::run::planned::{self, PlannedRun};
 use crate::run::programs::{self, CaseProgramRuns, unchanged_start_files};
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::run::{custom_check, judge};
@@ -72,8 +72,13 @@ pub(super) fn by_checks(
     let repetition = run.settings.repetition.of(&case.skill, case.repetition);
     let CaseProgramRuns { runs, not_enforced } = programs::run_all(run, trial_evidence)?;
     let grade = with_input(run, trial_evidence, &runs, |subject| grade(case, subject));
-    let grade =
-        Grade { not_enforced, threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
+    let grade = Grade {
+        not_enforced,
+        threshold: Some(repetition.threshold),
+        max_trials: repetition.at_most(),
+        quarantine: planned::quarantine(case),
+        ..grade
+    };
     let limit = case.timeout.unwrap_or(run.settings.timeout);
     let id = evidence.meta.id();
     let tell = |name: &str| tell(RunEvent::Heard(id.clone(), format!("custom check `{name}`")));

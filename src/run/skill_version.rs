@@ -214,7 +214,7 @@ impl ReadTree<'_> {
 
     /// The files that the settings name: the judge's template and schema, and what is answered in every case.
     pub(super) fn of_settings(&self) -> BTreeSet<PathBuf> {
-        let answers = self.settings.mocks.iter().filter_map(CommandAnswer::source).map(RelativePath::as_path);
+        let answers = self.settings.mocks.iter().flat_map(CommandAnswer::sources).map(RelativePath::as_path);
         repository::judge_paths(self.settings).into_iter().chain(answers).map(Path::to_path_buf).collect()
     }
 

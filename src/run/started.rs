@@ -158,7 +158,9 @@ impl StartedRun {
         let each = closed.iter().map(|ClosedLogin { agent, why }| {
             let agent = agent.as_str();
             let what = match why {
-                ClosedBy::Unreachable(why) => format!("the provider of {agent} cannot be reached ({why})"),
+                ClosedBy::Unreachable(why) => {
+                    format!("the provider of {agent} cannot be reached ({why}){}", by_proxy())
+                }
                 ClosedBy::UsageLimit(Some(ends)) => {
                     let ends = ends.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z");
                     format!("the provider refuses the login of {agent} until {ends}")
@@ -274,4 +276,11 @@ impl EventListener for ProgressFiles {
             self.write();
         }
     }
+}
+
+/// What is said of a proxy that the environment sets: if it is the proxy that cannot be reached, no later start helps.
+fn by_proxy() -> String {
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let proxy = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].into_iter().find(is_set);
+    proxy.map(|name| format!(" by the proxy that {name} names")).unwrap_or_default()
 }

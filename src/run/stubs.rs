@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::cases::catalog::{ARTIFACTS, Catalog};
 use crate::files::inside;
 use crate::files::look::{self, Entry, Walk, WalkStep};
-use crate::run::plan;
+use crate::run::{plan, recorded_modes};
 use crate::settings::{Settings, Trust, load};
 use crate::store::Recordings;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
@@ -28,7 +28,7 @@ const DEPTH: usize = 4;
 const IGNORED: [&str; 4] = ["target", "node_modules", "skills", ARTIFACTS];
 
 /// Directories of the crate with the harness, from the repository's root.
-const CRATES: [&str; 2] = ["", "evals"];
+pub const CRATES: [&str; 2] = ["", "evals"];
 
 pub const REPOSITORY_LINT: &str = "repository::lint";
 
@@ -43,8 +43,10 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
     let mut names: BTreeSet<String> = catalog.skills.iter().map(|found| skill_lint(&found.skill().slug)).collect();
     names.insert(REPOSITORY_LINT.to_owned());
     let mut recordings = Recordings::new(root);
+    // A run says what it cannot read.
+    let default_modes = recorded_modes::of_recordings(root, settings, catalog).unwrap_or_default();
+    let settings = &Settings { default_modes, ..settings.clone() };
     for found in &catalog.cases {
-        // A run says what it cannot read.
         let recorded = recordings.modes(&found.skill, &found.id).unwrap_or_default();
         names.extend(plan::planned(settings, found, &recorded).map(|planned| planned.test_name()));
     }
@@ -103,8 +105,8 @@ pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigErr
     Ok(render(&names(root, catalog, &load::read_file(root, Trust::Trusted)?)))
 }
 
-/// The stub files that the repository has, from its root.
-pub fn files(root: &Path) -> Vec<PathBuf> {
+/// The directories of the repository, from its root, that have a Cargo.toml or may have the crate of the harness.
+pub fn crates(root: &Path) -> BTreeSet<PathBuf> {
     let mut crates: BTreeSet<PathBuf> = CRATES.iter().map(PathBuf::from).collect();
     let unread = Walk::new(root).max_depth(DEPTH).each(|entry| {
         if is_ignored(entry) {
@@ -118,7 +120,12 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
     });
     // The catalog names what cannot be read.
     unread.report(drop);
-    let files = crates.into_iter().map(|folder| folder.join(FILE));
+    crates
+}
+
+/// The stub files that the repository has, from its root.
+pub fn files(root: &Path) -> Vec<PathBuf> {
+    let files = crates(root).into_iter().map(|folder| folder.join(FILE));
     files.filter(|file| fs::symlink_metadata(root.join(file)).is_ok()).collect()
 }
 

@@ -6,10 +6,10 @@ use crate::run::stored_trial::StoredTrial;
 use std::fmt::Display;
 
 use crate::cases::selection::TestCase;
-use crate::results::table;
+use crate::results::graded_trial;
 use crate::run::digests::{RecordingDrift, SkillFolders, as_before, opened_skills};
 use crate::run::live_trial::LiveTrial;
-use crate::run::planned::PlannedRun;
+use crate::run::planned::{self, PlannedRun};
 use crate::run::preflight::{self, ReadyCase};
 use crate::run::started::StartedRun;
 use crate::run::{judge, open_run};
@@ -70,7 +70,7 @@ pub fn replay_from(
     if !drift.stale.is_empty() {
         return Err(TrialError::Stale { folder: folder.path().to_path_buf(), changed: drift.stale });
     }
-    let outcome = table::outcome(id, grade, &meta, folder, &run.settings.prices);
+    let outcome = graded_trial::outcome(id, grade, &meta, folder, &run.settings.prices);
     Ok(Outcome { aged: drift.aged, tags: case.tags.clone(), ..outcome })
 }
 
@@ -104,10 +104,14 @@ pub fn run_live(
             // missing, the next part of the run asks it.
             Err(TrialError::NotRun(NotRun::Interrupted))
         }
-        Ok((meta, grade)) => Ok(table::outcome(id, grade, &meta, &folder, &run.settings.prices)),
+        Ok((meta, grade)) => Ok(graded_trial::outcome(id, grade, &meta, &folder, &run.settings.prices)),
         Err(trouble) => Ok(Outcome {
             id,
-            grade: not_measured(trouble, run.repetition(&planned.found)),
+            grade: not_measured(
+                trouble,
+                run.repetition(&planned.found),
+                planned.found.case().ok().and_then(planned::quarantine),
+            ),
             folder: folder.path().to_path_buf(),
             scripted: run.settings.scripted.clone(),
             spent: AttemptCost { tokens_incomplete: true, cost_incomplete: true, ..AttemptCost::default() },
@@ -134,7 +138,7 @@ pub fn kept(run: &StartedRun, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
     };
     // How a kept trial was checked is a part of what it was kept as.
     if let (Ok(meta @ Meta { kept_from: Some(_), .. }), Ok(grade)) = (folder.meta(), folder.grade()) {
-        return Ok(Some((table::outcome(id.clone(), grade, &meta, &folder, &run.settings.prices), false)));
+        return Ok(Some((graded_trial::outcome(id.clone(), grade, &meta, &folder, &run.settings.prices), false)));
     }
     let trial = match StoredTrial::read(run, &folder) {
         Ok(trial) => trial,
@@ -162,7 +166,7 @@ pub fn kept(run: &StartedRun, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
     if news {
         folder.write_grade(&grade).map_err(|error| not_stored(&error))?;
     }
-    Ok(Some((table::outcome(id.clone(), grade, &trial.meta, &folder, &run.settings.prices), news)))
+    Ok(Some((graded_trial::outcome(id.clone(), grade, &trial.meta, &folder, &run.settings.prices), news)))
 }
 
 /// The outcome of a trial that could not be measured in an earlier part of the run; `None` if it measured something.
@@ -172,11 +176,11 @@ pub fn lost(run: &StartedRun, planned: &TestCase, record: &TrialRecord) -> Optio
     }
     let folder = run.opened()?.folder.trial(&record.id);
     if let (Ok(meta), Ok(grade)) = (folder.meta(), folder.grade()) {
-        return Some(table::outcome(record.id.clone(), grade, &meta, &folder, &run.settings.prices));
+        return Some(graded_trial::outcome(record.id.clone(), grade, &meta, &folder, &run.settings.prices));
     }
     Some(Outcome {
         id: record.id.clone(),
-        grade: not_measured(record.trouble.clone()?, run.repetition(&planned.found)),
+        grade: not_measured(record.trouble.clone()?, run.repetition(&planned.found), record.quarantine.clone()),
         folder: folder.path().to_path_buf(),
         scripted: record.scripted.clone(),
         spent: record.spent,
@@ -189,7 +193,7 @@ pub fn lost(run: &StartedRun, planned: &TestCase, record: &TrialRecord) -> Optio
 }
 
 /// The grade of a trial that left no evidence.
-fn not_measured(trouble: Trouble, repetition: EffectiveRepetition) -> Grade {
+fn not_measured(trouble: Trouble, repetition: EffectiveRepetition, quarantine: Option<String>) -> Grade {
     Grade {
         format: GRADE_FORMAT,
         verdict: Verdict::Error,
@@ -201,6 +205,7 @@ fn not_measured(trouble: Trouble, repetition: EffectiveRepetition) -> Grade {
         judged: None,
         threshold: Some(repetition.threshold),
         max_trials: repetition.at_most(),
+        quarantine,
         unsupported: Vec::new(),
     }
 }

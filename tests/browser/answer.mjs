@@ -6,7 +6,7 @@ await withPage(async (page) => {
     await page.setViewport({ width, height: 900 });
     await open(page, "#t=greeting/explicit/codex/1");
     await page.waitForSelector(".rich");
-    assert.equal(await text(page, ".rich h4"), "Greeted");
+    assert.equal(await text(page, ".rich h3"), "Greeted");
     assert.equal(await text(page, ".rich strong"), "Ada");
     assert.deepEqual(await texts(page, ".rich ol > li > ul > li"), ["a link (https://example.org/a)", "image: a picture (https://example.org/b.png)"]);
     assert.ok((await text(page, ".rich table")).includes("12") && (await text(page, ".rich pre")).includes("greet --everybody"));

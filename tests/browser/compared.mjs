@@ -9,7 +9,7 @@ const overlaps = (page) =>
       const boxes = cells.map((cell) => cell.getBoundingClientRect());
       const wide = cells.filter((cell) => cell.matches(".repeats, .share") && cell.scrollWidth > cell.clientWidth);
       const crossed = boxes.some((a, at) => boxes.some((b, other) => at < other && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1));
-      return wide.length || crossed ? [row.textContent] : [];
+      return wide.length || crossed || row.scrollWidth > row.clientWidth ? [row.textContent] : [];
     }),
   );
 
@@ -35,7 +35,7 @@ await withPage(async (page) => {
   // At most eight repeats of a side stand there one by one.
   const most = await page.$$eval(".rows .row", (all) => Math.max(...all.map((row) => row.querySelectorAll(".dot").length)));
   assert.ok(most <= 16, most + " dots");
-  for (const [scheme, width] of [["light", 1400], ["dark", 1400], ["light", 400], ["dark", 400]]) {
+  for (const [scheme, width] of [["light", 1400], ["dark", 1400], ["light", 1000], ["light", 700], ["light", 400], ["dark", 400]]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
     await page.setViewport({ width, height: 900 });
     await open(page);

@@ -11,6 +11,9 @@ const puppeteer = (await import(require.resolve("puppeteer-core"))).default;
 
 export { assert };
 
+/** The file of a package next to the browser. */
+export const fromBrowser = (name) => require.resolve(name);
+
 /** The report that is tested. */
 export const file = resolve(process.argv[2]);
 

@@ -36,6 +36,23 @@ test("ranges are marked, also where they overlap or reach too far", () => {
   assert.deepEqual(own(page.lit("", [])), [{ text: "", lit: false }]);
 });
 
+test("json is spread over lines, and a mark stays on its words", () => {
+  const value = { skill: "greet, {é}", list: [1, [], {}, { a: null, b: "\\\"[" }], empty: "" };
+  const text = JSON.stringify(value);
+  assert.deepEqual(own(page.pretty(text, [])), [JSON.stringify(value, null, 2), []]);
+  const marked = (text, from, to) => {
+    const [spread, pieces] = page.pretty(text, [{ from, to }]);
+    return pieces.map((piece) => spread.slice(piece.from, piece.to));
+  };
+  for (const word of ["greet", "{é}", '"list"', "null", '\\\\\\"[']) {
+    const from = text.indexOf(word);
+    assert.deepEqual(own(marked(text, from, from + word.length)), [word]);
+  }
+  assert.deepEqual(own(marked(text, 0, text.length)), [JSON.stringify(value, null, 2)]);
+  assert.deepEqual(own(marked('[1,  2]', 2, 7)), [",\n  2\n]"]);
+  assert.deepEqual(own(page.pretty("no {json", [{ from: 3, to: 8 }])), ["no {json", [{ from: 3, to: 8 }]]);
+});
+
 test("an edit turns one list into the other, and is the shortest", () => {
   const random = (seed) => () => (seed = (seed * 16807) % 2147483647) / 2147483647;
   const next = random(7);

@@ -6,4 +6,5 @@ mod exposure_corpus;
 mod mutations;
 mod plans;
 mod read_tree;
+mod rust_page;
 mod settled;

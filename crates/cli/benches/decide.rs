@@ -11,7 +11,7 @@ use skill_evals_stats::decide::sequential::SequentialTest;
 use skill_evals_stats::decide::{MARGIN, Rule};
 use skill_evals_stats::stats::sequence::e_worse;
 use skill_evals_stats::stats::stratified::{self, Stratum};
-use worlds::{Kind, Rates, pair, rates};
+use worlds::{Kind, Rates, Series, pair, rates};
 
 const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(MARGIN) };
 const RUNS: u32 = 1000;
@@ -40,8 +40,14 @@ const SUITES: [(&str, &[Kind]); 17] = [
 ];
 
 fn main() {
-    let tables: [(&str, fn()); 5] =
-        [("drops", drops), ("unchanged", unchanged), ("even-sums", even_sums), ("plans", plans), ("models", models)];
+    let tables: [(&str, fn()); 6] = [
+        ("drops", drops),
+        ("unchanged", unchanged),
+        ("even-sums", even_sums),
+        ("plans", plans),
+        ("models", models),
+        ("drift", drift),
+    ];
     let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     for (_, print) in tables.into_iter().filter(|(name, _)| named.is_empty() || named.iter().any(|named| named == name))
     {
@@ -259,4 +265,60 @@ fn fixed_pairs(rates: &Rates) -> usize {
         });
         count(found.count()) >= 0.8 * f64::from(RUNS)
     })
+}
+
+/// Cases as repositories have them.
+const MIXED: &[f64] = &[1.0, 0.95, 0.9, 0.8, 0.5];
+
+/// Years of nights: false alarms, and how soon a drop is found.
+fn drift() {
+    println!(
+        "\n| series | cases | trials of each case in a night | rates move by night | years | with a false alarm |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- |");
+    let steady: [(usize, &'static [f64], u64, f64, u64); 8] = [
+        (1, &[0.5], 3, 0.0, 200),
+        (10, &[0.9, 0.9, 0.9], 2, 0.0, 40),
+        (40, MIXED, 1, 0.0, 20),
+        (80, MIXED, 1, 0.0, 10),
+        (40, MIXED, 1, 0.05, 20),
+        (40, MIXED, 1, 0.1, 20),
+        (40, MIXED, 3, 0.05, 10),
+        (40, MIXED, 3, 0.1, 10),
+    ];
+    for (series, cases, trials, moves, years) in steady {
+        let one = Series { moves, ..Series::steady(cases, trials) };
+        let has_alarm =
+            |year: u64| (0..series as u64).any(|of| !one.watched(365, series, 1000 * year + of).shifts.is_empty());
+        let alarms = (0..years).filter(|year| has_alarm(*year)).count();
+        let (how, moves) = (cases.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "), 100.0 * moves);
+        println!("| {series} | {how} | {trials} | ±{moves} points | {years} | {alarms} |");
+    }
+    println!(
+        "\n| cases | trials of each case in a night | series | found in 7 nights | 14 | 28 | 56 | dated to the night ±1 |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    let drops: [(&str, &'static [f64], &'static [f64], u64); 6] = [
+        ("5 cases: all .95 → .5", &[0.95; 5], &[0.5; 5], 1),
+        ("5 cases: all .95 → .8", &[0.95; 5], &[0.8; 5], 1),
+        ("5 cases: all .95 → .8", &[0.95; 5], &[0.8; 5], 3),
+        ("5 cases: 1 drops 1 → .2, 4 at .9", &[1.0, 0.9, 0.9, 0.9, 0.9], &[0.2, 0.9, 0.9, 0.9, 0.9], 1),
+        ("5 cases: 1 drops 1 → .2, 4 at .9", &[1.0, 0.9, 0.9, 0.9, 0.9], &[0.2, 0.9, 0.9, 0.9, 0.9], 3),
+        ("10 cases: all .8 → .5", &[0.8; 10], &[0.5; 10], 1),
+    ];
+    for (name, before, since, trials) in drops {
+        for series in [1, 40] {
+            let world = Series { since, night: 30, ..Series::steady(before, trials) };
+            let runs: Vec<_> = (0..400).map(|seed| world.watched(86, series, seed)).collect();
+            let within = |nights: usize| {
+                let found = (0..400).filter(|seed| world.watched(30 + nights, series, *seed).worse().is_some()).count();
+                format!("{:.0} %", 100.0 * count(found) / 400.0)
+            };
+            let shifts: Vec<_> = runs.iter().filter_map(|run| run.shifts.first()).collect();
+            let dated = shifts.iter().filter(|shift| (29..=31).contains(&shift.since)).count();
+            let dated = 100.0 * count(dated) / count(shifts.len().max(1));
+            let [a, b, c, d] = [7, 14, 28, 56].map(within);
+            println!("| {name} | {trials} | {series} | {a} | {b} | {c} | {d} | {dated:.0} % |");
+        }
+    }
 }

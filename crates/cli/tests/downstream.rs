@@ -33,10 +33,28 @@ fn read(fixture: &Fixture, path: &str) -> String {
     std::fs::read_to_string(fixture.root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// `init` with this checkout.
+fn init(fixture: &Fixture, args: &[&str]) -> Ran {
+    fixture.run(&[&["init", "--path", repository().to_str().expect("UTF-8")], args].concat())
+}
+
+#[test]
+fn a_crate_gets_no_dependency_on_a_name_that_nobody_has_published() {
+    let fixture = crate_with_a_skill();
+    let before = contents(fixture.root());
+    let ran = fixture.run("init");
+    assert!(
+        ran.code == 2 && ran.stderr.contains("say where it is from with --git URL or --path DIR"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(contents(fixture.root()), before);
+}
+
 #[test]
 fn a_rust_crate_gets_a_dependency_a_test_and_settings() {
     let fixture = crate_with_a_skill();
-    let ran = fixture.run(&["init"]);
+    let ran = init(&fixture, &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(
         ran.stdout,
@@ -46,13 +64,15 @@ fn a_rust_crate_gets_a_dependency_a_test_and_settings() {
          evals/evals.toml: written\n\
          .config/nextest.toml: written\n\
          .gitignore: written\n\n\
-         next: cargo test --test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents\n\
-         if crates.io does not have skill-evals yet: begin with --path DIR or --git URL\n"
+         next: cargo test --test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents\n"
     );
+    let path = repository().display();
     assert_eq!(
         read(&fixture, "Cargo.toml"),
-        "# A crate of somebody's.\n[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-         [dev-dependencies]\nskill-evals = { version = \"0.1\", default-features = false, features = [\"schemas\"] }\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n"
+        format!(
+            "# A crate of somebody's.\n[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [dev-dependencies]\nskill-evals = {{ path = \"{path}\", default-features = false, features = [\"schemas\"] }}\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n"
+        )
     );
 }
 
@@ -60,7 +80,7 @@ fn a_rust_crate_gets_a_dependency_a_test_and_settings() {
 #[ignore = "it builds for minutes; .ci/nightly runs it"]
 fn a_case_that_needs_a_feature_that_is_off_is_an_error_that_names_it() {
     let fixture = crate_with_a_skill();
-    assert_eq!(fixture.run(&["init"]).code, 0);
+    assert_eq!(init(&fixture, &[]).code, 0);
     let ran = cargo_test(fixture.root(), &["greeting", "repository"]);
     assert!(ran.status.success() && text(&ran).contains(" passed; 0 failed; 0 ignored"), "{}", text(&ran));
     let manifest = read(&fixture, "Cargo.toml").replace(", features = [\"schemas\"]", "");
@@ -81,7 +101,7 @@ fn a_second_time_does_nothing_and_a_first_nothing_to_what_is_there() {
     let own = "fn main() {}\n";
     let fixture = crate_with_a_skill().file("tests/skill_evals.rs", own).file(".gitignore", "/target\n*.log");
     let before = contents(fixture.root());
-    let ran = fixture.run(&["init"]);
+    let ran = init(&fixture, &[]);
     assert!(ran.stdout.contains("tests/skill_evals.rs: is there already and was left alone; its main has to return"));
     assert!(ran.stdout.contains(".gitignore: added /artifacts/skill-evals/\n"), "{}", ran.stdout);
     let once = contents(fixture.root());
@@ -89,7 +109,7 @@ fn a_second_time_does_nothing_and_a_first_nothing_to_what_is_there() {
         let added = [".gitignore", "Cargo.toml"].contains(&path.as_str());
         assert!(once[path].starts_with(content) && (added || once[path] == *content), "{path} was changed");
     }
-    let ran = fixture.run(&["init"]);
+    let ran = init(&fixture, &[]);
     assert_eq!(contents(fixture.root()), once);
     assert!(!ran.stdout.contains("written") && !ran.stdout.contains("added"), "{}", ran.stdout);
 }
@@ -99,13 +119,13 @@ fn a_test_target_without_our_harness_is_left_alone_and_told_of() {
     let target = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\n\n[[test]]\nname = \"skill_evals\"\n";
     let own = "#[test]\nfn own() {}\n";
     let fixture = Fixture::new().skill("tidy").file("Cargo.toml", target).file("tests/skill_evals.rs", own);
-    let ran = fixture.run(&["init"]);
+    let ran = init(&fixture, &[]);
     assert!(ran.stdout.starts_with(
         "Cargo.toml: is there already and was left alone; its [[test]] `skill_evals` needs `harness = false`"
     ));
     assert_eq!(read(&fixture, "Cargo.toml"), target);
     let fixture = Fixture::new().skill("tidy").file("Cargo.toml", target);
-    let ran = fixture.run(&["init"]);
+    let ran = init(&fixture, &[]);
     assert!(ran.stdout.contains("`harness = false` of the [[test]] skill_evals"), "{}", ran.stdout);
     assert!(read(&fixture, "Cargo.toml").starts_with(&format!("{target}harness = false\n")));
     let ran = Fixture::new().file("Cargo.toml", "[package\n").run(&["init"]);
@@ -134,9 +154,9 @@ fn a_repository_without_rust_gets_a_skill_and_cases_and_a_small_crate_if_asked()
     );
     assert_eq!(read(&plain, ".gitignore"), "/artifacts/skill-evals/\n");
     assert!(!read(&plain, "evals/evals.toml").contains("harness"));
-    let more = plain.run(&["init", "--yes", "--rust"]).stdout;
+    let more = init(&plain, &["--yes", "--rust"]).stdout;
     assert!(more.contains("evals/Cargo.toml: written") && more.contains(".gitignore: added /evals/target"), "{more}");
-    let ran = fixture.run(&["init", "--yes", "--rust"]);
+    let ran = init(&fixture, &["--yes", "--rust"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for line in [
         "evals/Cargo.toml: written",
@@ -311,8 +331,39 @@ fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
         // What it wrote as first cases is what `generate` writes.
         let prompts = format!("evals/skills/{skill}/prompts.csv");
         let before = read(&fixture, &prompts);
-        fixture.run(&["generate", "--overwrite"]);
+        fixture.run(&["generate"]);
         assert_eq!(read(&fixture, &prompts), before);
+    }
+}
+
+#[test]
+fn a_second_crate_is_told_of_the_harness_that_there_is_and_its_next_command_runs_it() {
+    let [_, _, Before { fixture, .. }, _] = before();
+    let package = "[package]\nname = \"second\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    let fixture = fixture.file("crates/second/Cargo.toml", package).file("crates/second/src/lib.rs", "");
+    let init = |folder: &str, more: &[&str]| {
+        let source = ["init", "--yes", "--path", repository().to_str().expect("UTF-8")];
+        let ran = run_in(&fixture.root().join(folder), &[&source, more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran
+    };
+    init("crates/demo", &[]);
+    let before = contents(fixture.root());
+    let again = init("crates/second", &[]);
+    assert_eq!(
+        again.stdout.lines().next(),
+        Some(
+            "../demo/tests/skill_evals.rs: is there already and was left alone; it is the harness of this repository: a second one \
+             would run each trial once more"
+        )
+    );
+    let elsewhere = init("", &["--root", "crates/demo"]);
+    assert_eq!(contents(fixture.root()), before);
+    for (folder, ran) in [("crates/second", again), ("", elsewhere)] {
+        let next = next(&ran);
+        let args: Vec<&str> = std::iter::once("test").chain(next.iter().map(String::as_str)).collect();
+        let test = cargo(&fixture.root().join(folder), &args).output().expect("cargo starts");
+        assert!(test.status.success() && text(&test).contains("2 passed; 0 failed; 2 ignored"), "{}", text(&test));
     }
 }
 
@@ -348,19 +399,6 @@ fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
 #[test]
 #[ignore = "it builds for minutes; .ci/nightly runs it"]
 fn a_builder_chooses_roots_and_adds_checks() {
-    let main = r#"
-        use skill_evals::harness::{Finding, Harness};
-        fn main() -> std::process::ExitCode {
-            Harness::new()
-                .root("..")
-                .skill_root("plugins/skills")
-                .check("says-ahoy", |trace, workspace| match workspace.case() {
-                    "explicit" => Finding::of(false, format!("{} commands", trace.commands)),
-                    _ => Finding::NotAsked,
-                })
-                .main()
-        }
-    "#;
     let sample = Fixture::copy_of_sample();
     std::fs::create_dir(sample.root().join("plugins")).expect("a directory");
     std::fs::rename(sample.root().join("skills"), sample.root().join("plugins/skills")).expect("a rename");
@@ -371,7 +409,7 @@ fn a_builder_chooses_roots_and_adds_checks() {
         .file("inner/Cargo.toml", manifest)
         .file("inner/Cargo.lock", lock)
         .file("inner/src/lib.rs", "")
-        .file("inner/tests/skill_evals.rs", main);
+        .file("inner/tests/skill_evals.rs", include_str!("program/roots_and_checks.rs"));
     let ran = cargo_test(&sample.root().join("inner"), &["greeting::"]);
     let all = text(&ran);
     let result =

@@ -1,6 +1,8 @@
 //! Results as workflow commands of GitHub Actions: annotations of what a change touched, or of the row of the case. What makes
 //! a job fail is an error. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
 
+use std::collections::BTreeMap;
+
 use crate::decide::CaseChange;
 use crate::report::compared;
 use crate::report::export::{ChangeLocations, Export, ExportKind, FileLine, Results};
@@ -10,7 +12,7 @@ use crate::report::{markdown, table};
 use crate::results::compared::ComparisonResults;
 use crate::results::gate::{GateAnswer, GateResults};
 use crate::results::summary::CaseCounts;
-use crate::text::escape;
+use crate::text::{cut, escape};
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::NotRun;
 use crate::trial::outcome::Verdict;
@@ -26,19 +28,38 @@ const ERROR: &str = "error";
 const WARNING: &str = "warning";
 const NOTICE: &str = "notice";
 
-/// An annotation of each case that did not pass.
+/// An annotation of each case that did not pass, and one for all cases that did not run for the same reason.
 fn annotations(results: &Results<'_>) -> String {
     let (summary, locations) = (results.summary, (results.locations)());
     // Without any trial, a command fails because recordings are missing.
     let needs_recordings = results.needs_recordings || summary.total.ended() == 0;
     let mut text = String::new();
+    let mut not_run: BTreeMap<String, Vec<(&CaseInMode, &CaseCounts)>> = BTreeMap::new();
     for (case, counts) in summary.cases.iter().filter(|(_, counts)| counts.verdict() != Some(Verdict::Pass)) {
-        let is_unrecorded = counts.verdict().is_none() && counts.not_run.keys().all(|why| *why == NotRun::NotRecorded);
+        if counts.verdict().is_none() {
+            let reasons = counts.not_run.keys().map(NotRun::text).collect::<Vec<_>>().join(", ");
+            not_run.entry(reasons).or_default().push((case, counts));
+        } else {
+            let level = if counts.excused().is_some() { NOTICE } else { ERROR };
+            text.push_str(&annotation(level, locations.of_case(&name(case)), &case_message(case, counts)));
+        }
+    }
+    for (reasons, cases) in not_run {
+        let Some((first, counts)) = cases.first() else { continue };
+        let is_unrecorded = counts.not_run.keys().all(|why| *why == NotRun::NotRecorded);
         let level = if is_unrecorded && !needs_recordings { WARNING } else { ERROR };
-        text.push_str(&annotation(level, locations.of_case(&name(case)), &case_message(case, counts)));
+        let names: Vec<String> = cases.iter().map(|(case, _)| name(case)).collect();
+        let message = match cases.as_slice() {
+            [_] => case_message(first, counts),
+            all => format!("{} cases did not run ({reasons}): {}", all.len(), cut::names(&names, MAX_NAMES)),
+        };
+        text.push_str(&annotation(level, locations.of_case(&name(first)), &message));
     }
     text
 }
+
+/// The most cases that an annotation names; others are counted.
+const MAX_NAMES: usize = 20;
 
 /// The result of a comparison, why it lacks something, and a line for each broken case that it names. `fails` says whether the job
 /// fails because of it.
@@ -98,7 +119,8 @@ fn name(case: &CaseInMode) -> String {
 
 /// A case that did not pass: its failed check, what was expected and found.
 fn case_message(case: &CaseInMode, counts: &CaseCounts) -> String {
-    format!("{} in the mode {}: {}", name(case), case.mode, table::reason(counts))
+    let excused = counts.excused().map(|until| format!(" (in quarantine {until})")).unwrap_or_default();
+    format!("{} in the mode {}{excused}: {}", name(case), case.mode, table::reason(counts))
 }
 
 fn annotation(level: &str, location: Option<&FileLine>, text: &str) -> String {
@@ -120,7 +142,9 @@ fn property(text: &str) -> String {
 mod tests {
     use std::path::PathBuf;
 
+    use crate::results::summary::Summary;
     use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+    use crate::trial::id::TrialId;
 
     use super::*;
 
@@ -141,6 +165,22 @@ mod tests {
                 "::error file=part/skills/a/SKILL.md,line=3::incomplete: interrupted"
             ]
         );
+    }
+
+    #[test]
+    fn cases_that_did_not_run_for_one_reason_are_one_annotation() {
+        let mut summary = Summary::default();
+        for number in 0..156 {
+            let id = TrialId { skill: "a".into(), case: format!("c{number}"), mode: "m".into(), number: 1 };
+            let why = if number == 0 { NotRun::Stale } else { NotRun::NotRecorded };
+            summary.add_not_run(&id, why);
+        }
+        let locations = ChangeLocations::default;
+        let of =
+            |needs_recordings| annotations(&Results { summary: &summary, needs_recordings, locations: &locations });
+        let text = of(true);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains("::error::155 cases did not run (no recording): a/c1, a/c10, "), "{text}");
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use std::fmt::Write;
 
-use crate::decide::plan::{USUAL_POWER, USUAL_RATE};
+use crate::decide::plan::{ComparePlan, USUAL_POWER, USUAL_RATE};
 use crate::decide::promise::{PlanPromise, Power};
 use crate::diagnostics::counted;
 use crate::rate::points;
 use crate::results::estimate::{AmountRange, Estimate, ExpectedCost};
+use crate::results::forecast::Forecast;
 use crate::stats::real;
 use crate::table::dollars;
+use crate::text::escape;
 
 /// The expected cost of this many trials, on a line; empty if no cost is known.
 pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
@@ -44,9 +46,37 @@ pub fn finds(power: &Power) -> String {
             format!("{dead}, all cases from {} to {} % in {} %", points(power.before), points(after), points(share))
         }
         None => {
-            format!("{dead}, and no drop of all cases from {} % in {:.0} %", points(power.before), USUAL_POWER * 100.0)
+            format!("{dead}, and of all cases not reliably even a drop from {} % to never", points(power.before))
         }
     }
+}
+
+/// What a month of gates is expected to take.
+pub fn forecast(forecast: &Forecast, plan: ComparePlan) -> String {
+    let Forecast { base, weeks, changes, trials, range, of_trial, is_measured } = forecast;
+    let weeks = counted(usize::try_from(*weeks).unwrap_or(usize::MAX), "week");
+    let mut text = format!("{weeks} of {}: {changes} changes of skills with cases\n", escape::line(base));
+    if *changes == 0 {
+        return text
+            + "nothing to forecast by: name the branch that pull requests are merged into, as in `gate main --forecast`\n";
+    }
+    let cost = match forecast.cost_usd() {
+        Some((cost, range)) => format!("{} ({} … {})", dollars(cost), dollars(range.low), dollars(range.high)),
+        None => "cost unknown: no earlier run and no price of the model shows it".to_owned(),
+    };
+    let _ = writeln!(
+        text,
+        "a month of gates, plan {}: {trials:.0} trials (95 %: {:.0} … {:.0}), {cost}",
+        plan.as_str(),
+        range.low,
+        range.high
+    );
+    let by = match of_trial {
+        Some(of) if *is_measured => format!("a trial cost {} in earlier runs; ", dollars(of.low)),
+        Some(of) => format!("a trial is estimated at {} … {}; ", dollars(of.low), dollars(of.high)),
+        None => String::new(),
+    };
+    text + &by + "if no change does harm and no trial of the base is kept, which saves up to half\n"
 }
 
 /// An estimate for a number of trials, in words.

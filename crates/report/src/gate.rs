@@ -11,9 +11,11 @@ use crate::paint::{Paint, Tone};
 use crate::rate::{self, fraction};
 use crate::results::compared::ComparisonResults;
 use crate::results::gate::{DifferenceKind, GateAnswer, GateResults, SkillEdit};
+use crate::results::summary::CaseCounts;
 use crate::table;
 use crate::text::diagnostic::Severity;
 use crate::text::{cut, escape};
+use crate::trial::run_record::FailedCheck;
 use crate::trial::shard::Shard;
 
 /// How a comment is found again, to be updated in place.
@@ -25,8 +27,8 @@ const INDENT: &str = "  ";
 /// The most rows of a list; others are counted.
 const MAX_ROWS: usize = 20;
 
-/// The most bytes of a comment. GitHub refuses more than 65,536 characters.
-const MOST_BYTES: usize = 60_000;
+/// The most bytes behind the fold of a comment. GitHub refuses a comment of more than 65,536 characters.
+const MOST_BYTES: usize = 55_000;
 
 /// What differs from the base, and the cases that this compares.
 pub fn changes(results: &GateResults, cases: &[String]) -> String {
@@ -51,7 +53,9 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
     lines.extend(results.warning.as_deref().map(escape::line));
     if results.changed.iter().any(|skill| skill.edit.changes_descriptions()) {
         let near = if results.neighbors > 0 { ", the nearest skills are compared too" } else { "" };
-        lines.push(format!("descriptions changed: recordings of other skills are aged{near}"));
+        lines.push(format!(
+            "descriptions changed: recordings of other skills were made with the old ones and still count{near}"
+        ));
     }
     let has = |edit| results.changed.iter().any(|skill| skill.edit == edit);
     if has(SkillEdit::Added) {
@@ -65,7 +69,7 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
     }
     if let Some(first) = results.without_cases.first() {
         lines.push(format!(
-            "nothing measures {}, without a case: `skill-evals generate {first}` drafts some",
+            "nothing measures {}, without a case: `skill-evals generate --skill {first}` drafts some",
             cut::names(&results.without_cases, MAX_ROWS)
         ));
     }
@@ -160,7 +164,18 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
         let why = escape::line(&table::why(counts));
         lines.push(format!("recorded case fails: {}/{}/{}: {why}", case.skill, case.case, case.mode));
     }
+    lines.extend(table::in_quarantine(&results.replayed).iter().map(|line| escape::line(line)));
+    let uncompared = results.quarantined.iter().take(MAX_ROWS);
+    lines.extend(
+        uncompared
+            .map(|(case, until)| escape::line(&format!("{case} is in quarantine {until}, so it is not compared"))),
+    );
     lines.push(recordings(results));
+    if results.waives_recordings && results.unrecorded() + results.stale() == 0 {
+        lines.push(
+            "every case has a recording: the line `require_recordings = false` of evals/evals.toml can go".to_owned(),
+        );
+    }
     match &results.compared {
         Some(found) => {
             lines.push(compared::sentence(found, paint));
@@ -223,9 +238,52 @@ fn took(results: &GateResults) -> String {
     )
 }
 
-/// The comment: the answer, what changed, the cases that moved, and the rest folded. Always under 60 KB.
-pub fn markdown(results: &GateResults) -> String {
-    let mut page = format!("{MARKER}\n## skill-evals: {}\n\n", results.answer().as_str());
+/// Where people find what a job of CI did: its page, and the report that it uploaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiPages {
+    pub job: String,
+    pub report: String,
+}
+
+/// The comment: what broke in lines of at most `WIDTH` characters, and the rest folded. Always under 60 KB. What ran on CI is on its
+/// `pages`: nobody else has the run.
+pub fn markdown(results: &GateResults, pages: Option<&CiPages>) -> String {
+    let mut leads = leads(results);
+    let more = leads.len().saturating_sub(MAX_LEADS);
+    leads.truncate(MAX_LEADS);
+    let mut page = format!("{MARKER}\n## skill-evals: {}", results.answer().as_str());
+    let mut leads = leads.into_iter();
+    if let Some(Lead { what, details }) = leads.next() {
+        let _ = writeln!(page, ": {}\n", short(&what));
+        for line in details {
+            _ = writeln!(page, "- {}", short(&line));
+        }
+    } else {
+        page.push('\n');
+    }
+    for Lead { what, details } in leads {
+        let _ = writeln!(page, "\n**{}**\n", short(&what));
+        for line in details {
+            _ = writeln!(page, "- {}", short(&line));
+        }
+    }
+    if more > 0 {
+        let _ = writeln!(page, "\nand {more} more");
+    }
+    let links = pages.map(|CiPages { job, report }| {
+        let report = results.run.as_ref().map(|_| format!(" · [report.html]({report})")).unwrap_or_default();
+        format!("\n[job]({job}){report}\n")
+    });
+    page.extend(links);
+    let end = "\n</details>\n";
+    page + "\n<details><summary>What changed, what ran, all figures</summary>\n\n"
+        + &within(folded(results, pages), MOST_BYTES)
+        + end
+}
+
+/// Everything behind the answer.
+fn folded(results: &GateResults, pages: Option<&CiPages>) -> String {
+    let mut page = String::new();
     for line in changed_lines(results) {
         let _ = writeln!(page, "{}\n", cell(&line));
     }
@@ -233,26 +291,99 @@ pub fn markdown(results: &GateResults) -> String {
         let text = line.trim_start_matches(INDENT);
         let _ = writeln!(page, "{}- {}", &line[..line.len() - text.len()], cell(text));
     }
-    let mut folded = String::new();
+    let base = results.base.split(' ').next().unwrap_or_default();
+    let here = results.run.as_ref().filter(|_| pages.is_none());
+    let see = here.map(|run| format!("to see its trials: `skill-evals report {}`; ", run.id));
+    let again = escape::code(&format!("skill-evals gate {}", escape::word(base)));
+    let _ = writeln!(page, "\n{}\n\n{}to run it again: {again}", cell(&took(results)), see.unwrap_or_default());
     if let Some(found) = results.compared.as_ref().filter(|found| !found.unchanged) {
         skills(&mut page, results);
         broken(&mut page, results, found);
         moved(&mut page, found);
-        folded.push_str("\n<details><summary>All figures</summary>\n\n");
+        page.push_str("\nAll figures:\n\n");
         // Indented by four it is code: nothing in it is Markdown.
         for line in compared::render(found, Paint::Plain).lines().take(60) {
-            folded.extend(["    ".to_owned(), line.chars().take(300).collect(), "\n".to_owned()]);
+            page.extend(["    ".to_owned(), line.chars().take(300).collect(), "\n".to_owned()]);
         }
-        folded.extend(compared::mean_of_broke(found).map(|line| format!("      {line}\n")));
+        page.extend(compared::mean_of_broke(found).map(|line| format!("      {line}\n")));
     }
-    let base = results.base.split(' ').next().unwrap_or_default();
-    let see = results.run.as_ref().map(|run| format!("to see its trials: `skill-evals report {}`; ", run.id));
-    let again = escape::code(&format!("skill-evals gate {}", escape::word(base)));
-    let end = format!("\n{}\n\n{}to run it again: {again}\n", cell(&took(results)), see.unwrap_or_default());
-    if !folded.is_empty() {
-        folded = within(folded, MOST_BYTES / 3) + "\n</details>\n";
+    page
+}
+
+/// A reason for the answer: what broke with its rates, and the check that failed with what it expected and found.
+struct Lead {
+    what: String,
+    details: Vec<String>,
+}
+
+impl Lead {
+    fn of(what: String) -> Self {
+        Self { what, details: Vec::new() }
     }
-    within(page, MOST_BYTES.saturating_sub(end.len() + folded.len())) + &end + &folded
+
+    /// A case, with the check that failed in it.
+    fn of_case(what: String, counts: Option<&CaseCounts>) -> Self {
+        let Some(first) = counts.and_then(|counts| counts.findings.first()) else {
+            return Self { what, details: counts.map(table::why).into_iter().collect() };
+        };
+        let FailedCheck { check, expected, found } = first;
+        let details = vec![format!("check {check}"), format!("expected: {expected}"), format!("found: {found}")];
+        Self { what, details }
+    }
+}
+
+/// The reasons for the answer, what broke first.
+fn leads(results: &GateResults) -> Vec<Lead> {
+    let mut leads = Vec::new();
+    let counts_of = |name: &str| results.run.as_ref().and_then(|run| run.reasons.get(name));
+    if let Some(found) = results.compared.as_ref().filter(|found| !found.unchanged) {
+        let comparison = &found.comparison;
+        for name in &comparison.broken {
+            let case = comparison.cases.iter().find(|case| case.case == *name);
+            let rates =
+                case.map(|case| format!(", {} → {}", fraction(case.baseline.rate), fraction(case.candidate.rate)));
+            leads.push(Lead::of_case(format!("{name} broke{}", rates.unwrap_or_default()), counts_of(name)));
+        }
+        if leads.is_empty() {
+            leads.push(Lead::of(compared::sentence(found, Paint::Plain)));
+        }
+    }
+    let fails = results.failing().map(|(case, counts)| {
+        Lead::of_case(format!("{}/{} fails in its recording", case.skill, case.case), Some(counts))
+    });
+    let mut others: Vec<Lead> = fails.collect();
+    others.extend(results.problems.iter().map(|problem| {
+        let place = format!("{}:{}", problem.place.path.display(), problem.place.line.max(1));
+        Lead { what: format!("lint: {}", problem.code), details: vec![problem.message.clone(), place] }
+    }));
+    let unmeasured = [results.not_measured(), results.needs_agent()].concat();
+    others.extend(unmeasured.into_iter().map(Lead::of));
+    if results.answer() == GateAnswer::NothingCompared {
+        others.extend(results.not_compared().into_iter().map(Lead::of));
+    }
+    // What broke leads, but "no harm seen" is not why a gate fails.
+    let breaks = results
+        .compared
+        .as_ref()
+        .is_some_and(|found| found.comparison.results.iter().any(|result| results.fails.contains(result)));
+    if breaks || others.is_empty() {
+        leads.extend(others);
+        leads
+    } else {
+        others.extend(leads);
+        others
+    }
+}
+
+/// The characters that a phone shows on a line, or a few.
+const WIDTH: usize = 76;
+
+/// The most reasons in front of the fold.
+const MAX_LEADS: usize = 5;
+
+/// A text of a line as Markdown.
+fn short(text: &str) -> String {
+    cell(&cut::start(&escape::line(text), WIDTH))
 }
 
 /// The beginning of a text, in whole lines.
@@ -359,9 +490,7 @@ mod tests {
     use crate::results::compared as results;
     use crate::results::gate::{ComparedRun, OtherChange, SkillDifference};
     use crate::results::side_results::SideResults;
-    use crate::results::summary::CaseCounts;
     use crate::stats::proportion::Rate;
-    use crate::trial::run_record::FailedCheck;
 
     use super::*;
 
@@ -400,7 +529,7 @@ mod tests {
             ended_early: Some(long),
             ..GateResults::default()
         };
-        let page = markdown(&results);
+        let page = markdown(&results, None);
         assert!(page.len() < 60_000, "{}", page.len());
         for words in ["## skill-evals: failed", "tidy/c0", "to run it again: `skill-evals gate main`"] {
             assert!(page.contains(words), "{words}: {page}");

@@ -14,6 +14,7 @@ pub mod columns;
 pub mod compared;
 pub mod diagnosis;
 pub mod diagnostics;
+pub mod drift;
 pub mod estimate;
 pub mod export;
 pub mod gate;

@@ -154,7 +154,11 @@ pub fn coverage<'a>(
         let (file, format) = (found.file.to_path_buf(), found.format().name);
         let new = || FileCoverage { file: file.clone(), format, ..FileCoverage::default() };
         let covered = files.entry((file.clone(), format)).or_insert_with(new);
-        let is_unread = found.source.file_problems().iter().any(|problem| problem.code == Code::UnreadCases);
+        let is_unread = found
+            .source
+            .file_problems()
+            .iter()
+            .any(|problem| matches!(problem.code, Code::UnreadCases | Code::MisplacedCases));
         // It is broken for each skill that it may be for.
         if is_unread && covered.cases > 0 {
             continue;

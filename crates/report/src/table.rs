@@ -31,7 +31,8 @@ pub fn table(summary: &Summary, verbose: bool, paint: Paint) -> String {
     rows.retain(|(_, row)| verbose || row.verdict() != Some(Verdict::Pass) || row.counts.passed < row.counts.ended());
     let cells = |(key, counts): &(&CaseInMode, &CaseCounts)| {
         let share = rate::of_case(counts.case_share()).unwrap_or_default();
-        let verdict = paint.on(counts.verdict().map_or(Tone::Faint, Tone::from), word(counts));
+        let tone = if counts.excused().is_some() { Some(Tone::Open) } else { counts.verdict().map(Tone::from) };
+        let verdict = paint.on(tone.unwrap_or(Tone::Faint), word(counts));
         [format!("{}/{}/{}", key.skill, key.case, key.mode), passed(counts), share, verdict, why(counts)]
     };
     let rows: Vec<_> = rows.iter().map(cells).collect();
@@ -48,8 +49,11 @@ pub fn passed(counts: &CaseCounts) -> String {
     }
 }
 
-/// The verdict of a case, as `summary.json` has it.
+/// The verdict of a case, as `summary.json` has it; `quarantine` if it did not pass and fails nothing.
 fn word(counts: &CaseCounts) -> &'static str {
+    if counts.excused().is_some() {
+        return "quarantine";
+    }
     counts.verdict().map_or("not run", Verdict::as_str)
 }
 
@@ -80,7 +84,10 @@ fn cases(summary: &Summary, paint: Paint) -> String {
 
 /// The verdicts of the cases of a mode in a line. `flaky` cases both passed and failed; their verdict is counted too.
 fn verdicts(rows: &[&CaseCounts], paint: Paint) -> String {
-    let count = |verdict| rows.iter().filter(|row| row.verdict() == verdict).count();
+    let count = |verdict| {
+        rows.iter().filter(|row| row.verdict() == verdict && (verdict.is_none() || row.excused().is_none())).count()
+    };
+    let excused = rows.iter().filter(|row| row.excused().is_some()).count();
     let (errors, not_run) = (count(Some(Verdict::Error)), count(None));
     let flaky = rows.iter().filter(|row| row.counts.passed > 0 && row.counts.failed > 0).count();
     let parts = [
@@ -88,6 +95,7 @@ fn verdicts(rows: &[&CaseCounts], paint: Paint) -> String {
         (Tone::Broken, errors, if errors == 1 { "error" } else { "errors" }),
         (Tone::Open, count(Some(Verdict::Unscored)), "unscored"),
         (Tone::Faint, not_run, "not run"),
+        (Tone::Open, excused, "in quarantine"),
         (Tone::Open, flaky, "flaky"),
     ];
     let mut text = format!("{} of {} passed", count(Some(Verdict::Pass)), counted(rows.len(), "case"));
@@ -165,6 +173,18 @@ pub fn endings(counts: &TrialCounts, paint: Paint) -> String {
 /// The most cut descriptions that are listed; others are counted.
 const MAX_DESCRIPTIONS: usize = 20;
 
+/// How many calls without an answer a line names.
+const NAMED_CALLS: usize = 3;
+
+/// The note that trials made calls that no mock answered; `None` if none did.
+pub fn unanswered(summary: &Summary) -> Option<String> {
+    let calls = &summary.unanswered_calls;
+    let named: Vec<String> = calls.iter().take(NAMED_CALLS).map(|call| format!("`{}`", escape::line(call))).collect();
+    let more = if calls.len() > NAMED_CALLS { " …" } else { "" };
+    let trials = counted(summary.unanswered, "trial");
+    (summary.unanswered > 0).then(|| format!("{trials} made calls that no mock answered: {}{more}", named.join(", ")))
+}
+
 /// Lines with the cut descriptions, the pass rate, the figures of repeats, and whether a case has too few trials for its
 /// threshold. A single trial has only the first.
 pub fn shown(summary: &Summary) -> String {
@@ -180,12 +200,18 @@ pub fn shown(summary: &Summary) -> String {
     if let Some(note) = in_part(summary.partial) {
         let _ = writeln!(text, "{note}");
     }
+    if let Some(note) = unanswered(summary) {
+        let _ = writeln!(text, "{note}");
+    }
     if summary.total.settled > 0 {
         let _ = writeln!(
             text,
             "{} ended when the verdict was settled: time, tokens, cost and commands are lower bounds (≥)",
             counted(summary.total.settled, "trial")
         );
+    }
+    for line in in_quarantine(summary) {
+        let _ = writeln!(text, "{}", escape::line(&line));
     }
     text.extend(cached(&summary.total.spent));
     let cut = &summary.cut_descriptions;
@@ -210,6 +236,16 @@ pub fn shown(summary: &Summary) -> String {
     text.push('\n');
     text.push_str(&chance(summary));
     text
+}
+
+/// A sentence about each case that did not pass and fails nothing.
+pub fn in_quarantine(summary: &Summary) -> Vec<String> {
+    let excused = summary.cases.iter().filter_map(|(case, counts)| Some((case, counts, counts.excused()?)));
+    let sentence = |(case, counts, until): (&CaseInMode, &CaseCounts, &str)| {
+        let CaseInMode { skill, case, mode } = case;
+        format!("{skill}/{case}/{mode} is in quarantine {until}, so it fails nothing: {} passed", passed(counts))
+    };
+    excused.map(sentence).collect()
 }
 
 /// The pass rate of each mode of comparisons. Their sides are modes and have no rate together.
@@ -259,6 +295,12 @@ fn too_few(threshold: f64, passed: u64) -> Option<String> {
 
 /// A cost, as far as it is known, and what it is known by.
 pub fn cost(spent: &AttemptCost) -> String {
+    let (amount, by) = cost_and_source(spent);
+    amount + &by
+}
+
+/// A cost, as far as it is known; and what it is known by, to be read after it.
+pub fn cost_and_source(spent: &AttemptCost) -> (String, String) {
     let by = match spent.cost_by {
         CostSource::Reported => String::new(),
         CostSource::Settings => " by [prices]".to_owned(),
@@ -266,10 +308,10 @@ pub fn cost(spent: &AttemptCost) -> String {
         CostSource::Several => format!(", in part by [prices] or the prices of {PRICES_OF}"),
     };
     match (spent.cost_usd, spent.cost_incomplete) {
-        (Some(cost), true) => format!("at least {}{by}", dollars(cost)),
-        (Some(cost), false) => format!("{}{by}", dollars(cost)),
-        (None, true) => "unknown".to_owned(),
-        (None, false) => "nothing".to_owned(),
+        (Some(cost), true) => (format!("at least {}", dollars(cost)), by),
+        (Some(cost), false) => (dollars(cost), by),
+        (None, true) => ("unknown".to_owned(), String::new()),
+        (None, false) => ("nothing".to_owned(), String::new()),
     }
 }
 

@@ -237,13 +237,12 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The calls that were answered from files, and those that no file answered.
+/// The calls that were answered, and those that no mock answered.
 pub(crate) fn calls_of_mocks(record: &MockCalls) -> Vec<(&'static str, String)> {
-    let answered = record.calls.iter().filter(|call| call.answered).count();
-    let mut facts = vec![(
-        "mocks",
-        format!("{} answered from files", counted(u64::try_from(answered).unwrap_or(u64::MAX), "call")),
-    )];
+    let passed = record.calls.iter().filter(|call| call.passed_through).count();
+    let answered = record.calls.iter().filter(|call| call.answered).count() - passed;
+    let by_program = if passed == 0 { String::new() } else { format!(", {passed} by the real program") };
+    let mut facts = vec![("mocks", format!("{} answered from files{by_program}", counted(answered as u64, "call")))];
     let unanswered = record.unanswered();
     let more = unanswered.len().saturating_sub(MOST_UNANSWERED);
     facts.extend(unanswered.into_iter().take(MOST_UNANSWERED).map(|(call, times)| {

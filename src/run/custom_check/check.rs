@@ -383,6 +383,14 @@ impl Recording {
         }
         let folder = store::trial_at(path);
         let meta = folder.meta().map_err(|error| failed(&error))?;
+        let (kind, agent) = (meta.agent.kind, meta.agent.kind.as_str());
+        if kind.is_read_in_rust() && !agent::is_read_here(agent) {
+            return Err(failed(&format!(
+                "{}: the agent `{agent}` is read in Rust: open its trials with the harness that reads it, \
+                 `Harness::new().agent(\"{agent}\", …).recording(…)`",
+                path.display()
+            )));
+        }
         let texts = TextReader::default();
         let reference = texts.reference_at(&meta, &folder);
         texts.whole().map_err(|error| failed(&error))?;

@@ -1,6 +1,6 @@
 //! The programs under test. Only code in this directory names a vendor.
 //!
-//! An agent is a file or a directory of its name with an implementation of [`Agent`] and a [`profile`](crate::profile), and a line
+//! An agent is a file or a directory of its name with an implementation of [`Agent`] and a `profile`, and a line
 //! in the registry there. The other files are what agents share. An agent imports those, but neither another agent nor this file.
 
 pub mod command;
@@ -45,7 +45,7 @@ use login::PointedAgent;
 
 pub use command::AgentCommand;
 pub use command::{Assignment, OutputSchema};
-pub use custom::{ReadLine, StreamEvent, read_in_rust};
+pub use custom::{ReadLine, StreamEvent, is_read_here, read_in_rust};
 pub use interface::UserSession;
 pub use interface::{Agent, WorkOwner};
 pub use isolation::{bwrap, container};

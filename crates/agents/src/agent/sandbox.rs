@@ -77,11 +77,16 @@ impl Place {
 impl ProgramSandbox {
     /// Whether the sandbox shows a path of the machine, or has its own there.
     pub fn shows(&self, path: &Path) -> bool {
-        let last = self.mounts.iter().rev().find(|(place, _)| path.starts_with(place));
-        match last {
-            Some((_, mount)) => *mount != Mount::Empty,
-            None => SYSTEM.iter().any(|system| path.starts_with(system)),
-        }
+        shows(&self.mounts, path)
+    }
+}
+
+/// Whether a sandbox with these mounts shows a path of the machine, or has its own there.
+pub(super) fn shows(mounts: &[(PathBuf, Mount)], path: &Path) -> bool {
+    let last = mounts.iter().rev().find(|(place, _)| path.starts_with(place));
+    match last {
+        Some((_, mount)) => *mount != Mount::Empty,
+        None => SYSTEM.iter().any(|system| path.starts_with(system)),
     }
 }
 

@@ -13,6 +13,7 @@ mod service;
 use std::fmt::{self, Display};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 #[cfg(not(feature = "mcp"))]
@@ -21,7 +22,7 @@ pub use off::{McpMissing, serve, serve_tools};
 pub use service::{McpError, directories_in, serve, serve_on, serve_roots, serve_tools};
 
 /// A tool of a server that is no server of skills.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OfferedTool {
     pub name: String,
     pub description: Option<String>,

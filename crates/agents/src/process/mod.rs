@@ -24,7 +24,7 @@ pub mod tree;
 pub mod watchdog;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
@@ -51,7 +51,7 @@ use supervisor::SupervisedProgram;
 use tree::TreeHolder;
 
 pub use clock::CpuWait;
-pub use start::{Start, allow_open_files, client_output, close_inherited_files};
+pub use start::{Start, allow_open_files, become_program, client_output, close_inherited_files};
 
 /// Time between asking a process tree to end and killing it.
 pub const GRACE: Duration = Duration::from_secs(3);
@@ -97,7 +97,7 @@ pub struct Job<'a> {
     pub redactor: &'a Redactor,
     /// Whether the program works on when it is asked to end. It is killed soon.
     pub works_on: bool,
-    /// Ends the program as [settled](Ending::settled) when it is notified.
+    /// Ends the program as settled when it is notified.
     pub settled: Option<&'a Notify>,
 }
 
@@ -158,8 +158,17 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
         let path = PathBuf::from(name);
         return is_executable(&path).then_some(path);
     }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| is_executable(path))
+    find_program_in(&std::env::var_os("PATH")?, name)
+}
+
+/// Finds a program on a search path.
+pub fn find_program_in(path: &OsStr, name: &str) -> Option<PathBuf> {
+    programs_in(path, name).next()
+}
+
+/// All programs of this name on a search path.
+pub fn programs_in<'a>(path: &'a OsStr, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
+    std::env::split_paths(path).map(move |directory| directory.join(name)).filter(|path| is_executable(path))
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -238,6 +238,20 @@ fn handing<T>(files: &[OwnedFd], start: impl FnOnce() -> io::Result<T>) -> io::R
     started
 }
 
+/// Puts a program in the place of this process, called by the name `first`. With an `input`, that is its standard input. Returns only
+/// if it fails.
+pub fn become_program(program: &Path, first: &OsStr, args: &[OsString], input: Option<&[u8]>) -> io::Error {
+    let mut command = Command::new(program);
+    command.arg0(first).args(args);
+    if let Some(input) = input {
+        match sealed_input(input) {
+            Ok(input) => command.stdin(input),
+            Err(error) => return error,
+        };
+    }
+    command.exec()
+}
+
 /// Starts a program, waits for its end, and returns its standard output, and its standard error if that is a pipe.
 pub(super) fn output(command: &mut Command) -> io::Result<Output> {
     spawn(command.stdout(Stdio::piped()))?.wait_with_output()

@@ -1,8 +1,11 @@
 //! Whether a file that no format claims holds cases after all, and of which format they nearly are.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use crate::cases::case::evals_json::{case_lists, expectation_keys, is_result, list_names, plain};
@@ -10,11 +13,13 @@ use crate::cases::case::plugin_eval::{CASE, GRADERS, PROMPT};
 use crate::cases::case::prompts_csv::utf_16;
 use crate::cases::case::tessl::{CHECKLIST, CRITERIA, TASK};
 use crate::cases::case::{ForeignFiles, foreign_formats, promptfoo, words};
+use crate::cases::case_folders::is_in_cases;
 use crate::cases::unread::is_part_of_case;
+use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, slip};
 
 /// Keys of what an agent is asked, in lower case without `_`.
-const PROMPTS: &str = "conversation given prompt prompts userprompt query question input userinput task instruction \
+const PROMPTS: &str = "conversation given prompt prompts triggerprompt userprompt query question input userinput task instruction \
     instructions message usermessage messages request scenario text turns utterance";
 
 /// Those of them that are prompts only in a list of cases.
@@ -36,19 +41,34 @@ const NAMES: &str = "activation case eval negative positive prompt querie query 
 /// Names of files that are one case each, in a directory of its own.
 const CASES: [&str; 3] = ["case", "scenario", "task"];
 
-/// A file in a directory of cases that no format reads.
+/// Where a file is that no format reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CandidatePlace {
+    /// Directly in a directory of cases, or in one of a skill there.
+    Direct,
+    /// In a directory of cases.
+    Cases,
+    /// Anywhere else: its content alone can say that it holds cases.
+    Elsewhere,
+}
+
+/// A file that no format reads.
 pub(super) struct Candidate<'a> {
     pub path: &'a Path,
     pub bytes: &'a [u8],
-    /// Whether it is directly in a directory of cases, or in one of a skill there.
-    pub is_direct: bool,
+    pub place: CandidatePlace,
+    /// The slugs of the repository's skills, those that are not read too.
+    pub skills: &'a BTreeSet<&'a str>,
 }
 
 impl Candidate<'_> {
     /// The problem of a file that holds cases which nobody reads; `None` if it holds none.
     pub fn problem(&self) -> Option<Diagnostic> {
         if self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")) {
-            return markdown(self.path, self.bytes);
+            return self.markdown();
+        }
+        if self.place == CandidatePlace::Elsewhere && !self.may_have_cases() {
+            return None;
         }
         // Half of the bytes of UTF-16 are zeros.
         let text = String::from_utf8_lossy(self.bytes).replace('\0', "");
@@ -59,26 +79,11 @@ impl Candidate<'_> {
         let separator = self.path.extension().and_then(OsStr::to_str).and_then(separator);
         let (place, prompt, keys) = match (Syntax::named(self.path), separator) {
             (Some(syntax), _) => {
-                let mut document = Document::new(self.path, self.bytes, syntax);
                 let keys: HashSet<String> = assignments(&text).collect();
-                let Some(root) = document.root() else {
-                    // Only a value could show that it holds no cases.
-                    let is_named = prompt_of(&keys).is_some() || self.is_named();
-                    return document.problems.into_vec().into_iter().next().filter(|_| is_named);
-                };
-                if let Some(what) = empty_list(&root) {
-                    let message = format!("this file has no cases: {what} is empty");
-                    let place = document.place(root.range.start..root.range.start + 1);
-                    return Some(
-                        Diagnostic::new(Code::UnreadCases, place, message).help("write cases, or remove the file"),
-                    );
+                match self.case_in_values(syntax, &keys) {
+                    Ok((place, prompt)) => (place, prompt, keys),
+                    Err(other) => return other.map(|problem| *problem),
                 }
-                let has_cases =
-                    || has_list(&root, MAX_DEPTH) || root.entries().iter().any(|entry| is_prompt(&entry.key));
-                let named = || Some((&root, None)).filter(|_| self.is_named() && has_cases());
-                let found = case_in(&root, MAX_DEPTH, false).map(|(case, prompt)| (case, Some(prompt.to_owned())));
-                let (case, prompt) = found.or_else(named)?;
-                (document.place(case.range.start..case.range.start + 1), prompt, keys)
             }
             (None, Some(separator)) => {
                 let header = text.lines().next().unwrap_or_default().trim_start_matches('\u{feff}');
@@ -101,19 +106,179 @@ impl Candidate<'_> {
         let (format, lacks) = nearest_format(self.path, &keys)?;
         let message =
             format!("this file looks like cases and is not read: for the nearest format, `{format}`, {lacks}");
-        let help = match prompt {
-            Some(prompt) => format!("a prompt seems to be at `{prompt}`; {FORMATS}"),
-            None => format!("its name says that it holds cases; {FORMATS}; if it holds none, rename it"),
+        let help = match (own_place(self.path, &keys), prompt) {
+            (Some(place), _) => format!("if these are cases, move them to {place}"),
+            (None, Some(prompt)) => format!("a prompt seems to be at `{prompt}`; {FORMATS}"),
+            (None, None) => format!("its name says that it holds cases; {FORMATS}"),
         };
         Some(Diagnostic::new(Code::UnreadCases, place, message).help(help))
+    }
+
+    /// The place of the first case in a file of values and the key of its prompt, if one is known; or what else is said of the file.
+    fn case_in_values(
+        &self,
+        syntax: Syntax,
+        keys: &HashSet<String>,
+    ) -> Result<(SourceLocation, Option<String>), Option<Box<Diagnostic>>> {
+        let mut document = Document::new(self.path, self.bytes, syntax);
+        let is_elsewhere = self.place == CandidatePlace::Elsewhere;
+        let Some(root) = document.root() else {
+            // Only a value could show that it holds no cases.
+            let is_named = !is_elsewhere && (prompt_of(keys).is_some() || self.is_named());
+            return Err(document.problems.into_vec().into_iter().next().filter(|_| is_named).map(Box::new));
+        };
+        if let Some(what) = empty_list(&root).filter(|_| !is_elsewhere) {
+            let message = format!("this file has no cases: {what} is empty");
+            let place = document.place(root.range.start..root.range.start + 1);
+            let problem = Diagnostic::new(Code::UnreadCases, place, message);
+            return Err(Some(Box::new(problem.help("write cases, or remove the file"))));
+        }
+        let has_cases = || has_list(&root, MAX_DEPTH) || root.entries().iter().any(|entry| is_prompt(&entry.key));
+        let named = || Some((&root, None)).filter(|_| self.is_named() && has_cases());
+        let suite = || Some((&root, Some(PROMPT_LIST.to_owned()))).filter(|_| is_suite(&root));
+        let found = case_in(&root, MAX_DEPTH, false).map(|(case, prompt)| (case, Some(prompt.to_owned())));
+        let (case, prompt) = found.or_else(suite).or_else(named).ok_or(None)?;
+        Ok((document.place(case.range.start..case.range.start + 1), prompt))
     }
 
     /// Whether its name and its place say that it holds cases.
     fn is_named(&self) -> bool {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
         let word = stem.rsplit(|c: char| !c.is_alphanumeric() && c != '.').next().unwrap_or_default();
-        CASES.contains(&&*stem) || self.is_direct && words(NAMES).contains(&word.strip_suffix('s').unwrap_or(word))
+        let is_placed = self.place != CandidatePlace::Elsewhere;
+        is_placed && CASES.contains(&&*stem)
+            || self.place == CandidatePlace::Direct && words(NAMES).contains(&word.strip_suffix('s').unwrap_or(word))
     }
+
+    /// Whether a file outside the directories of cases of skills may have some, by its bytes alone: most files of a tree are something
+    /// else. It asks for something, expects something, and names a skill or is in a directory of cases of something.
+    fn may_have_cases(&self) -> bool {
+        static KEYS: LazyLock<Option<[Regex; 4]>> = LazyLock::new(|| {
+            let key = |list: &str, rest: &str| {
+                let end = r#"["']?[ \t]*(?:[:=,;\t]|\r?$)"#;
+                let list = words(list).join("|");
+                Regex::new(&format!(r#"(?im-u)(?:^|[\s"',;{{\[-])\w*(?:{list}){rest}{end}"#)).ok()
+            };
+            let any = r"\w*";
+            Some([key(ASKS, "")?, key(ASKS_AGENTS, "")?, key(EXPECTATIONS, any)?, key("skill", any)?])
+        });
+        let Some([asks, asks_agents, expects, names_skill]) = &*KEYS else { return false };
+        let is_among_cases = || is_in_cases(self.path) || asks_agents.is_match(self.bytes) && self.is_among_cases();
+        asks.is_match(self.bytes)
+            && expects.is_match(self.bytes)
+            && (is_among_cases() || self.names_skill(|| names_skill.is_match(self.bytes)))
+    }
+
+    /// Whether a word in the name of a directory around it is one of cases.
+    fn is_among_cases(&self) -> bool {
+        let folders = self.path.ancestors().skip(1).filter_map(Path::file_name).map(OsStr::to_string_lossy);
+        let is_word = |word: &str| words(FOLDERS).contains(&&*word.to_lowercase());
+        folders.into_iter().any(|name| name.split(|c: char| !c.is_alphanumeric()).any(is_word))
+    }
+
+    /// Whether a word of its text is SKILL.md, or the name of a skill of the repository if it has a key about skills.
+    fn names_skill(&self, has_key: impl Fn() -> bool) -> bool {
+        let text = String::from_utf8_lossy(self.bytes);
+        let mut words = text.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c)));
+        words.any(|word| word == SKILL_FILE || self.skills.contains(word) && has_key())
+    }
+
+    /// The problem of a Markdown file that is a case, has a table or lists of some, or is a part of one.
+    fn markdown(&self) -> Option<Diagnostic> {
+        static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+            let columns = words(COLUMNS).join("|");
+            Regex::new(&format!(r"(?im-u)^#+ *should|^ *\|.*(?:{columns})")).ok()
+        });
+        let has_marks = MARKS.as_ref().is_some_and(|marks| marks.is_match(self.bytes));
+        let line = has_marks.then(|| self.line_of_cases(&String::from_utf8_lossy(self.bytes))).flatten();
+        if let Some(line) = line {
+            let place = SourceLocation { line, column: 1, ..SourceLocation::file(self.path) };
+            let lacks = "`trigger query`, its name must end in .json, .yaml or .yml";
+            return Some(Diagnostic { place, ..unread(self.path, "cases", lacks) });
+        }
+        if self.place == CandidatePlace::Elsewhere { None } else { markdown(self.path, self.bytes) }
+    }
+
+    /// The line on which a table of prompts with what is expected begins, or a list of prompts that should activate a skill if there is
+    /// one of others that should not.
+    fn line_of_cases(&self, text: &str) -> Option<usize> {
+        let mut lists = [None, None];
+        let mut lines = text.lines().zip(1..).peekable();
+        while let Some((line, number)) = lines.next() {
+            if line.starts_with('#') {
+                let heading = plain(line);
+                let rest = heading.strip_prefix("should").unwrap_or_default();
+                let (verb, is_not) = rest.strip_prefix("not").map_or((rest, false), |verb| (verb, true));
+                if ["activate", "load", "trigger"].contains(&verb) {
+                    lists[usize::from(is_not)].get_or_insert(number);
+                }
+            } else if line.trim_start().starts_with('|') && lines.peek().is_some_and(|(next, _)| is_rule(next)) {
+                let rows = text.lines().skip(number + 1).take_while(|row| row.trim_start().starts_with('|'));
+                if self.is_table_of_cases(line, rows) {
+                    return Some(number);
+                }
+            }
+        }
+        let [yes, no] = lists;
+        yes.filter(|_| no.is_some())
+    }
+
+    fn is_table_of_cases<'t>(&self, header: &'t str, mut rows: impl Iterator<Item = &'t str>) -> bool {
+        let header: Vec<String> = cells(header).map(plain).collect();
+        let is_skill = |cell: &str| self.skills.contains(cell.trim_matches(|c: char| !c.is_alphanumeric()));
+        let is_prompt = |cell: &String| words(COLUMNS).iter().any(|word| cell.ends_with(word));
+        let is_result = |cell: &String| words(RESULTS).contains(&&**cell);
+        let says = |starts: &[&str]| header.iter().any(|cell| starts.iter().any(|start| cell.starts_with(start)));
+        header.iter().any(is_prompt)
+            && !header.iter().any(is_result)
+            && (says(&["should", "assertion"]) || says(&["expect"]) && rows.any(|row| cells(row).any(is_skill)))
+    }
+}
+
+/// The ends of keys of what is asked, in a file that may be anything.
+const ASKS: &str =
+    "prompts? query queries questions? inputs? tasks? instructions? messages? requests? text turns? utterance scenario";
+
+/// Those of them that only agents are asked.
+const ASKS_AGENTS: &str = "prompts? query question utterance";
+
+/// The words of directories of cases, wherever they are.
+const FOLDERS: &str =
+    "benchmark benchmarks cases conformance eval evals evaluation evaluations golden scenarios suites";
+
+/// The ends of headings of what is asked, in a table in Markdown.
+const COLUMNS: &str = "prompt prompts query question request utterance";
+
+/// The headings of a table of results.
+const RESULTS: &str = "actual pass passed result score verdict";
+
+/// The cells of a row of a table in Markdown.
+fn cells(row: &str) -> impl Iterator<Item = &str> {
+    row.trim().trim_matches('|').split('|').map(str::trim)
+}
+
+/// Whether a line is the rule below the header of a table in Markdown.
+fn is_rule(line: &str) -> bool {
+    line.contains("--") && line.chars().all(|c| "|-: \t".contains(c))
+}
+
+/// The key of the prompts of a suite.
+const PROMPT_LIST: &str = "prompts";
+
+/// Whether a value is a suite of promptfoo, whose prompts may be programs.
+fn is_suite(root: &Node) -> bool {
+    let is_test =
+        |test: &Node| test.get("assert").is_some() || test.text().is_some_and(|text| text.starts_with("file://"));
+    root.get(PROMPT_LIST).is_some() && root.get("tests").is_some_and(|tests| tests.each().iter().any(is_test))
+}
+
+/// Where a table with our own columns belongs that is in the directory of cases under another name.
+fn own_place(path: &Path, columns: &HashSet<String>) -> Option<String> {
+    let below = path.strip_prefix("evals/skills").ok()?;
+    let skill = below.components().next()?.as_os_str().to_string_lossy();
+    let skill = skill.split('.').next().unwrap_or_default();
+    let is_own = ["id", "should_trigger", "prompt"].iter().all(|column| columns.contains(*column));
+    is_own.then(|| format!("evals/skills/{skill}/prompts.csv"))
 }
 
 /// Whether a file that is named as the criteria of a scenario of Tessl holds some, or may.
@@ -127,7 +292,7 @@ fn markdown(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
     if is_part_of_case(path) {
         let message = "this file looks like a case and is not read: no file next to it says what is expected";
         let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
-        let help = "docs/formats.md lists the formats whose cases are directories; if it is no case, rename it";
+        let help = "docs/formats.md lists the formats whose cases are directories";
         return Some(problem.help(help));
     }
     let text = String::from_utf8_lossy(bytes);
@@ -192,8 +357,7 @@ fn empty_list(root: &Node) -> Option<String> {
     Some(format!("`{key}`"))
 }
 
-/// The format that has most of these keys, and what a file lacks to be one of it. `None` if it is known to be of a format, whose reader
-/// has found that it is not about skills.
+/// The format that has most of these keys, and what a file lacks to be one of it.
 fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, String)> {
     let shared = |of_format: &[&str]| of_format.iter().filter(|key| keys.contains(**key)).count();
     // A format whose files all have one name has no file of another.
@@ -215,8 +379,10 @@ fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, 
             format!("its list is at none of the keys {}", list_names())
         }
         None if files.keys.len() == 1 => "no known key says what is expected".to_owned(),
-        // Their readers leave out what is not about skills.
-        None if [promptfoo::FORMAT.name, promptfoo::AGENTV.name].contains(&format.name) => return None,
+        // Their readers leave out what does not say which skill it is about.
+        None if [promptfoo::FORMAT.name, promptfoo::AGENTV.name].contains(&format.name) => {
+            "nothing that is read says which skill it is about".to_owned()
+        }
         None if separator(&path.extension().unwrap_or_default().to_string_lossy()).is_some() => {
             "nothing says which skill it is about".to_owned()
         }

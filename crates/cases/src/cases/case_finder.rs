@@ -1,27 +1,27 @@
 //! Finds the cases of a repository.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cases::candidate::Candidate;
+use crate::cases::candidate::{Candidate, CandidatePlace};
 use crate::cases::case::{
-    CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats, files_of_skill,
-    foreign_formats, smoke,
+    Case, CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats,
+    files_of_skill, foreign_formats, id_of, own_files, smoke,
 };
-use crate::cases::case_folders::is_direct;
+use crate::cases::case_folders::{is_direct, is_in_cases};
 use crate::cases::catalog::{Catalog, EVALS, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, SkillIndex, evals_folder};
 use crate::cases::layout::Layout;
-use crate::cases::other_skill::{NotRead, OtherSkill};
+use crate::cases::other_skill::{FileStanding, NotRead, OtherSkill};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::{Repository, Scope};
 use crate::cases::skills;
-use crate::cases::unread::{self, CaseFiles, UnreadFile};
+use crate::cases::unread::{self, FoundFiles, UnreadFile, may_be_case};
 use crate::files::{inside, look};
-use crate::settings::{FILE, NamedScript};
+use crate::settings::{FILE, NamedScript, OwnFormat};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, suggest};
 use crate::text::name;
@@ -33,7 +33,10 @@ const NO_SKILL: &str = "tasks";
 impl Repository {
     /// Adds the cases in `scope` to a catalog that has the skills.
     pub(super) fn read_cases(&self, layout: Layout<'_>, scope: Scope<'_>, catalog: &mut Catalog) {
-        CaseFinder { repository: self, layout, scope, catalog, cases: HashMap::new() }.add_cases();
+        let (own_files, problems) = own_files(layout.formats, self);
+        catalog.problems.extend(problems);
+        let (cases, unknown) = (HashMap::new(), Vec::new());
+        CaseFinder { repository: self, layout, scope, catalog, own_files, cases, unknown }.add_cases();
     }
 }
 
@@ -43,8 +46,12 @@ struct CaseFinder<'a> {
     layout: Layout<'a>,
     scope: Scope<'a>,
     catalog: &'a mut Catalog,
+    /// The files of formats of the user's own.
+    own_files: BTreeMap<PathBuf, Vec<&'a OwnFormat>>,
     /// The cases so far, by skill.
     cases: HashMap<Arc<str>, Vec<FoundCase>>,
+    /// Those whose skill is not here.
+    unknown: Vec<FoundCase>,
 }
 
 impl CaseFinder<'_> {
@@ -76,6 +83,7 @@ impl CaseFinder<'_> {
             for case in &mut cases {
                 case.scripts.clone_from(&scripts);
             }
+            name_apart(&mut cases);
             mark_duplicates(&mut cases, self.repository);
             self.catalog.cases.extend(cases.into_iter().map(Arc::new));
         }
@@ -114,10 +122,7 @@ impl CaseFinder<'_> {
             return;
         }
         if !self.catalog.skills.iter().any(|found| found.skill().folder == folder) {
-            let help = format!(
-                "name its directory too, in evals/evals.toml: {}",
-                skills::roots_line(self.catalog, [Path::new(SKILL_EVALS)])
-            );
+            let help = format!("to test it, {}", self.repository.roots_line(self.catalog, &[&folder]));
             let message = "skill not tested: outside every skill root";
             let problem = Diagnostic::new(Code::SkillRoot, SourceLocation::file(&file), message);
             self.catalog.problems.push(problem.help(help));
@@ -139,6 +144,14 @@ impl CaseFinder<'_> {
         let name = if is_name { open.to_owned() } else { name::segment(open) };
         let root = self.repository.root.as_path().into();
         let file = CaseFile { root, path: files.path_of(open), name };
+        if self.layout.leaves_out(&file.path) {
+            // Built-in cases never stand in for what is in the place of cases.
+            let is_here = of_skill && self.repository.kind(&file.path) != FileKind::Missing;
+            if let Some(skill) = self.catalog.skill_mut(&file.name).filter(|_| is_here) {
+                skill.curated = true;
+            }
+            return;
+        }
         let path = self.repository.root.join(&file.path);
         let found = self.repository.read(&file.path);
         self.catalog.add_sources(found.is_ok().then(|| file.path.clone()));
@@ -149,6 +162,8 @@ impl CaseFinder<'_> {
                 let help = unread.is_none().then(|| suggest(&file.name, &self.catalog.slugs()));
                 let message = unread.unwrap_or_else(unknown);
                 let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);
+                let way_out = unread::left_out(&file.path, &BTreeSet::new(), &BTreeSet::new());
+                let help = help.map(|help| format!("{help}; {way_out}"));
                 let problem = Diagnostic { help, ..problem };
                 FileCases { problems: vec![problem], ..FileCases::default() }
             }
@@ -167,8 +182,7 @@ impl CaseFinder<'_> {
             }
         };
         let parsed = parsed.bounded(&file.path);
-        let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
-        self.catalog.problems.extend(warnings);
+        let errors = self.errors(parsed.problems);
         if of_skill && let Some(skill) = self.catalog.skill_mut(&file.name) {
             skill.curated = true;
         }
@@ -177,48 +191,86 @@ impl CaseFinder<'_> {
             self.add(broken(format, skill, id, &file.path, errors));
         }
         for case in parsed.cases {
-            let case = if of_skill { case } else { self.of_known_skill(case) };
-            self.add(case);
+            if of_skill { self.add(case) } else { self.add_case(case) }
         }
+    }
+
+    /// Those of these problems of a file that are errors by the settings. The others break nothing: they are of the catalog.
+    fn errors(&mut self, problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let (errors, others) = self.layout.judged(problems).into_iter().partition(Diagnostic::is_error);
+        self.catalog.problems.extend::<Vec<_>>(others);
+        errors
     }
 
     fn add(&mut self, case: FoundCase) {
         self.cases.entry(case.skill.clone()).or_default().push(case);
     }
 
-    /// The case if the skill that it names is here; else a broken case of [`NO_SKILL`].
-    fn of_known_skill(&mut self, found: FoundCase) -> FoundCase {
+    /// Adds a case if the skill that it names is here. Others wait until all are read.
+    fn add_case(&mut self, found: FoundCase) {
         if let Some(skill) = self.catalog.skill_mut(&found.skill) {
             skill.curated = true;
-            return found;
+            return self.add(found);
         }
-        let problems = match found.case() {
-            Ok(case) => {
-                let format = found.format().name;
-                let message = if case.skill.is_empty() {
-                    format!("this {format} names no skill, and its file is in no skill's directory")
-                } else {
-                    format!("this {format} names the skill `{}`, which is not here", case.skill)
-                };
-                let file = evals_folder(&case.skill).join(SKILL_FILE);
-                let other = self.catalog.others.iter().find(|other| other.slug == case.skill);
-                let help = if let Some(other) = other {
-                    format!("it is {}, which is not read", other.file.display())
-                } else if self.repository.kind(&file) == FileKind::File {
-                    format!(
-                        "it lies in {}: {}",
-                        file.display(),
-                        skills::roots_line(self.catalog, [Path::new(SKILL_EVALS)])
-                    )
-                } else {
-                    suggest(&case.skill, &self.catalog.slugs())
-                };
-                vec![Diagnostic::new(Code::UnknownSkill, case.origin.clone(), message).help(help)]
-            }
-            Err(problems) => problems.to_vec(),
+        self.unknown.push(found);
+    }
+
+    /// Adds the cases whose skill is not here, as broken ones of [`NO_SKILL`], unless the settings allow that.
+    fn add_unknown(&mut self) {
+        let unknown = std::mem::take(&mut self.unknown);
+        let files: BTreeSet<PathBuf> = unknown.iter().map(|found| found.file.to_path_buf()).collect();
+        let read = self.read_files();
+        for found in unknown {
+            let problems = match found.case() {
+                Ok(case) => {
+                    let (problem, file) = (self.unknown_skill(&found, case), found.file.to_path_buf());
+                    // To leave out the file would lose its other cases.
+                    let way_out = if read.contains(&file) {
+                        format!("if it is not about a skill, write in {FILE}: lint.warning = [\"{}\"]", problem.code)
+                    } else {
+                        unread::left_out(&file, &files, &read)
+                    };
+                    let help = format!("{}; {way_out}", problem.help.as_deref().unwrap_or_default());
+                    let problems = self.errors(vec![problem.help(help)]);
+                    if problems.is_empty() {
+                        self.catalog.passed_over.insert(file, FileStanding::NotCases);
+                        continue;
+                    }
+                    problems
+                }
+                Err(problems) => problems.to_vec(),
+            };
+            let source = ReadCase::new(found.format(), Err(problems));
+            self.add(FoundCase::new(found.id, NO_SKILL, found.file, found.line, source));
+        }
+    }
+
+    /// The files of which a skill or a case is read.
+    fn read_files(&self) -> BTreeSet<PathBuf> {
+        let skills = self.catalog.skills.iter().map(|found| found.skill().folder.join(SKILL_FILE));
+        let mut of_cases: Vec<&Arc<Path>> = self.cases.values().flatten().map(|found| &found.file).collect();
+        of_cases.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        skills.chain(of_cases.into_iter().map(|file| file.to_path_buf())).collect()
+    }
+
+    /// What is said of a case that names no skill of the repository.
+    fn unknown_skill(&self, found: &FoundCase, case: &Case) -> Diagnostic {
+        let format = found.format().name;
+        let message = if case.skill.is_empty() {
+            format!("this {format} names no skill, and its file is in no skill's directory")
+        } else {
+            format!("this {format} names the skill `{}`, which is not here", case.skill)
         };
-        let source = ReadCase::new(found.format(), Err(problems));
-        FoundCase::new(found.id, NO_SKILL, found.file, found.line, source)
+        let folder = evals_folder(&case.skill);
+        let other = self.catalog.others.iter().find(|other| other.slug == case.skill);
+        let help = if let Some(other) = other {
+            format!("it is {}, which is not read", other.file.display())
+        } else if self.repository.kind(&folder.join(SKILL_FILE)) == FileKind::File {
+            format!("it lies in {}: {}", folder.display(), self.repository.roots_line(self.catalog, &[&folder]))
+        } else {
+            suggest(&case.skill, &self.catalog.slugs())
+        };
+        Diagnostic::new(Code::UnknownSkill, case.origin.clone(), message).help(help)
     }
 
     /// Adds what a walk of the repository finds: cases of other programs, and problems of files that look like our own and are
@@ -227,23 +279,21 @@ impl CaseFinder<'_> {
         if let Scope::Test { skill, case } = self.scope {
             let mut of_skill = self.cases.iter().filter(|(slug, _)| name::segment(slug) == skill);
             if of_skill.any(|(_, cases)| cases.iter().any(|found| name::segment(&found.id) == case)) {
-                return;
+                return self.add_unknown();
             }
         }
-        let mut files = unread::walk(self.repository, self.catalog);
+        let mut files = unread::walk(self.repository, self.catalog, self.layout);
         let problems = std::mem::take(&mut files.problems);
         self.catalog.problems.extend(self.repository.without_links_to_skills(problems, self.catalog));
         self.name_other_skills(&files.skills);
         let index = SkillIndex::of(self.catalog);
-        files.foreign.retain(|path| {
-            let other = index.other_of(path, self.catalog);
-            if let Some(at) = other.filter(|at| !self.is_copied(*at, path)) {
-                self.catalog.others[at].case_files += usize::from(unread::may_be_case(path));
-            }
-            other.is_none()
-        });
-        let findings = skills::findings(self.catalog);
-        self.catalog.problems.extend(findings);
+        self.leave_to_other_skills(&mut files, &index);
+        files.foreign.retain(|path| !self.own_files.contains_key(path));
+        files.foreign.extend(self.own_files.keys().cloned());
+        if matches!(self.scope, Scope::All) {
+            let findings = self.repository.findings(self.catalog);
+            self.catalog.problems.extend(findings);
+        }
         let (tasks, warning) = unread::harbor_tasks(&files.foreign);
         self.catalog.problems.extend(warning);
         // Harbor's own files: the two of a task, and its directories. Other files next to them may be cases.
@@ -278,10 +328,37 @@ impl CaseFinder<'_> {
             }
             claimed.insert(path);
         }
+        self.pass_over(&mut files, tasks);
         claimed.extend(own);
-        let is_claimed = |path: &Path| path.ancestors().any(|part| claimed.contains(part));
-        let left = left.into_iter().filter(|path| files.placed.contains(path) && !is_claimed(path)).collect();
-        self.add_unread(files, left, &claimed, &index);
+        files.elsewhere.extend(left);
+        files.elsewhere.retain(|path| !path.ancestors().any(|part| claimed.contains(part)));
+        self.add_unknown();
+        self.add_unread(files, &claimed, &index);
+    }
+
+    /// Notes what is not read: tasks of Harbor, and what the settings leave out.
+    fn pass_over(&mut self, files: &mut FoundFiles, tasks: BTreeSet<PathBuf>) {
+        self.catalog.passed_over.extend(tasks.into_iter().map(|task| (task, FileStanding::NotRead)));
+        if matches!(self.scope, Scope::All) {
+            self.catalog.problems.extend(self.layout.unused_patterns(&files.not_cases));
+        }
+        self.catalog.passed_over.extend(files.not_cases.drain(..).map(|path| (path, FileStanding::NotCases)));
+        self.catalog.closed.append(&mut files.closed);
+    }
+
+    /// Leaves out the files of skills that are not read, and what a skill has as examples.
+    fn leave_to_other_skills(&mut self, files: &mut FoundFiles, index: &SkillIndex) {
+        // A skill may have examples of anything.
+        let is_example = |path: &Path| may_be_case(path) && !is_in_cases(path) && index.is_in_skill(path);
+        files.elsewhere.retain(|path| index.other_of(path, self.catalog).is_none() && !is_example(path));
+        files.foreign.retain(|path| {
+            let other = index.other_of(path, self.catalog);
+            if let Some(at) = other.filter(|at| may_be_case(path) && !self.is_copied(*at, path)) {
+                self.catalog.others[at].case_files += 1;
+                self.catalog.passed_over.insert(path.clone(), FileStanding::NotRead);
+            }
+            other.is_none()
+        });
     }
 
     /// Whether the skill of which a skill that is not read is a copy has the same file, too.
@@ -359,7 +436,8 @@ impl CaseFinder<'_> {
         let directories = self.catalog.skills.iter().map(FoundSkill::skill);
         let directories = directories.map(|skill| (&*skill.folder, &*skill.slug));
         let directories = &directories.collect::<Vec<_>>()[..];
-        let file = ForeignFile { path, is_certain: false, skill, skills, directories, tree };
+        let (own_keys, formats) = (self.layout.own_keys, self.own_files.get(path).map_or(&[][..], Vec::as_slice));
+        let file = ForeignFile { skill, skills, directories, own_keys, formats, ..ForeignFile::at(path, tree) };
         match self.repository.read(path) {
             Ok(bytes) => file.read(&bytes),
             Err(error) => file.claimed_by("").map(|format| {
@@ -371,63 +449,107 @@ impl CaseFinder<'_> {
 
     fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases, index: &SkillIndex) {
         let parsed = parsed.bounded(path);
-        let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
-        self.catalog.problems.extend(warnings);
+        let errors = self.errors(parsed.problems);
         if !errors.is_empty() {
             let skill = index.skill_of(path, self.catalog);
             let skill = skill.filter(|slug| self.catalog.skill_mut(slug).map(|found| found.curated = true).is_some());
-            let id = path.to_string_lossy().replace('/', "-");
-            self.add(broken(format, skill.as_deref().unwrap_or(NO_SKILL), id.trim_start_matches('.'), path, errors));
+            self.add(broken(format, skill.as_deref().unwrap_or(NO_SKILL), &path_id(path), path, errors));
         }
         for case in parsed.cases {
-            let case = self.of_known_skill(case);
-            self.add(case);
+            self.add_case(case);
         }
     }
 
-    /// Reports files that look like cases and are not read. A skill without other cases gets one broken case for all files
-    /// that may be its own, and no built-in cases: they would pass in place of what the files ask.
-    fn add_unread(&mut self, files: CaseFiles, left: Vec<PathBuf>, read: &BTreeSet<PathBuf>, index: &SkillIndex) {
+    /// Reports files that look like cases and are not read. If that is an error, there is one broken case for those of a skill, and one
+    /// for each that is of no known skill. No built-in cases run for such a skill: they would pass in place of what the files ask.
+    fn add_unread(&mut self, files: FoundFiles, read: &BTreeSet<PathBuf>, index: &SkillIndex) {
         let scope = self.scope;
         let lacks_cases = |found: &FoundSkill| !found.curated && scope.wants_skill(&found.skill().slug);
         if !matches!(scope, Scope::All) && !self.catalog.skills.iter().any(lacks_cases) {
             return;
         }
-        let candidates = left.into_iter().filter_map(|path| {
-            let folder = path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
-            let is_of_skill = folder.is_some_and(|name| {
-                self.catalog.skill(name).is_some() || path == evals_folder(name).join(base_name(&path))
-            });
-            let is_direct = is_direct(&path) || is_of_skill;
-            let problem = match self.repository.read(&path) {
-                Ok(bytes) => Candidate { path: &path, bytes: &bytes, is_direct }.problem()?,
-                // A commit has nothing of what is outside.
-                Err(_) if inside::leads_out(&self.repository.root, &path) => return None,
-                Err(error) => self.repository.unreadable(&self.repository.root.join(&path), &error.to_string()),
+        let unread = self.unread_files(files, read, index).into_iter();
+        let unread = unread.filter(|file| file.skill.as_deref().is_none_or(|slug| scope.wants_skill(slug)));
+        let judged = |UnreadFile { skill, problem }| (skill, self.layout.judged(vec![problem]).remove(0));
+        let (errors, warnings): (Vec<_>, Vec<_>) = unread.map(judged).partition(|(_, problem)| problem.is_error());
+        let mut broken_of: BTreeMap<Option<String>, Vec<Diagnostic>> = BTreeMap::new();
+        self.catalog.problems.extend(errors.iter().map(|(_, problem)| problem.clone()));
+        for (skill, problem) in errors {
+            broken_of.entry(skill).or_default().push(problem);
+        }
+        let lacking = |slug: &String| self.catalog.skill(slug).is_some_and(lacks_cases);
+        for UnreadFile { skill, problem } in unread::orphans(self.catalog, &self.cases) {
+            if skill.as_ref().is_some_and(lacking) {
+                broken_of.entry(skill).or_default().push(problem);
+            }
+        }
+        let named = warnings.into_iter().map(|(skill, problem)| {
+            let lacking = skill.as_ref().filter(|slug| lacking(slug) && !broken_of.contains_key(&skill));
+            let Some(slug) = lacking else { return problem };
+            let message = format!("{}; `{slug}` has no other cases, so its built-in ones run", problem.message);
+            Diagnostic { message, ..problem }
+        });
+        let named: Vec<Diagnostic> = named.collect();
+        self.catalog.problems.extend(named);
+        for (skill, problems) in broken_of {
+            let Some(slug) = skill else {
+                for problem in problems {
+                    let path = problem.place.path.clone();
+                    self.add(broken(FORMATS[0], NO_SKILL, &path_id(&path), &path, vec![problem]));
+                }
+                continue;
             };
+            if let Some(found) = self.catalog.skill_mut(&slug) {
+                found.curated = true;
+            }
+            let (file, path) = (files_of_skill(&slug).next().unwrap_or_default(), problems[0].place.path.clone());
+            self.add(broken(FORMATS[0], &slug, base_name(&file), &path, problems));
+        }
+    }
+
+    /// The files that look like cases and are not read.
+    fn unread_files(&self, mut files: FoundFiles, read: &BTreeSet<PathBuf>, index: &SkillIndex) -> Vec<UnreadFile> {
+        let mut elsewhere = std::mem::take(&mut files.elsewhere);
+        // One test needs no warnings.
+        elsewhere.retain(|path| matches!(self.scope, Scope::All) || files.placed.contains(path));
+        let others = self.catalog.others.iter().map(|other| &*other.slug);
+        let slugs = self.catalog.slugs().into_iter().chain(others).collect();
+        let mut unread = unread::misplaced(self.repository, self.catalog, files.others(), read, index);
+        let path = |file: &UnreadFile| file.problem.place.path.clone();
+        let ours: BTreeSet<PathBuf> = unread.iter().map(path).filter(|path| unread::is_nearly_ours(path)).collect();
+        let candidates = elsewhere.into_iter().filter(|path| !ours.contains(path)).filter_map(|path| {
+            let problem = self.candidate(&path, &files.placed, &slugs)?;
             Some(UnreadFile { skill: index.skill_of(&path, self.catalog), problem })
         });
         let candidates: Vec<UnreadFile> = candidates.collect();
-        let named: BTreeSet<&Path> = candidates.iter().map(|file| &*file.problem.place.path).collect();
-        let mut unread = unread::find(self.repository, self.catalog, files, read);
-        unread.retain(|file| !named.contains(&*file.problem.place.path));
+        let named: BTreeSet<PathBuf> = candidates.iter().map(path).collect();
+        unread.retain(|file| ours.contains(&file.problem.place.path) || !named.contains(&file.problem.place.path));
         unread.extend(candidates);
-        let orphans = unread::orphans(self.catalog, &self.cases);
-        let mut broken_cases = Vec::new();
-        for found in self.catalog.skills.iter_mut().filter(|found| lacks_cases(found)) {
-            let slug = found.skill().slug.clone();
-            let files = unread.iter().chain(&orphans);
-            let of_skill = files.filter(|file| file.skill.as_ref().is_none_or(|skill| *skill == slug));
-            let problems: Vec<Diagnostic> = of_skill.map(|file| file.problem.clone()).collect();
-            let Some(path) = problems.first().map(|problem| problem.place.path.clone()) else { continue };
-            found.curated = true;
-            let file = files_of_skill(&slug).next().unwrap_or_default();
-            broken_cases.push(broken(FORMATS[0], &slug, base_name(&file), &path, problems));
+        let (all, read) = (unread.iter().map(path).collect(), self.read_files());
+        for UnreadFile { problem, .. } in &mut unread {
+            let way_out = unread::left_out(&problem.place.path, &all, &read);
+            let help = problem.help.take().map(|help| format!("{help}; {way_out}"));
+            problem.help = Some(help.unwrap_or(way_out));
         }
-        for case in broken_cases {
-            self.add(case);
+        unread
+    }
+
+    /// The problem of a file that no format reads, if it holds cases.
+    fn candidate(&self, path: &Path, placed: &BTreeSet<PathBuf>, skills: &BTreeSet<&str>) -> Option<Diagnostic> {
+        let folder = path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
+        let is_of_skill = folder
+            .is_some_and(|name| self.catalog.skill(name).is_some() || path == evals_folder(name).join(base_name(path)));
+        let place = match placed.contains(path) {
+            true if is_direct(path) || is_of_skill => CandidatePlace::Direct,
+            true => CandidatePlace::Cases,
+            false => CandidatePlace::Elsewhere,
+        };
+        match self.repository.read(path) {
+            Ok(bytes) => Candidate { path, bytes: &bytes, place, skills }.problem(),
+            // A commit has nothing of what is outside.
+            Err(_) if place == CandidatePlace::Elsewhere || inside::leads_out(&self.repository.root, path) => None,
+            Err(error) => Some(self.repository.unreadable(&self.repository.root.join(path), &error.to_string())),
         }
-        self.catalog.problems.extend(unread.into_iter().map(|file| file.problem));
     }
 
     fn add_smoke_cases(&mut self) {
@@ -452,9 +574,52 @@ fn base_name(path: &Path) -> &str {
     path.file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
 
+/// The id of the broken case that stands for a file.
+fn path_id(path: &Path) -> String {
+    path.to_string_lossy().replace('/', "-").trim_start_matches('.').to_owned()
+}
+
 fn broken(format: &'static CaseFormat, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> FoundCase {
     let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
     FoundCase::new(id.to_owned(), skill, path, line, ReadCase::new(format, Err(problems)))
+}
+
+/// Gives cases of several files of other programs whose ids are alike longer ones: with the whole name of the file, then with the
+/// directories around it. The ids of all other cases stay as they are.
+fn name_apart(cases: &mut [FoundCase]) {
+    let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, found) in cases.iter().enumerate() {
+        alike.entry(name::segment(&found.id)).or_default().push(at);
+    }
+    let mut taken: HashSet<String> = alike.keys().cloned().collect();
+    for group in alike.into_values().filter(|group| group.len() > 1) {
+        let files: BTreeSet<&Path> = group.iter().map(|at| &*cases[*at].file).collect();
+        let is_foreign =
+            |at: &usize| cases[*at].format().foreign.is_some() && cases[*at].source.file_problems().is_empty();
+        if files.len() < group.len() || !group.iter().all(is_foreign) {
+            continue;
+        }
+        let deepest = files.iter().map(|file| file.components().count()).max().unwrap_or_default();
+        let longer = |depth: usize| group.iter().map(|at| longer_id(&cases[*at], depth)).collect::<Vec<String>>();
+        let is_free = |ids: &Vec<String>| {
+            let new: BTreeSet<String> = ids.iter().map(|id| name::segment(id)).collect();
+            new.len() == ids.len() && new.iter().all(|id| !taken.contains(id))
+        };
+        let Some(ids) = (0..deepest).map(longer).find(is_free) else { continue };
+        taken.extend(ids.iter().map(|id| name::segment(id)));
+        group.iter().zip(ids).for_each(|(at, id)| cases[*at].id = id);
+    }
+}
+
+/// The id of a case with the whole name of its file in place of the start of it, and with so many directories around the file.
+fn longer_id(found: &FoundCase, depth: usize) -> String {
+    let stem = found.file.file_stem().unwrap_or_default().to_string_lossy();
+    let start = stem.split('.').find(|part| !part.is_empty()).unwrap_or_default();
+    let rest = found.id.strip_prefix(start).map_or(&*found.id, |rest| rest.trim_start_matches('-'));
+    let around: Vec<_> = found.file.parent().into_iter().flatten().map(OsStr::to_string_lossy).collect();
+    let around = &around[around.len().saturating_sub(depth)..];
+    let parts = around.iter().map(|part| &**part).chain([&*stem, rest]);
+    id_of(&parts.collect::<Vec<_>>().join("-"))
 }
 
 /// Replaces every case whose test name an earlier case has by a broken one with a unique name.

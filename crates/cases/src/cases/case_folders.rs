@@ -3,11 +3,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::settings::FILE;
+
 /// All eval material, from the repository's root.
 pub const EVALS: &str = "evals";
 
 /// The names of directories of cases.
-const CASE_FOLDERS: [&str; 3] = ["evals", "eval", "evaluations"];
+pub(super) const CASE_FOLDERS: [&str; 3] = ["evals", "eval", "evaluations"];
 
 /// The eval material of skills, from the repository's root: a directory for each, named by the skill's slug.
 pub const SKILL_EVALS: &str = "evals/skills";
@@ -23,6 +25,16 @@ pub(super) const TESTS: &str = "tests";
 /// What is around each directory of cases that holds a path: the path above the directory, without [`TESTS`].
 pub(super) fn case_folders(path: &Path) -> impl Iterator<Item = &Path> {
     path.ancestors().skip(1).filter(|part| part.file_name().is_some_and(is_name)).map(around)
+}
+
+/// Whether a path is in a directory of cases.
+pub(super) fn is_in_cases(path: &Path) -> bool {
+    case_folders(path).next().is_some()
+}
+
+/// The setting that leaves out what is at a path, if it holds no cases.
+pub(super) fn leave_out(path: &Path) -> String {
+    format!("if it holds no cases of skills, write in {FILE}: not_cases = [{:?}]", path.display().to_string())
 }
 
 /// Whether a path is directly in a directory of cases.

@@ -21,9 +21,9 @@ use crate::checks::grading_input::WorkspaceProgram;
 use crate::checks::{CaseCheck, SCRIPT_KEY};
 use crate::files::material::{Material, MaterialProblem};
 use crate::files::{bounded, inside, look};
-use crate::settings::Settings;
 use crate::settings::mode::Delivery;
 use crate::settings::trials::Repetition;
+use crate::settings::{CommandAnswer, Settings};
 use crate::text::name::RelativePath;
 use crate::trace::file::SkillChange;
 use crate::trial::evidence::{digest, digest as digest_of};
@@ -99,7 +99,7 @@ impl Case {
         #[rustfmt::skip]
         let Self {
             id: _, origin: _, skill, should_trigger, prompt, forced, system_prompt, sandbox, timeout, max_turns, fixture,
-            output_schema, activation, default_activation, judge: _, repetition, during, checks, assertions, least_score,
+            output_schema, activation, default_activation, judge: _, repetition, quarantine, during, checks, assertions, least_score,
             tools, env, unsupported, files, tags, solution, answer, setup, mocks: _, mock_servers: _, follow_ups, user, history,
         } = self;
         let Repetition { trials, threshold } = repetition;
@@ -109,6 +109,7 @@ impl Case {
         let mut parts = vec![
             text(Nobody, "skill", Some(skill)),
             data(Nobody, "tags", (!tags.is_empty()).then_some(tags)),
+            data(Nobody, "quarantine", quarantine.as_ref().map(ToString::to_string)),
             data(Checks, "should_trigger", Some(should_trigger)),
             text(Agent, "prompt", Some(prompt)),
             data(Checks, "forced", forced.then_some(true)),
@@ -250,7 +251,7 @@ impl<'a> CasePart<'a> {
             PartContent::Unread(column, path) => vec![(column, path)],
             PartContent::Change(change) => change.folder.iter().map(|folder| (DURING, folder)).collect(),
             PartContent::Mocks(case) => {
-                case.mocks.iter().filter_map(|answer| Some((MOCKS, answer.source()?))).collect()
+                case.mocks.iter().flat_map(CommandAnswer::sources).map(|path| (MOCKS, path)).collect()
             }
             PartContent::CaseCheck(check) => {
                 let script = check.script().map(|path| (SCRIPT_KEY, path));

@@ -12,10 +12,10 @@ use crate::cases::case::task_json::{self, CONFIG};
 use crate::cases::case::{Case, FoundCase, ReadCase, fields, smoke};
 use crate::cases::case_folders::case_folders;
 use crate::cases::mocks::MockServers;
-use crate::cases::other_skill::{NotRead, OtherSkill};
+use crate::cases::other_skill::{FileStanding, NotRead, OtherSkill};
 use crate::cases::plugin::Plugin;
 use crate::settings::mode::{Delivery, Mode};
-use crate::skill::{SKILL_FILE, Skill, SkillFile, slug};
+use crate::skill::{SKILL_FILE, Skill, SkillFile, named, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name;
 use crate::text::problem::Problem;
@@ -40,6 +40,10 @@ pub struct Catalog {
     pub cases: Vec<Arc<FoundCase>>,
     /// The files named SKILL.md that are no skills here, by path.
     pub others: Vec<OtherSkill>,
+    /// What is in no case and is no skill: files that are not read, and those that are said to be none.
+    pub passed_over: BTreeMap<PathBuf, FileStanding>,
+    /// The directories that are not searched: installed packages, what is built.
+    pub closed: Vec<PathBuf>,
     /// Problems that belong to no single case: unreadable files, duplicate slugs, cases without a skill.
     pub problems: Vec<Diagnostic>,
     /// Those of them about what is there and could not be read: with it, there may be more skills and cases.
@@ -94,15 +98,26 @@ impl Catalog {
 
     /// The skill with this name, or what is wrong and what to write instead.
     pub fn named_skill(&self, name: &str) -> Result<&FoundSkill, Problem> {
-        let slug = slug(name);
+        let slug = named(name);
         self.skill(&slug).ok_or_else(|| self.unknown_skill(name).into())
     }
 
     /// What is said of the name of a skill that is not here.
     pub fn unknown_skill(&self, name: &str) -> String {
-        let slug = slug(name);
+        let slug = named(name);
         let unknown = || format!("unknown skill `{name}`; {}", suggest(&slug, &self.slugs()));
         self.unread_skill(&slug).unwrap_or_else(unknown)
+    }
+
+    /// The skill at this path from the repository's root: its directory, that of its cases, or a file of either.
+    pub fn skill_at(&self, path: &str) -> Option<&FoundSkill> {
+        let path = Path::new(path.strip_prefix("./").unwrap_or(path));
+        let is_it = |folder: &Path| path == folder || path.parent() == Some(folder);
+        let of_skill = |found: &&FoundSkill| {
+            let folder = &found.skill().folder;
+            !folder.as_os_str().is_empty() && (is_it(folder) || is_it(&found.evals()))
+        };
+        self.skills.iter().find(of_skill).filter(|_| path.components().count() > 1)
     }
 
     /// Why the skill with this slug is not here, if it is in the repository and cannot be read.
@@ -219,6 +234,12 @@ impl SkillIndex {
         let in_skill_evals = path.strip_prefix(SKILL_EVALS).is_ok_and(|inside| inside.iter().count() > 1);
         let names_file = path.to_str().is_some_and(|path| path.ends_with(".prompts.csv"));
         in_skill_evals || names_file || case_folders(path).any(|folder| !is_known(folder) && is_next_to_skills(folder))
+    }
+
+    /// Whether a file is in the directory of a skill.
+    pub(super) fn is_in_skill(&self, path: &Path) -> bool {
+        let mut folders = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
+        folders.any(|folder| self.skills.contains_key(folder))
     }
 
     /// The slug of the skill that the place of a file stands for.

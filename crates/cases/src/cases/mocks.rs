@@ -15,7 +15,7 @@ use crate::settings::{AnswerText, CommandAnswer};
 use crate::text::diagnostic::{Code, Diagnostic};
 use crate::text::name::RelativePath;
 use crate::trial::evidence::digest;
-use crate::trial::input_file::{MockServer, ReadyAnswer};
+use crate::trial::input_file::{Bytes, MockServer, ReadyAnswer};
 
 /// The largest output of one answer, in bytes.
 const LARGEST_OUTPUT: usize = 16 << 20;
@@ -203,19 +203,43 @@ pub fn commands<'a>(
 ) -> (BTreeMap<String, Vec<ReadyAnswer>>, Vec<Diagnostic>) {
     let (mut commands, mut problems): (BTreeMap<_, Vec<_>>, _) = (BTreeMap::new(), Vec::new());
     for answer in answers {
-        let CommandAnswer { command, args, stdout, stderr, exit_code, place } = answer;
-        let stdout = match stdout {
-            AnswerText::Here(text) => text.clone().into_bytes(),
-            AnswerText::File(path) => content(tree, path).unwrap_or_else(|why| {
+        let CommandAnswer {
+            command,
+            args,
+            stdout,
+            stderr,
+            exit_code,
+            stdin,
+            files,
+            delay_ms,
+            times,
+            passthrough,
+            place,
+        } = answer;
+        let mut read = |path: &RelativePath| {
+            Bytes(content(tree, path).unwrap_or_else(|why| {
                 let message = format!("the output `{path}` of `{command}` {why}");
                 let problem = Diagnostic::new(Code::Unreadable, place.clone(), message);
                 problems.push(
                     problem.help(format!("in a case, it is a path from {SOURCES}; in the settings, from the root")),
                 );
                 Vec::new()
-            }),
+            }))
         };
-        let ready = ReadyAnswer { args: args.clone(), stdout, stderr: stderr.clone(), exit_code: *exit_code };
+        let ready = ReadyAnswer {
+            args: args.clone(),
+            stdout: match stdout {
+                AnswerText::Here(text) => Bytes(text.clone().into_bytes()),
+                AnswerText::File(path) => read(path),
+            },
+            stderr: stderr.clone(),
+            exit_code: *exit_code,
+            stdin: stdin.clone(),
+            files: files.iter().map(|(to, from)| (to.clone(), read(from))).collect(),
+            delay_ms: delay_ms.unwrap_or_default(),
+            times: *times,
+            passthrough: *passthrough,
+        };
         commands.entry(command.clone()).or_default().push(ready);
     }
     (commands, problems)

@@ -7,6 +7,7 @@ pub(crate) mod case_folders;
 pub mod case_parts;
 pub mod case_places;
 pub mod catalog;
+pub mod census;
 mod layout;
 pub mod mocks;
 pub mod other_skill;

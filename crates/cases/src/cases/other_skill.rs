@@ -1,4 +1,4 @@
-//! A SKILL.md that is no skill of the catalog.
+//! A SKILL.md that is no skill of the catalog, and what became of a file.
 
 use std::path::{Path, PathBuf};
 
@@ -43,5 +43,34 @@ impl OtherSkill {
     /// Its directory.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new(""))
+    }
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FileStanding {
+    /// Its skill or its cases are read.
+    Read,
+    /// It is read, and something in it is wrong.
+    Wrong,
+    /// It is a SKILL.md, or looks like cases, and is not read.
+    NotRead,
+    /// The settings say that it holds no cases of skills.
+    NotCases,
+}
+
+impl FileStanding {
+    pub const ALL: [Self; 4] = [Self::Read, Self::Wrong, Self::NotRead, Self::NotCases];
+
+    /// What is said of files with it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Wrong => "wrong",
+            Self::NotRead => "not read",
+            Self::NotCases => "said to be no cases",
+        }
     }
 }

@@ -117,6 +117,11 @@ impl Plugin {
         self.skills.iter().any(|own| skill == own || (skill.parent() == Some(own) && *own != self.folder))
     }
 
+    /// Whether the skill in this directory is in one of skills and deeper than agents look.
+    pub(super) fn has_too_deep(&self, skill: &Path) -> bool {
+        !self.has(skill) && self.skills.iter().any(|own| *own != self.folder && skill.starts_with(own))
+    }
+
     /// Whether a file, from its directory, is one of a skill.
     pub fn has_file_of_skill(&self, file: &Path) -> bool {
         self.skills.iter().any(|own| *own != self.folder && self.folder.join(file).starts_with(own))

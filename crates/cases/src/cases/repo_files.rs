@@ -27,7 +27,7 @@ pub enum FileKind {
 }
 
 impl From<Option<FileType>> for FileKind {
-    /// What [`own_kind`](crate::files::look::own_kind) found.
+    /// What `files::look::own_kind` found.
     fn from(found: Option<FileType>) -> Self {
         match found {
             None => Self::Missing,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::cases::catalog::EVALS;
 use crate::cases::repository::Repository;
 use crate::cases::skills::default_skill_roots;
 use crate::files::at::PathError;
@@ -17,8 +18,13 @@ impl Repository {
     pub fn around(start: &Path) -> Result<Option<Self>, PathError> {
         let work_tree = start.ancestors().find(|folder| is_git(&folder.join(".git")));
         let top = work_tree.unwrap_or(start);
+        // The evals of skills have a directory `skills`, too.
+        let is_in_evals = |folder: &Path| {
+            let mut below = folder.ancestors().take_while(|part| part.starts_with(top) && work_tree != Some(*part));
+            below.any(|part| part.ends_with(EVALS))
+        };
         for folder in start.ancestors().take_while(|folder| folder.starts_with(top)) {
-            if is_marked(folder)? && !is_agent_folder(folder) {
+            if is_marked(folder)? && !is_agent_folder(folder) && !is_in_evals(folder) {
                 return Ok(Some(Self::new(folder)));
             }
         }
@@ -26,7 +32,10 @@ impl Repository {
             return Ok(Some(found));
         }
         // Of directories above, some may be closed to this user.
-        let has = |folder: &&Path| ["evals", "skills"].iter().any(|name| look::is_usable_directory(&folder.join(name)));
+        let has = |folder: &&Path| {
+            let is_marked = ["evals", "skills"].iter().any(|name| look::is_usable_directory(&folder.join(name)));
+            is_marked && !is_evals_folder(folder).unwrap_or(false)
+        };
         Ok(top.ancestors().skip(1).find(has).map(Self::new))
     }
 
@@ -49,6 +58,16 @@ fn is_marked(root: &Path) -> Result<bool, PathError> {
         }
     }
     Ok(false)
+}
+
+/// Whether it is the directory `evals` of the repository around it: its `skills` are cases, without any SKILL.md.
+fn is_evals_folder(folder: &Path) -> Result<bool, PathError> {
+    if !folder.ends_with("evals") {
+        return Ok(false);
+    }
+    let skills = folder.join("skills");
+    let entries = if look::is_directory(&skills)? { look::entries(&skills)? } else { Vec::new() };
+    Ok(!entries.iter().any(|entry| look::is_usable_file(&entry.path().join(SKILL_FILE))))
 }
 
 /// Whether it is an agent's directory like `.claude`, which belongs to the repository around it.

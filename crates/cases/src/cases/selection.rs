@@ -7,7 +7,7 @@ use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::settings::mode::Mode;
 use crate::settings::{Settings, Suite, TestSelection};
-use crate::skill::slug;
+use crate::skill::named;
 use crate::text::diagnostic::{once, suggest};
 use crate::text::problem::Problem;
 use crate::trial::id::{CaseInMode, TrialId, test_name};
@@ -36,8 +36,9 @@ pub fn selected_cases<'a>(selection: &TestSelection, catalog: &'a Catalog) -> Re
     Ok(selected)
 }
 
-fn wants_skill(selection: &TestSelection, skill: &str) -> bool {
-    selection.skills.is_empty() || selection.skills.iter().any(|name| slug(name) == skill)
+/// Whether the skill with this slug is selected.
+pub fn wants_skill(selection: &TestSelection, skill: &str) -> bool {
+    selection.skills.is_empty() || selection.skills.iter().any(|name| named(name) == skill)
 }
 
 /// The cases of one skill that are in the suite.
@@ -102,9 +103,9 @@ pub fn stored_cases<'a>(
     if !selection.tags.is_empty() {
         return Err("--tag selects cases of the repository: name stored ones with --skill or --case".into());
     }
-    if let Some(name) = selection.skills.iter().find(|name| !stored.iter().any(|(skill, _)| slug(name) == *skill)) {
+    if let Some(name) = selection.skills.iter().find(|name| !stored.iter().any(|(skill, _)| named(name) == *skill)) {
         let known: Vec<&str> = stored.iter().map(|(skill, _)| *skill).collect();
-        return Err(format!("no trial is of the skill `{name}`; {}", suggest(&slug(name), &known)).into());
+        return Err(format!("no trial is of the skill `{name}`; {}", suggest(&named(name), &known)).into());
     }
     let names: Vec<&String> = selection.tasks.iter().chain(&selection.cases).collect();
     let unknown = |name: &&&String| !stored.iter().any(|(skill, case)| names_case(name, skill, case));
@@ -122,7 +123,7 @@ pub fn stored_cases<'a>(
 fn check_names(selection: &TestSelection, catalog: &Catalog) -> Result<(), Problem> {
     let cases = &catalog.cases;
     let mut unknown = unknown_tags(selection, catalog);
-    for name in selection.skills.iter().filter(|name| !cases.iter().any(|case| *case.skill == *slug(name))) {
+    for name in selection.skills.iter().filter(|name| !cases.iter().any(|case| *case.skill == *named(name))) {
         unknown.push(catalog.unknown_skill(name));
     }
     let tasks: Vec<&str> = cases.iter().filter(|case| case.format().is_task()).map(|case| case.id.as_str()).collect();
@@ -147,7 +148,7 @@ fn check_names(selection: &TestSelection, catalog: &Catalog) -> Result<(), Probl
 /// Whether a name, `id` or `skill/id`, is that of a case.
 fn names_case(name: &str, skill: &str, case: &str) -> bool {
     match name.split_once('/') {
-        Some((of, id)) => slug(of) == skill && id == case,
+        Some((of, id)) => named(of) == skill && id == case,
         None => name == case,
     }
 }

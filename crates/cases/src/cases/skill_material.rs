@@ -106,14 +106,14 @@ fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
     if file_formats().any(|(_, files)| files.have(path)) || looks_like_cases(folder, path) {
         return itself();
     }
-    let is_searched = path.ancestors().skip(1).all(|parent| may_hold_foreign_cases(parent, false));
+    let is_searched = path.ancestors().skip(1).all(may_hold_foreign_cases);
     let certainty = foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
     let Some(is_certain) = certainty.filter(|_| is_searched) else { return Vec::new() };
     let Ok(bytes) = bounded::read(&folder.join(path)) else {
         return if is_certain { itself() } else { Vec::new() };
     };
     let (skill, tree) = (folder.file_name().and_then(OsStr::to_str), &SkillFiles(folder));
-    let file = ForeignFile { path, is_certain: false, skill, skills: &[], directories: &[], tree };
+    let file = ForeignFile { skill, ..ForeignFile::at(path, tree) };
     let Some((_, parsed)) = file.read(&bytes) else { return Vec::new() };
     let cases = parsed.cases.iter().filter_map(|found| found.case().ok());
     let programs = cases.flat_map(|case| &case.checks).filter_map(|check| check.program());

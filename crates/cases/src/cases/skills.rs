@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::case_folders::CASE_FOLDERS;
 use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, SKILL_EVALS};
 use crate::cases::other_skill::{NotRead, OtherSkill};
 use crate::cases::plugin::{self, Plugin};
@@ -58,61 +59,27 @@ impl Repository {
         }
         let problems = std::mem::take(&mut catalog.problems);
         catalog.problems = self.without_links_to_skills(problems, catalog);
-        catalog
-            .skills
-            .sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug).then(a.skill().folder.cmp(&b.skill().folder)));
-        let mut unique: Vec<FoundSkill> = Vec::with_capacity(catalog.skills.len());
-        for found in std::mem::take(&mut catalog.skills) {
-            match unique.last_mut().filter(|first| first.skill().slug == found.skill().slug) {
-                // Two roots may lead to the same directory, also one by a link.
-                Some(first) if self.directory(first) == self.directory(&found) => {
-                    if self.directory(&found) == found.skill().folder {
-                        *first = found;
-                    }
-                }
-                Some(first) => {
-                    let duplicate = self.duplicate_slug(found.skill(), first.skill());
-                    // Reported with the first skill: the second has no name of its own.
-                    first.file.problems.push(duplicate);
-                    first.file.problems.extend(found.file.problems);
-                }
-                None => unique.push(found),
-            }
-        }
+        // Of two skills of one name, the first is the skill. Two roots may lead to one directory, too.
+        catalog.skills.sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug));
+        catalog.skills.dedup_by(|second, first| second.skill().slug == first.skill().slug);
         let mut plugins = BTreeMap::new();
-        for found in &mut unique {
+        let mut deep = Vec::new();
+        for found in &mut catalog.skills {
             let Some((folder, manifest)) = plugin::around(self, &found.skill().folder) else { continue };
             let read = |path: &PathBuf| Plugin::read(self, folder, path).map(Arc::new);
             let plugin: &Option<Arc<Plugin>> = plugins.entry(manifest).or_insert_with_key(read);
+            if plugin.as_ref().is_some_and(|plugin| plugin.has_too_deep(&found.skill().folder)) {
+                deep.push(found.skill().folder.join(SKILL_FILE).display().to_string());
+            }
             found.plugin = plugin.clone().filter(|plugin| plugin.has(&found.skill().folder));
         }
         catalog.add_sources(plugins.into_keys());
-        catalog.skills = unique;
+        catalog.problems.extend(too_deep(&deep));
     }
 
     /// The directory of a skill, whichever links lead to it.
-    fn directory(&self, found: &FoundSkill) -> PathBuf {
-        let folder = &found.skill().folder;
-        inside::place(&self.root, folder).map_or_else(|_| folder.clone(), |place| place.relative().to_path_buf())
-    }
-
-    fn duplicate_slug(&self, second: &Skill, first: &Skill) -> Diagnostic {
-        let plugin = |skill: &Skill| Some(plugin::around(self, &skill.folder)?.0.to_path_buf());
-        let of = |skill: &Skill| match plugin(skill).filter(|_| plugin(first) != plugin(second)) {
-            Some(folder) if folder == Path::new("") => " of the plugin of the repository".to_owned(),
-            Some(folder) => format!(" of the plugin {}", folder.display()),
-            None => String::new(),
-        };
-        let Skill { name, slug, folder, .. } = second;
-        let other = first.folder.join(SKILL_FILE);
-        let message = format!(
-            "the slug `{slug}` of the skill `{name}`{} is also that of {}{}",
-            of(second),
-            other.display(),
-            of(first)
-        );
-        Diagnostic::new(Code::SlugCollision, SourceLocation::file(folder.join(SKILL_FILE)), message)
-            .help("rename one of the two: agents, tests and artifacts could not tell them apart")
+    fn directory(&self, folder: PathBuf) -> PathBuf {
+        inside::place(&self.root, &folder).map_or(folder, |place| place.relative().to_path_buf())
     }
 
     /// Adds the skills of the first of these that has any: what is published, the whole repository, agents' own directories,
@@ -138,24 +105,14 @@ impl Repository {
         }
     }
 
-    /// Adds the skills in `root`, except those of a name that an earlier root has: copies of them.
+    /// Adds the skills in `root`.
     fn add_new_skills(&self, root: &Path, is_published: bool, catalog: &mut Catalog) {
-        let mut found = Catalog::default();
-        self.read_skill_root(root, &mut found);
-        let known: BTreeSet<&str> = catalog.skills.iter().map(|known| known.skill().slug.as_str()).collect();
-        let is_new = |found: &FoundSkill| {
-            let folder = &found.skill().folder;
-            let is_example = folder.iter().any(|part| NOT_PUBLISHED.iter().any(|name| part == *name));
-            !(known.contains(found.skill().slug.as_str()) || is_published && is_example)
-        };
-        found.skills.retain(is_new);
-        // Plugins may have skills of one name. Two in the directory of published skills are an error.
-        if root != Path::new("skills") {
-            let mut slugs = BTreeSet::new();
-            found.skills.retain(|found| slugs.insert(found.skill().slug.clone()));
-        }
-        catalog.skills.append(&mut found.skills);
-        catalog.problems.append(&mut found.problems);
+        let known = catalog.skills.len();
+        self.read_skill_root(root, catalog);
+        let added = catalog.skills.split_off(known);
+        let is_example = |folder: &Path| folder.iter().any(|part| NOT_PUBLISHED.iter().any(|name| part == *name));
+        let is_new = |found: &FoundSkill| !(is_published && is_example(&found.skill().folder));
+        catalog.skills.extend(added.into_iter().filter(is_new));
     }
 
     /// These problems without those of links that lead to skills of the catalog.
@@ -185,17 +142,26 @@ impl Repository {
         catalog.problems.push(problem.help("fix `skill_roots` in evals/evals.toml"));
     }
 
+    /// Adds the skills in `root`. Of two of one name, the first is the one that agents would find: the one less deep, then one with
+    /// cases, then one in a directory of its name.
     fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
+        let mut skills = Vec::new();
         for folder in self.skill_folders(root, &[SKILL_FILE], &mut catalog.problems) {
             let path = folder.join(SKILL_FILE);
             match inside::read(&self.root, &path) {
                 Ok(bytes) => {
-                    let file = SkillFile::parse(folder, &bytes);
-                    catalog.skills.push(FoundSkill { file, bytes, curated: false, plugin: None });
+                    let file = SkillFile::parse(self.directory(folder), &bytes);
+                    skills.push(FoundSkill { file, bytes, curated: false, plugin: None });
                 }
                 Err(error) => catalog.problems.push(self.unreadable(&self.root.join(path), &error.to_string())),
             }
         }
+        let has_cases = |folder: &Path| CASE_FOLDERS.iter().any(|name| self.has_directory(&folder.join(name)));
+        skills.sort_by_cached_key(|found| {
+            let Skill { folder, slug, .. } = found.skill();
+            (folder.components().count(), !has_cases(folder), folder.file_name() != Some(OsStr::new(slug)))
+        });
+        catalog.skills.append(&mut skills);
     }
 
     /// The directories in `root`, or `root` itself, that hold one of these `files`, in order. All paths are relative to the
@@ -331,11 +297,6 @@ pub(super) fn other_skill(
     Some(OtherSkill { file: file.to_path_buf(), slug, why, case_files: 0 })
 }
 
-/// The skill root that has it.
-fn root(other: &OtherSkill) -> &Path {
-    if other.why == NotRead::InSkill { other.folder() } else { root_of(other.folder()) }
-}
-
 /// The skill root that is usual for the skill in this directory.
 fn root_of(folder: &Path) -> &Path {
     let is_hidden = folder.iter().any(|part| part.as_encoded_bytes().starts_with(b"."));
@@ -347,53 +308,92 @@ fn root_of(folder: &Path) -> &Path {
     usual.unwrap_or_else(parent)
 }
 
-/// The line of evals.toml that names the roots of the catalog's skills and `more` of them.
-pub(super) fn roots_line<'a>(catalog: &'a Catalog, more: impl IntoIterator<Item = &'a Path>) -> String {
-    let known = catalog.skills.iter().map(|found| root_of(&found.skill().folder));
-    let roots: BTreeSet<&Path> = known.chain(more).collect();
-    let roots: Vec<String> = roots.iter().map(|root| format!("{:?}", shown(root))).collect();
-    format!("skill_roots = [{}]", roots.join(", "))
+/// The warning about skills that are deeper in a plugin than agents look.
+fn too_deep(files: &[String]) -> Option<Diagnostic> {
+    let message = format!(
+        "deeper in a plugin than agents look, which is directly in a directory of its skills: {}",
+        cut::names(files, MOST_NAMES)
+    );
+    let problem = Diagnostic::new(Code::SkillRoot, SourceLocation::file(files.first()?), message);
+    Some(problem.help("move the skill's directory up, or name the directory around it in `skills` of the manifest"))
 }
 
-/// What is said of the skills that are not read: one finding for all that a setting would add, one for wrong names.
-pub(super) fn findings(catalog: &Catalog) -> Vec<Diagnostic> {
-    let of = |kinds: &'static [NotRead]| catalog.others.iter().filter(|other| kinds.contains(&other.why));
-    let mut findings = Vec::new();
-    let mut by_root: BTreeMap<&Path, Vec<&OtherSkill>> = BTreeMap::new();
-    for other in of(&[NotRead::Outside, NotRead::InSkill]) {
-        by_root.entry(root(other)).or_default().push(other);
+impl Repository {
+    /// What to write so that the skills in these directories are read too, as the end of a sentence. It is tried first: with the
+    /// line, each of them is read without an error, and each that is read today. Those with errors are left out.
+    pub(super) fn roots_line(&self, catalog: &Catalog, added: &[&Path]) -> String {
+        let known: Vec<&Path> = catalog.skills.iter().map(|found| &*found.skill().folder).collect();
+        let is_skill = |above: &Path| !above.as_os_str().is_empty() && known.contains(&above);
+        let is_in_skill = |folder: &Path| folder.ancestors().skip(1).any(is_skill);
+        let usual = |folder: &Path| if is_in_skill(folder) { folder } else { root_of(folder) }.to_path_buf();
+        let roots = |added: &[&Path], of_added: &dyn Fn(&Path) -> PathBuf| -> BTreeSet<PathBuf> {
+            known.iter().map(|folder| usual(folder)).chain(added.iter().map(|folder| of_added(folder))).collect()
+        };
+        let whole = [roots(added, &usual), roots(added, &Path::to_path_buf)];
+        let faulty = self.faulty(&whole[1], added, &[]);
+        let rest: Vec<&Path> = added.iter().copied().filter(|folder| !faulty.contains(folder)).collect();
+        let without = [roots(&rest, &usual), roots(&rest, &Path::to_path_buf)];
+        let is_good = |roots: &&BTreeSet<PathBuf>| !rest.is_empty() && self.faulty(roots, &rest, &known).is_empty();
+        let Some(roots) = whole.iter().filter(|_| faulty.is_empty()).chain(&without).find(is_good) else {
+            return format!("name their directories in {FILE}: `skill_roots`; as they are, they have errors");
+        };
+        let roots: Vec<String> = roots.iter().map(|root| format!("{:?}", shown(root))).collect();
+        let left = if faulty.is_empty() { String::new() } else { format!(" ({} more have errors)", faulty.len()) };
+        format!("write in {FILE}: skill_roots = [{}]{left}", roots.join(", "))
     }
-    if let Some(first) = by_root.values().flatten().next() {
-        let places = by_root.iter().map(|(root, others)| format!("{} ({})", shown(root), names(others)));
-        let count: usize = by_root.values().map(Vec::len).sum();
-        let message = format!(
-            "{} outside every skill root and not read{}: {}",
-            if count == 1 { "a skill is".to_owned() } else { format!("{count} skills are") },
-            with_cases(by_root.values().flatten().copied()),
-            places.collect::<Vec<_>>().join(", ")
-        );
-        let help = format!("to test them too, write in {FILE}: {}", roots_line(catalog, by_root.keys().copied()));
-        findings.push(Diagnostic::new(Code::SkillRoot, SourceLocation::file(&first.file), message).help(help));
+
+    /// The directories of skills that these roots do not have, and those of the `added` ones that have errors.
+    fn faulty<'a>(&self, roots: &BTreeSet<PathBuf>, added: &[&'a Path], known: &[&'a Path]) -> Vec<&'a Path> {
+        let parse = |root: &PathBuf| RelativePath::parse(root.to_str()?).ok();
+        let here = |root: &PathBuf| root.as_os_str().is_empty().then(RelativePath::here);
+        let roots: Vec<RelativePath> = roots.iter().filter_map(|root| here(root).or_else(|| parse(root))).collect();
+        let mut catalog = Catalog::default();
+        self.read_skills(Some(&roots), &mut catalog);
+        let of = |folder: &Path| catalog.skills.iter().find(|found| found.skill().folder == folder);
+        let is_material = |found: &FoundSkill| self.material_problems(&found.skill().folder).is_empty();
+        let has_error =
+            |found: &FoundSkill| found.file.problems.iter().any(Diagnostic::is_error) || !is_material(found);
+        let missing = known.iter().copied().filter(|folder| of(folder).is_none());
+        missing.chain(added.iter().copied().filter(|folder| of(folder).is_none_or(has_error))).collect()
     }
-    // Two skills of one name in one root are an error already, which names the second.
-    let of_skills = catalog.skills.iter().flat_map(|found| &found.file.problems);
-    let collisions = of_skills.filter(|problem| problem.code == Code::SlugCollision);
-    let collisions: BTreeSet<&Path> = collisions.map(|problem| &*problem.place.path).collect();
-    let of_one_name: Vec<&OtherSkill> = catalog
-        .others
-        .iter()
-        .filter(|other| match other.why {
-            NotRead::SameName => other.case_files > 0 || !collisions.contains(&*other.file),
-            NotRead::Copy => other.case_files > 0,
-            _ => false,
-        })
-        .collect();
-    let help = format!("rename one of each two, or name the directory of one in {FILE}: `skill_roots`");
-    findings.extend(not_read("because another skill has the same name", &of_one_name, &help));
-    let misnamed: Vec<&OtherSkill> = of(&[NotRead::FileName]).collect();
-    let help = format!("if it is a skill, rename the file to {SKILL_FILE}");
-    findings.extend(not_read(&format!("since agents find only files named {SKILL_FILE}"), &misnamed, &help));
-    findings
+
+    /// What is said of the skills that are not read: one finding for all that a setting would add, one for each other reason.
+    pub(super) fn findings(&self, catalog: &Catalog) -> Vec<Diagnostic> {
+        let of = |why: NotRead| catalog.others.iter().filter(move |other| other.why == why);
+        let mut findings = Vec::new();
+        let mut by_root: BTreeMap<&Path, Vec<&OtherSkill>> = BTreeMap::new();
+        for other in of(NotRead::Outside) {
+            by_root.entry(root_of(other.folder())).or_default().push(other);
+        }
+        for other in of(NotRead::InSkill) {
+            by_root.entry(other.folder()).or_default().push(other);
+        }
+        if let Some(first) = by_root.values().flatten().next() {
+            let places = by_root.iter().map(|(root, others)| format!("{} ({})", shown(root), names(others)));
+            let count: usize = by_root.values().map(Vec::len).sum();
+            let read = catalog.skills.len();
+            let message = format!(
+                "{} outside every skill root and not read{}: {}; {read} of {} read",
+                if count == 1 { "a skill is".to_owned() } else { format!("{count} skills are") },
+                with_cases(by_root.values().flatten().copied()),
+                places.collect::<Vec<_>>().join(", "),
+                read + count
+            );
+            let mut slugs = BTreeSet::new();
+            let added = by_root.values().flatten().filter(|other| slugs.insert(&other.slug));
+            let added: Vec<&Path> = added.map(|other| other.folder()).collect();
+            let help = format!("to test them too, {}", self.roots_line(catalog, &added));
+            findings.push(Diagnostic::new(Code::SkillRoot, SourceLocation::file(&first.file), message).help(help));
+        }
+        // A copy without cases loses nothing.
+        let of_one_name = of(NotRead::SameName).chain(of(NotRead::Copy).filter(|other| other.case_files > 0));
+        let help = format!("rename one of each two, or name the directory of one in {FILE}: `skill_roots`");
+        findings.extend(not_read("because another skill has the same name", &of_one_name.collect::<Vec<_>>(), &help));
+        let help = format!("if it is a skill, rename the file to {SKILL_FILE}");
+        let misnamed: Vec<&OtherSkill> = of(NotRead::FileName).collect();
+        findings.extend(not_read(&format!("since agents find only files named {SKILL_FILE}"), &misnamed, &help));
+        findings
+    }
 }
 
 /// What is said of skills that are not read for one reason.

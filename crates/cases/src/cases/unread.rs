@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats, plugin_eval};
-use crate::cases::case_folders::{case_folders, is_direct};
-use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, FoundSkill};
+use crate::cases::case_folders::{case_folders, is_direct, is_in_cases, leave_out};
+use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, SkillIndex};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
@@ -18,29 +18,23 @@ use crate::files::at::At;
 use crate::files::look::{self, Entry, Walk, WalkStep};
 use crate::files::{bounded, inside};
 use crate::settings::FILE;
-use crate::skill::{SKILL_FILE, slug};
+use crate::skill::SKILL_FILE;
 use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest};
 
-/// Directories of eval material without cases: copies for agents, answers in place of commands and servers, what was
-/// recorded, built or installed, and results.
-const NO_CASES: [&str; 12] = [
-    "fixture",
-    "fixtures",
-    "_fixtures",
-    "recordings",
-    "node_modules",
-    "target",
-    "results",
-    "runs",
-    "outputs",
-    "reports",
-    "snapshots",
-    "mocks",
-];
+/// Directories of eval material without cases of the repository: copies for agents, answers in place of commands and servers, results.
+/// What in them looks like cases is only counted.
+const NO_CASES: [&str; 9] =
+    ["fixture", "fixtures", "_fixtures", "results", "runs", "outputs", "reports", "snapshots", "mocks"];
 
-/// Directories that hold no skills of the repository.
-const NO_SKILLS: [&str; 4] = [".git", "node_modules", "recordings", "target"];
+/// Directories that are built or recorded, unless they are in a directory of cases or in a skill.
+const OUTPUTS: [&str; 2] = ["recordings", "target"];
+
+/// The directory of installed packages.
+const PACKAGES: &str = "node_modules";
+
+/// Our own directory in that of what runs leave.
+const PROGRAM: &str = "skill-evals";
 
 /// Endings of files that may hold cases.
 const ENDINGS: [&str; 10] = ["json", "jsonl", "jsonc", "json5", "ndjson", "yaml", "yml", "toml", "csv", "tsv"];
@@ -67,7 +61,7 @@ const MAX_BYTES: u64 = 256 << 10;
 /// A file that looks like cases and is not read.
 #[derive(Debug)]
 pub(super) struct UnreadFile {
-    /// The slug of the skill that it names; `None` if it may be for any.
+    /// The slug of the skill that it is for, if one is known.
     pub(super) skill: Option<String>,
     /// How it is reported.
     pub(super) problem: Diagnostic,
@@ -86,8 +80,7 @@ struct SearchScope {
 
 impl SearchScope {
     fn of(catalog: &Catalog) -> Self {
-        let skills: BTreeSet<PathBuf> = catalog.skills.iter().map(|found| found.skill().folder.clone()).collect();
-        Self::around(skills)
+        Self::around(catalog.skills.iter().map(|found| found.skill().folder.clone()).collect())
     }
 
     /// In the directory of a skill.
@@ -99,6 +92,16 @@ impl SearchScope {
         let above = skills.iter().flat_map(|folder| folder.ancestors().skip(1)).map(Path::to_path_buf).collect();
         let names = file_formats().flat_map(|(_, files)| files.folder().iter()).filter_map(OsStr::to_str).collect();
         Self { skills, above, names }
+    }
+
+    /// Whether a directory is in one of cases, or in a skill.
+    fn is_of_cases(&self, folder: &Path) -> bool {
+        case_folders(folder).next().is_some() || folder.ancestors().any(|part| self.skills.contains(part))
+    }
+
+    /// Whether the directory of a skill has this name: our recordings are by skill.
+    fn has_skill_named(&self, name: &OsStr) -> bool {
+        self.skills.iter().any(|skill| skill.file_name() == Some(name))
     }
 
     fn leads_to_skills(&self, folder: &Path) -> bool {
@@ -131,25 +134,39 @@ impl SearchScope {
     }
 }
 
-/// The files that may hold cases, by one walk of the repository.
+/// What one walk of the repository finds: all that may be a case, hold some, or be a skill.
 #[derive(Debug, Default)]
-pub(super) struct CaseFiles {
+pub(super) struct FoundFiles {
     /// Files that another program's cases may be in, by their names or their places, from the repository's root.
     pub(super) foreign: Vec<PathBuf>,
     /// Those of them that are in a directory of cases.
     pub(super) placed: BTreeSet<PathBuf>,
+    /// All others that could hold some, by their endings.
+    pub(super) elsewhere: Vec<PathBuf>,
     /// The files named SKILL.md, in any case.
     pub(super) skills: Vec<PathBuf>,
     /// Files where our own cases may be.
     others: Vec<PathBuf>,
+    /// Files of which the settings say that they hold no cases.
+    pub(super) not_cases: Vec<PathBuf>,
+    /// Directories that are not searched.
+    pub(super) closed: Vec<PathBuf>,
     /// Cases that are not searched: behind a link, or in a directory that usually has none.
     pub(super) problems: Vec<Diagnostic>,
 }
 
-impl CaseFiles {
+impl FoundFiles {
+    /// Takes the files where our own cases may be.
+    pub(super) fn others(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.others)
+    }
+
     /// Adds the paths of another program's cases at `entry`, or the warning about a link to some.
     fn add_foreign(&mut self, repository: &Repository, path: &Path, entry: &Entry, leads_out: bool) {
         let paths = foreign_paths(repository, path, entry, leads_out);
+        if paths.is_empty() && entry.file_type().is_file() && (may_be_case(path) || is_markdown(path)) {
+            return self.elsewhere.push(path.to_path_buf());
+        }
         if paths.is_empty() && is_link_to_cases(repository, path, entry, leads_out) {
             let what = if leads_out { "leads out of the repository and" } else { "to a directory" };
             let message = format!("this link {what} is not followed to find cases");
@@ -161,19 +178,19 @@ impl CaseFiles {
 }
 
 /// Walks the repository. Files with a path of our own cases are left out: those are read by their paths.
-pub(super) fn walk(repository: &Repository, catalog: &Catalog) -> CaseFiles {
+pub(super) fn walk(repository: &Repository, catalog: &Catalog, layout: Layout<'_>) -> FoundFiles {
     let scope = SearchScope::of(catalog);
-    let mut search = CaseSearch::new(repository, &scope);
+    let mut search = CaseSearch::new(repository, &scope, layout);
     let unread = Walk::new(&repository.root).max_depth(MAX_DEPTH).each(|entry| search.visit(entry));
     unread.report(|error| repository.note(&error.path, &error.source));
     let CaseSearch { mut found, mut left_out, .. } = search;
     left_out.dedup();
     found.problems.extend(not_searched(&left_out));
-    let CaseFiles { foreign, skills, placed, .. } = &mut found;
+    let FoundFiles { foreign, skills, placed, elsewhere, .. } = &mut found;
     let others = skills.iter().flat_map(|skill| skill.ancestors().skip(1)).collect();
     placed.extend(foreign.iter().filter(|path| is_placed(path) && scope.is_in_cases(path, &others)).cloned());
     let is_named = |path: &Path| foreign_formats().any(|(_, files)| files.match_path(path).is_some());
-    foreign.retain(|path| is_named(path) || placed.contains(path));
+    elsewhere.extend(foreign.extract_if(.., |path| !is_named(path) && !placed.contains(path)));
     found
 }
 
@@ -181,18 +198,19 @@ pub(super) fn walk(repository: &Repository, catalog: &Catalog) -> CaseFiles {
 struct CaseSearch<'a> {
     repository: &'a Repository,
     scope: &'a SearchScope,
+    layout: Layout<'a>,
     /// Of each directory on the way to the current one: whether our own cases and those of other programs may be in it.
     open: Vec<(bool, bool)>,
-    found: CaseFiles,
+    found: FoundFiles,
     /// The directories with cases of `claude plugin eval` that are not searched.
     left_out: Vec<String>,
     looked_at: usize,
 }
 
 impl<'a> CaseSearch<'a> {
-    fn new(repository: &'a Repository, scope: &'a SearchScope) -> Self {
+    fn new(repository: &'a Repository, scope: &'a SearchScope, layout: Layout<'a>) -> Self {
         let (found, left_out) = Default::default();
-        Self { repository, scope, open: vec![(true, true)], found, left_out, looked_at: 0 }
+        Self { repository, scope, layout, open: vec![(true, true)], found, left_out, looked_at: 0 }
     }
 
     fn visit(&mut self, entry: &Entry) -> WalkStep {
@@ -202,6 +220,11 @@ impl<'a> CaseSearch<'a> {
         let (own, foreign) = self.open[entry.depth() - 1];
         if is_directory && !self.enter(path, entry, own, foreign) {
             return WalkStep::Over;
+        }
+        if self.layout.leaves_out(path) {
+            let is_one = !is_directory && (may_be_case(path) || is_markdown(path));
+            self.found.not_cases.extend(is_one.then(|| path.to_path_buf()));
+            return WalkStep::Into;
         }
         if path == Path::new(FILE) || file_formats().any(|(_, files)| files.have(path)) {
             return WalkStep::Into;
@@ -215,7 +238,7 @@ impl<'a> CaseSearch<'a> {
         if is_directory {
             return WalkStep::Into;
         }
-        let is_skill = name_of(path) == SKILL_FILE.to_lowercase() && may_hold_skills(path);
+        let is_skill = name_of(path) == SKILL_FILE.to_lowercase();
         if is_skill && (leads_out || self.repository.noting(look::is_file(entry.path())).unwrap_or(false)) {
             self.found.skills.push(path.to_path_buf());
         }
@@ -235,21 +258,36 @@ impl<'a> CaseSearch<'a> {
     fn enter(&mut self, path: &Path, entry: &Entry, own: bool, foreign: bool) -> bool {
         let has = |name: &str| self.repository.kind(&path.join(name)) != FileKind::Missing;
         let leads = self.scope.leads_to_skills(path);
-        let own = own
-            && self.scope.has(path)
-            && (leads || !(self.repository.has_directory(&path.join(EVALS)) || has(".git")));
-        let is_other_repository = || !leads && has(".git");
-        let foreign = foreign && may_hold_foreign_cases(path, leads) && !is_other_repository();
+        let name = entry.file_name();
+        if name == ".git" || !leads && has(".git") || path == Path::new(ARTIFACTS).join(PROGRAM) {
+            return false;
+        }
+        let is_output = OUTPUTS.iter().any(|output| name == *output) && !leads && !self.scope.is_of_cases(path);
+        if name == PACKAGES || is_output {
+            self.found.closed.push(path.to_path_buf());
+            return false;
+        }
+        if path.parent() == Some(&Path::new(EVALS).join(OUTPUTS[0])) && self.scope.has_skill_named(name) {
+            return false;
+        }
+        let own = own && self.scope.has(path) && (leads || !self.repository.has_directory(&path.join(EVALS)));
+        if foreign && !may_hold_foreign_cases(path) {
+            self.found.closed.push(path.to_path_buf());
+        }
+        let foreign = foreign && may_hold_foreign_cases(path);
         self.open.truncate(entry.depth());
         self.open.push((own, foreign));
-        own || foreign || may_hold_skills(path) && !is_other_repository()
+        true
     }
 }
 
 /// Whether a file may hold cases because it is in a directory of cases.
 fn is_placed(path: &Path) -> bool {
-    (may_be_case(path) || path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")))
-        && case_folders(path).next().is_some()
+    (may_be_case(path) || is_markdown(path)) && case_folders(path).next().is_some()
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md"))
 }
 
 /// The paths of another program's cases at `entry`. What has the name of cases for certain need not be a file, so that its reader says
@@ -323,20 +361,13 @@ fn not_searched(folders: &[String]) -> Option<Diagnostic> {
         cut::names(folders, MOST_NAMES)
     );
     let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(first), message);
-    let help = format!("move them: hidden directories are not searched, nor those named {}", NO_CASES.join(", "));
+    let help = format!("move them: directories of these names are not searched: {}", NO_CASES.join(", "));
     Some(Diagnostic { severity: Severity::Warning, ..problem.help(help) })
 }
 
-/// Whether cases of other programs are searched in a directory. `leads` says that it leads to skills.
-pub(super) fn may_hold_foreign_cases(path: &Path, leads: bool) -> bool {
-    let name = name_of(path);
-    let is_hidden = name.starts_with('.') && !leads;
-    !is_hidden && !NO_CASES.contains(&&*name) && path != Path::new(ARTIFACTS)
-}
-
-/// Whether the repository's skills are searched in a directory.
-fn may_hold_skills(path: &Path) -> bool {
-    path != Path::new(ARTIFACTS) && !NO_SKILLS.contains(&&*name_of(path))
+/// Whether cases of other programs are searched in a directory.
+pub(super) fn may_hold_foreign_cases(path: &Path) -> bool {
+    !NO_CASES.contains(&&*name_of(path))
 }
 
 /// Whether a file may be a case, or hold some, by its name alone.
@@ -352,15 +383,16 @@ pub(super) fn is_part_of_case(path: &Path) -> bool {
 }
 
 /// The files that look like our own cases and are not read: those of the walk that are not among the `read` ones.
-pub(super) fn find(
+pub(super) fn misplaced(
     repository: &Repository,
     catalog: &Catalog,
-    files: CaseFiles,
+    files: Vec<PathBuf>,
     read: &BTreeSet<PathBuf>,
+    index: &SkillIndex,
 ) -> Vec<UnreadFile> {
     let mut unread = Vec::new();
     let mut linked = None;
-    for path in files.others {
+    for path in files {
         if path.ancestors().any(|part| read.contains(part)) {
             continue;
         }
@@ -373,36 +405,49 @@ pub(super) fn find(
         };
         let linked = linked.get_or_insert_with(|| read_by_links(repository));
         if linked.is_empty() || !repository.root.join(&path).canonicalize().is_ok_and(|real| linked.contains(&real)) {
-            let (skill, name) = right_place(&repository.root, &path, files, catalog);
-            unread.push(UnreadFile { skill, problem: unread_problem(&path, &name) });
+            let skill = skill_in(repository, &path, files, catalog).or_else(|| index.skill_of(&path, catalog));
+            let slug = skill.as_deref().filter(|_| files.are_of_skills());
+            let expected = slug.map_or_else(|| PathBuf::from(files.path), |slug| files.path_of(slug));
+            unread.push(UnreadFile { skill, problem: misplaced_file(&path, &expected) });
         }
     }
     unread
+}
+
+/// What is said of a file that is not where cases are read.
+fn misplaced_file(path: &Path, expected: &Path) -> Diagnostic {
+    let (file, expected) = (name_of(path), expected.display());
+    let is_workbook = [".xls", ".xlsx", ".ods"].iter().any(|end| file.ends_with(end));
+    let (what, help) = match file.strip_prefix("~$") {
+        Some(open) => ("this is a lock file of Excel and has no cases", format!("close {open}, or remove this file")),
+        None if is_workbook => {
+            let help = format!("save it as \"CSV UTF-8\" to {expected}, and remove this file");
+            ("this workbook looks like cases and is not read", help)
+        }
+        None => ("this file looks like cases and is not read", format!("if these are cases, move them to {expected}")),
+    };
+    Diagnostic::new(Code::MisplacedCases, SourceLocation::file(path), what).help(help)
+}
+
+/// The setting that leaves out a file which holds no cases of skills: with the directory around it in one of cases, if that has more
+/// of the `same` kind and nothing of what is read.
+pub(super) fn left_out(path: &Path, same: &BTreeSet<PathBuf>, read: &BTreeSet<PathBuf>) -> String {
+    let inside = |folder: &&Path| is_in_cases(folder) && !read.iter().any(|file| file.starts_with(folder));
+    let has_more = |folder: &&Path| same.iter().filter(|file| file.starts_with(folder)).count() > 1;
+    let part = path.ancestors().skip(1).take_while(inside).filter(has_more).last().unwrap_or(path);
+    leave_out(part)
 }
 
 fn relative<'a>(root: &Path, path: &'a Path) -> &'a Path {
     path.strip_prefix(root).unwrap_or(path)
 }
 
-fn unread_problem(path: &Path, name: &Path) -> Diagnostic {
-    let message = "this file looks like cases and is not read";
-    let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
-    problem.help(format!("if these are cases, move them to {}", name.display()))
-}
-
-/// The slug of the skill that a file is for, and the path at which it would be read.
-fn right_place(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> (Option<String>, PathBuf) {
-    let skill = skill_in(root, path, files, catalog).or_else(|| skill_of_path(path, catalog));
-    let slug = skill.as_deref().filter(|_| files.are_of_skills());
-    let expected = slug.map_or_else(|| PathBuf::from(files.path), |slug| files.path_of(slug));
-    (skill, expected)
-}
-
 /// The slug of the skill that a file names in its content.
-fn skill_in(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> Option<String> {
+fn skill_in(repository: &Repository, path: &Path, files: &Files, catalog: &Catalog) -> Option<String> {
     if files.are_of_skills() {
         return None;
     }
+    let root = &*repository.root;
     let file = CaseFile { root: root.into(), path: path.to_path_buf(), name: String::new() };
     let bytes = inside::read(root, path).ok()?;
     let case = (files.parse)(&file, bytes, Layout::default()).cases.into_iter().next()?;
@@ -422,17 +467,6 @@ pub(super) fn orphans(catalog: &Catalog, cases: &HashMap<Arc<str>, Vec<FoundCase
         }
     }
     orphans
-}
-
-/// The slug of the skill that a path names: the skill whose directory holds the file, or whose name is a part of the path.
-fn skill_of_path(path: &Path, catalog: &Catalog) -> Option<String> {
-    let mut skills = catalog.skills.iter().map(FoundSkill::skill);
-    let inside = skills.find(|skill| !skill.folder.as_os_str().is_empty() && path.starts_with(&skill.folder));
-    inside.map(|skill| skill.slug.clone()).or_else(|| {
-        let names = path.iter().rev().map(OsStr::to_string_lossy);
-        let mut slugs = names.map(|name| slug(name.split('.').next().unwrap_or_default()));
-        slugs.find(|slug| catalog.skill(slug).is_some())
-    })
 }
 
 /// The name of a file in lowercase.
@@ -456,7 +490,15 @@ fn has_ending(files: &Files, name: &str) -> bool {
     files.endings.iter().any(|ending| name.contains(ending)) && !name.ends_with('~')
 }
 
-/// Whether a file has nearly the name of a file of cases, nearly where such files are.
+/// Whether a file has nearly the name of a file of our own cases.
+pub(super) fn is_nearly_ours(path: &Path) -> bool {
+    let has_near_stem = |files: &Files| {
+        files.are_of_skills() && nearest(stem(&name_of(path)), [stem(&name_of(&files.path_of("-")))]).is_some()
+    };
+    file_formats().any(|(_, files)| has_near_stem(files) || has_near_name(files, path))
+}
+
+/// The same for the files of one format.
 fn has_near_name(files: &Files, path: &Path) -> bool {
     let name = name_of(path);
     if !files.are_of_skills() {

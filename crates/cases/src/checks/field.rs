@@ -13,6 +13,7 @@ use crate::text::diagnostic::{Code, shorten, suggest};
 use crate::text::name::RelativePath;
 use crate::trial::input_file::InputFile;
 use crate::trial::outcome::Status;
+use crate::trial::quarantine::{QUARANTINE, Quarantine};
 
 #[derive(Debug)]
 pub struct Field {
@@ -60,6 +61,8 @@ pub enum FieldForm {
     Trials,
     /// A share above 0 and up to 1.
     Share,
+    /// Until when the case may fail.
+    Quarantine,
     /// An amount of US dollars.
     Amount,
     /// A list of texts, which may be empty.
@@ -89,6 +92,8 @@ pub enum FieldValue {
     Trials(Trials),
     /// Of [`FieldForm::Share`].
     Share(f64),
+    /// Of [`FieldForm::Quarantine`].
+    Quarantine(Quarantine),
     /// Of [`FieldForm::Amount`].
     Amount(f64),
     /// Of [`FieldForm::Json`].
@@ -150,14 +155,11 @@ impl FieldForm {
                 _ => Err(invalid(Code::BadBoolean, "true or false", "write true or false")),
             },
             Self::Number { least, most } => {
-                // u64's own parser accepts a leading `+`, which other runners ignore silently.
-                let digits = text.bytes().all(|b| b.is_ascii_digit());
-                let number = digits.then(|| text.parse().ok()).flatten().filter(|n| (least..=most).contains(n));
+                let number = whole_number(text).filter(|number| (least..=most).contains(number));
                 let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
-                number.map(FieldValue::Number).ok_or_else(|| {
-                    let help = "write digits only, without sign, unit or separators";
-                    invalid(Code::BadNumber, &format!("a whole number, {range}"), help)
-                })
+                let help = "write digits only, without sign, unit or separators";
+                let expected = format!("a whole number, {range}");
+                number.map(FieldValue::Number).ok_or_else(|| invalid(Code::BadNumber, &expected, help))
             }
             Self::Messages if text.trim().is_empty() || text.trim_start().starts_with("[\"") => Err(invalid(
                 Code::EmptyValue,
@@ -185,14 +187,15 @@ impl FieldForm {
             Self::Source | Self::Sources => source(name, text).map(FieldValue::Path),
             Self::Files => source(name, text).map(InputFile::copy_of).map(FieldValue::File),
             Self::Tags if is_tag(text) => Ok(FieldValue::Text(text.to_owned())),
-            Self::Tags => {
-                let help = "write a word without `!` in front, by which `--tag` chooses cases without it";
-                Err(invalid(Code::BadChoice, "a tag", help))
-            }
+            Self::Tags => Err(invalid(Code::BadChoice, "a tag", NO_TAG)),
             Self::Trials => text
                 .parse()
                 .map(FieldValue::Trials)
                 .map_err(|_| invalid(Code::BadNumber, TRIALS, "write a number for a fixed count")),
+            Self::Quarantine => text
+                .parse()
+                .map(FieldValue::Quarantine)
+                .map_err(|_| invalid(Code::BadChoice, QUARANTINE, "write the last day on which the case may fail")),
             Self::Share => text
                 .parse()
                 .ok()
@@ -202,6 +205,15 @@ impl FieldForm {
         }
     }
 }
+
+/// The number that these digits are.
+fn whole_number(text: &str) -> Option<u64> {
+    // u64's own parser accepts a leading `+`, which other runners ignore silently.
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+/// What to do about a text that is no tag.
+const NO_TAG: &str = "write a word without `!` in front, by which `--tag` chooses cases without it";
 
 /// Whether a text can be a tag: `--tag` can name it. Tags of other programs hold any characters.
 fn is_tag(text: &str) -> bool {

@@ -22,6 +22,7 @@ use serde_json::Value as Json;
 pub use field::{Field, FieldForm, FieldValue, InvalidField, SOURCES};
 pub use field::{InvalidCheck, ListForm, ListedCheck, WrittenCheck};
 pub use grading_input::{CheckAnswer, GradingInput};
+pub use kinds::calls::EVERY_CALL_ANSWERED;
 pub use kinds::{
     CallPattern, FileWant, Grader, GraderTest, NOT_TRIGGERED, PrintedOnce, SCRIPT_KEY, TRIGGERED, TextMatch, TextPlace,
     TextSource, Work, activates, any_tool, changes_seen, file, final_message, full_score, invoked_skills, loads,
@@ -201,8 +202,8 @@ pub struct Named<'a> {
     /// The file of the workspace that it is about.
     pub file: Option<&'a RelativePath>,
     pub skills: &'a [String],
-    /// The mocks whose calls it is about.
-    pub mocks: Option<&'a GlobMatcher>,
+    /// The mocks whose calls it is about, and whether only those without an answer.
+    pub mocks: Option<(&'a GlobMatcher, bool)>,
 }
 
 /// Whether a text is required or forbidden.

@@ -70,12 +70,26 @@ pub fn grade(case: &Case, subject: &GradingInput<'_>) -> Grade {
         judged: None,
         threshold: None,
         max_trials: None,
+        quarantine: None,
         unsupported: case.unsupported.iter().map(|part| part.what.clone()).collect(),
     });
     // A session of the user has one.
     let has_user = case.has_more_messages() || evidence.meta.is_user_session();
-    user::noted(grade, evidence.final_text.filter(|_| !has_user))
+    user::noted(with_unanswered(grade), evidence.final_text.filter(|_| !has_user))
 }
+
+/// `grade` with the first call that no mock answered in the first check that failed: it may be why.
+fn with_unanswered(mut grade: Grade) -> Grade {
+    if let (Verdict::Fail, Some(call)) = (grade.verdict, grade.metrics.unanswered.first())
+        && let Some(failed) = grade.checks.iter_mut().find(|check| check.status == Status::Fail)
+    {
+        failed.found = format!("{}; no mock answered `{call}`", failed.found);
+    }
+    grade
+}
+
+/// How many calls without an answer the figures of a trial name.
+const NAMED_CALLS: usize = 3;
 
 /// The same check, which is unknown if the agent is not read rightly.
 fn doubted(check: CheckResult, skill: &Skill, evidence: &Evidence<'_>) -> CheckResult {
@@ -144,6 +158,9 @@ fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
         resources: trace.resources.clone(),
         inspections: trace.inspections.clone(),
         denials: trace.denials.clone(),
+        unanswered: evidence.meta.mocks.as_ref().map_or_else(Vec::new, |record| {
+            record.unanswered().into_iter().take(NAMED_CALLS).map(|(call, _)| excerpt(&call)).collect()
+        }),
         unknown_events: trace.unknown_events.values().sum(),
         damaged_lines: trace.damaged_lines,
     }

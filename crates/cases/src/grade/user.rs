@@ -11,7 +11,9 @@ use crate::cases::case::Case;
 use crate::text::cut;
 use crate::trace::excerpt;
 use crate::trial::evidence::Meta;
-use crate::trial::input_file::{HistoryMessage, Persona, Speaker, ToldFact, UserEnding, UserMeta, has_value, normal};
+use crate::trial::input_file::{
+    HistoryMessage, Persona, Speaker, ToldFact, UserEnding, UserMeta, has_value, have_value, normal,
+};
 use crate::trial::outcome::{CheckResult, Goal, Grade, Status, Verdict};
 
 /// The user got what it wants.
@@ -119,15 +121,36 @@ impl UserTurn<'_> {
             _ if message.is_empty() => Err("`message` is empty".to_owned()),
             _ if message.len() > LONGEST_MESSAGE => Err(format!("`message` has more than {LONGEST_MESSAGE} bytes")),
             _ if message.contains('\0') => Err("`message` has a NUL character".to_owned()),
-            _ => Ok(Played::Says(message.to_owned(), self.tells(message, &asked)?)),
+            _ => {
+                let told = self.tells(message, &asked)?;
+                Ok(if self.goes_in_circles(message) {
+                    Played::Ends(UserEnding::GaveUp, format!("the conversation goes in circles: {message}"))
+                } else {
+                    Played::Says(message.to_owned(), told)
+                })
+            }
         }
+    }
+
+    /// Whether this message would be the third that says the same to the same.
+    fn goes_in_circles(&self, message: &str) -> bool {
+        let Some(last) = self.conversation.last() else { return false };
+        let is_same = |said: &HistoryMessage, text: &str| normal(&said.content) == normal(text);
+        let mut pairs = self.conversation.windows(2).filter(|pair| {
+            pair[0].role == Speaker::Assistant && is_same(&pair[0], &last.content) && is_same(&pair[1], message)
+        });
+        pairs.nth(1).is_some()
     }
 
     /// The facts that a message tells first. Fails if nothing asked for one of them.
     fn tells(&self, message: &str, asked: &[AskedFact]) -> Result<Vec<ToldFact>, String> {
         let mut news = Vec::new();
+        let by_user = self.conversation.iter().filter(|said| said.role == Speaker::User);
+        let before: Vec<&str> = by_user.map(|said| said.content.as_str()).collect();
+        let with_it = [&before[..], &[message]].concat();
         for (fact, value) in &self.persona.facts {
-            if !has_value(message, value) || self.told.iter().any(|told| told.fact == *fact) {
+            let is_told_here = || have_value(&with_it, value) && !have_value(&before, value);
+            if !(has_value(message, value) || is_told_here()) || self.told.iter().any(|told| told.fact == *fact) {
                 continue;
             }
             let is_known = self.conversation.iter().any(|said| has_value(&said.content, value));
@@ -167,9 +190,10 @@ pub(super) fn results(case: &Case, meta: &Meta) -> Vec<CheckResult> {
     };
     let done = CheckResult::new(DONE, Goal::Outcome, status, "the user has what it wants".to_owned(), found);
     // Those before are the case's own.
-    let messages = || (2..).zip(&meta.case.follow_ups).skip(case.follow_ups.len());
+    let own = case.follow_ups.len();
+    let messages: Vec<&str> = meta.case.follow_ups.iter().skip(own).map(String::as_str).collect();
     let unasked = persona.facts.iter().find_map(|(fact, value)| {
-        let (number, _) = messages().find(|(_, message)| has_value(message, value))?;
+        let number = 1 + own + (1..=messages.len()).find(|count| have_value(&messages[..*count], value))?;
         let is_told = user.told.iter().any(|told| told.fact == *fact && told.message <= number);
         (!is_told).then(|| format!("message {number} tells `{fact}`, and nothing shows that it was asked for"))
     });

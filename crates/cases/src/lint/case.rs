@@ -10,7 +10,7 @@ use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::cases::mocks::{self, MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
-use crate::checks::{CaseCheck, Presence};
+use crate::checks::{CaseCheck, EVERY_CALL_ANSWERED, Presence};
 use crate::lint::is_curated;
 use crate::lint::skill::{self, Schemas};
 use crate::lint::suite::{self, content_words, function_words};
@@ -39,6 +39,7 @@ pub(super) fn check(
     problems.extend(checker.output_schema(schemas));
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
+    problems.extend(checker.literal_syntax());
     problems.extend(checker.snapshots());
     problems.extend(mocks::problems(tree, case, &catalog.mock_servers));
     problems.extend(checker.unknown_skills(catalog));
@@ -78,31 +79,47 @@ pub fn place_of(found: &FoundCase, case: &Case, check: &CaseCheck, tree: &dyn Re
     CaseChecker::of(found, case, tree).place_of(check, check.script().and_then(|path| path.as_path().to_str()))
 }
 
-/// The checks of a case about calls of what it does not mock.
-pub(super) fn unknown_mocks(
+/// The checks of a case about calls of what it does not mock, and that none asks whether every call was answered.
+pub(super) fn checks_of_mocks(
     found: &FoundCase,
     case: &Case,
     of_all: &[CommandAnswer],
     servers: &MockServers,
     tree: &dyn RepoFiles,
 ) -> Vec<Diagnostic> {
-    let checks: Vec<_> = case.checks.iter().filter_map(|check| Some((check, check.ask.names().mocks?))).collect();
-    let names = if checks.is_empty() {
-        MockNames::default()
-    } else {
-        MockNames::of(tree, of_all, case, Delivery::Native, servers)
-    };
+    let pattern_of = |check: &'_ CaseCheck| check.ask.names().mocks.map(|(pattern, _)| pattern.clone());
+    let checks: Vec<_> = case.checks.iter().filter_map(|check| Some((check, pattern_of(check)?))).collect();
+    if checks.is_empty() && case.mocks.is_empty() {
+        return Vec::new();
+    }
+    let names = MockNames::of(tree, of_all, case, Delivery::Native, servers);
     let checker = CaseChecker::of(found, case, tree);
-    let unknown = checks.into_iter().filter(|(_, pattern)| !names.have(pattern));
-    let problems = unknown.map(|(check, pattern)| {
-        let name = pattern.glob().glob();
-        let message = format!("`mock` names `{name}`, which nothing in this case answers");
-        let known: Vec<&str> = names.commands.iter().chain(names.servers.values()).map(String::as_str).collect();
-        let help =
-            if known.is_empty() { "write its answers: see docs/mocks.md".to_owned() } else { suggest(name, &known) };
-        Diagnostic::new(Code::UnknownMock, checker.place_of(check, Some(name)), message).help(help)
-    });
-    problems.collect()
+    let unknown = checks.iter().filter(|(_, pattern)| !names.have(pattern));
+    let mut problems: Vec<Diagnostic> = unknown
+        .map(|(check, pattern)| {
+            let name = pattern.glob().glob();
+            let message = format!("`mock` names `{name}`, which nothing in this case answers");
+            let known: Vec<&str> = names.commands.iter().chain(names.servers.values()).map(String::as_str).collect();
+            let help = if known.is_empty() {
+                "write its answers: see docs/mocks.md".to_owned()
+            } else {
+                suggest(name, &known)
+            };
+            Diagnostic::new(Code::UnknownMock, checker.place_of(check, Some(name)), message).help(help)
+        })
+        .collect();
+    let asks = case.checks.iter().any(|check| check.ask.names().mocks.is_some_and(|(_, unanswered)| unanswered));
+    let is_for_all =
+        |answer: &&CommandAnswer| answer.args.is_none() && answer.stdin.is_none() && answer.times.is_none();
+    let answered: Vec<&str> =
+        case.mocks.iter().chain(of_all).filter(is_for_all).map(|answer| answer.command.as_str()).collect();
+    let open = names.commands.iter().find(|name| !answered.contains(&name.as_str()));
+    if let Some(command) = open.filter(|_| !asks) {
+        let message = format!("a call of `{command}` that no answer fits does not fail a trial");
+        let problem = Diagnostic::new(Code::UnansweredCalls, case.origin.clone(), message);
+        problems.push(problem.help(format!("add to `checks`: {EVERY_CALL_ANSWERED}")));
+    }
+    problems
 }
 
 struct CaseChecker<'a> {
@@ -295,6 +312,32 @@ impl<'a> CaseChecker<'a> {
             }
         }
         problems
+    }
+
+    /// Patterns with what other programs read as syntax, and this one takes for text that an answer has.
+    fn literal_syntax(&self) -> Vec<Diagnostic> {
+        let texts = self.case.checks.iter().filter_map(|check| Some((check, check.ask.text()?.0)));
+        let found = texts.filter_map(|(check, pattern)| {
+            let text = pattern.text.trim();
+            let is_quoted = [('“', '”'), ('‘', '’')]
+                .iter()
+                .any(|(open, close)| text.chars().count() > 2 && text.starts_with(*open) && text.ends_with(*close));
+            let word = [" AND ", " OR "].into_iter().find(|word| text.contains(word)).map(str::trim);
+            let (message, help) = match word {
+                _ if is_quoted => (
+                    "the typographic quotes are a part of this pattern: an answer must have them too".to_owned(),
+                    "leave them out",
+                ),
+                Some(word) => (
+                    format!("`{word}` is a word of this pattern, which an answer must have too"),
+                    "write each text as a pattern of its own: in a cell, `|` is between them",
+                ),
+                None => return None,
+            };
+            let place = self.place_of(check, Some(&pattern.text));
+            Some(Diagnostic::new(Code::LiteralSyntax, place, message).help(help))
+        });
+        found.collect()
     }
 
     /// Files of the repository that checks compare with, and that are not there.

@@ -6,6 +6,8 @@ mod case;
 mod skill;
 mod suite;
 
+use jiff::civil::Date;
+
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
@@ -55,10 +57,24 @@ pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn R
     cases.filter_map(|found| never_decided(found, settings.of(&found.skill, found.repetition()), tree)).collect()
 }
 
-/// The checks about calls of what no case has answers for: it is not recorded who calls that.
-pub fn unknown_mocks(catalog: &Catalog, of_all: &[CommandAnswer], tree: &dyn RepoFiles) -> Vec<Diagnostic> {
+/// The cases whose quarantine is over today.
+pub fn quarantine(catalog: &Catalog, today: Date, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let cases = catalog.cases.iter().filter_map(|found| Some((found, found.case().ok()?)));
-    cases.flat_map(|(found, case)| case::unknown_mocks(found, case, of_all, &catalog.mock_servers, tree)).collect()
+    let over = cases.filter_map(|(found, case)| {
+        let quarantine = case.quarantine.as_ref().filter(|quarantine| quarantine.is_over(today))?;
+        let place = found.source.place("quarantine", None, tree).unwrap_or_else(|| case.origin.clone());
+        let message =
+            format!("the quarantine of {}/{} is over ({quarantine}): the case fails again", found.skill, found.id);
+        let help = "remove `quarantine`, or set a later date if the reason still holds";
+        Some(Diagnostic::new(Code::QuarantineOver, place, message).help(help))
+    });
+    over.collect()
+}
+
+/// What the checks of cases ask about calls of mocks, and what they do not ask.
+pub fn checks_of_mocks(catalog: &Catalog, of_all: &[CommandAnswer], tree: &dyn RepoFiles) -> Vec<Diagnostic> {
+    let cases = catalog.cases.iter().filter_map(|found| Some((found, found.case().ok()?)));
+    cases.flat_map(|(found, case)| case::checks_of_mocks(found, case, of_all, &catalog.mock_servers, tree)).collect()
 }
 
 /// The problems of a skill: the rules of agentskills.io, and similar descriptions of `siblings`.
@@ -113,7 +129,7 @@ pub fn skill_trial(catalog: &Catalog, slug: &str, tree: &dyn RepoFiles) -> Vec<D
         let path = &problem.place.path;
         let is_own = path.starts_with(&evals) || path.starts_with(&found.skill().folder);
         // The test of the repository reports files that are not read.
-        if is_own && problem.code != Code::UnreadCases {
+        if is_own && !matches!(problem.code, Code::UnreadCases | Code::MisplacedCases) {
             problems.push(problem.clone());
         }
     }

@@ -239,7 +239,7 @@ proptest! {
         let read = |path| {
             let path = Path::new(path);
             let (skill, skills) = (Some("a"), &["a"][..]);
-            let file = ForeignFile { path, is_certain: false, skill, skills, directories: &[], tree: &Nothing };
+            let file = ForeignFile { skill, skills, ..ForeignFile::at(path, &Nothing) };
             file.read(&bytes).map(|(_, cases)| cases)
         };
         if let Some(cases) = read("evals/evals.json") {

@@ -109,7 +109,7 @@ fn a_mock_that_a_command_names_and_the_record_lacks_is_unknown() {
                 name: "git".to_owned(),
                 input: (*input).to_owned(),
                 answered: true,
-                violated: None,
+                ..MockCall::default()
             };
             trial.meta.mocks = Some(MockCalls { calls: recorded.iter().map(called).collect(), lost: 0 });
             for command in commands {
@@ -132,4 +132,30 @@ fn a_mock_that_a_command_names_and_the_record_lacks_is_unknown() {
     assert_eq!(after(&["git status && /usr/bin/git push"], &["status"]), UNKNOWN);
     assert_eq!(after(&["git log | head -3", "ls .git", "cat git-notes.md"], &["log"]), PASS, "nothing else names it");
     assert_eq!(after(&[], &["push"]), FAIL);
+}
+
+#[test]
+fn a_check_counts_calls_without_an_answer_and_looks_at_what_calls_read() {
+    let with = |check: &str| {
+        status(listed(check), |trial| {
+            let call = |answered, stdin: Option<&str>| MockCall {
+                name: "gh".to_owned(),
+                input: "apply -f -".to_owned(),
+                answered,
+                stdin: stdin.map(str::to_owned),
+                ..MockCall::default()
+            };
+            trial.meta.mocks =
+                Some(MockCalls { calls: vec![call(true, Some("kind: Pod")), call(false, None)], lost: 0 });
+        })
+    };
+    for (check, expected) in [
+        (r#"{"mock": "*", "unanswered": true, "not": true}"#, FAIL),
+        (r#"{"mock": "jq", "unanswered": true, "not": true}"#, PASS),
+        (r#"{"mock": "gh", "unanswered": true, "atLeast": 1, "atMost": 1}"#, PASS),
+        (r#"{"mock": "gh", "stdin": true, "contains": "kind: Pod", "atMost": 1}"#, PASS),
+        (r#"{"mock": "gh", "contains": "kind: Pod"}"#, FAIL),
+    ] {
+        assert_eq!(with(check), expected, "{check}");
+    }
 }

@@ -1,17 +1,20 @@
 //! Cases in every format, their checks, and the verdict of evidence made by hand.
 
 mod bounds;
+mod census;
 mod check_list;
 mod documents;
 mod foreign;
 mod foreign_assertions;
 mod foreign_suites;
 mod foreign_tasks;
+mod format_docs;
 mod gaps;
 mod grade;
 mod judgments;
 mod kinds;
 mod offers;
+mod own_formats;
 mod parsers;
 mod patterns;
 mod plugin_evals;

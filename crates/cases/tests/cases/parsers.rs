@@ -260,7 +260,7 @@ fn said(case: &Case) -> String {
 
 /// An object of the list `checks` for each kind that it can write.
 const EVERY_LISTED_KIND: &str = r#"[{"text": "final", "contains": "Ada"}, {"file": "a.md"}, {"tool": "Read"},
-    {"command": "^ls"}, {"sequence": ["Read"]}, {"work": "changes"}, {"mock": "gh"}, {"activates": ["tidy"]}, {"rejects": ["parting"]}, {"maxTurns": 3}, {"run": "true"}]"#;
+    {"command": "^ls"}, {"sequence": ["Read"]}, {"work": "changes"}, {"mock": "gh"}, {"mock": "gh", "unanswered": true, "not": true}, {"mock": "gh", "stdin": true, "contains": "x"}, {"activates": ["tidy"]}, {"rejects": ["parting"]}, {"maxTurns": 3}, {"run": "true"}]"#;
 
 #[test]
 fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
@@ -279,6 +279,7 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
         FieldForm::Paths | FieldForm::Sources | FieldForm::Files => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
         FieldForm::Trials => ("until decided", r#""until decided""#),
         FieldForm::Share => ("0.8", "0.8"),
+        FieldForm::Quarantine => ("until 2027-01-31, issue 12", r#""until 2027-01-31, issue 12""#),
         FieldForm::Amount => ("0.25", "0.25"),
         form => unreachable!("{form:?} is only in lists"),
     };
@@ -294,7 +295,8 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
                 r#"[{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello" }]"#
             }
             (CaseField::List(_), "mocks") => {
-                r#"[{ "command": "gh", "args": "^pr", "stdout": "x", "stderr": "y", "exitCode": 2 }, { "command": "jq", "stdoutFile": "a.json" }]"#
+                r#"[{ "command": "gh", "args": "^pr", "stdout": "x", "stderr": "y", "exitCode": 2 }, { "command": "jq", "stdoutFile": "a.json" },
+                    { "command": "gh", "args": "-o (.+)", "stdin": "", "files": { "$1": "a.json" }, "delayMs": 5, "times": 2 }, { "command": "gh", "passthrough": true }]"#
             }
             (CaseField::List(_), "user") => {
                 r#"{ "persona": "Ada", "goal": "A note", "facts": { "date": "3 March" }, "maxTurns": 3 }"#

@@ -8,7 +8,7 @@ use skill_evals_testing::tables::file;
 use crate::foreign::{cases, lines, linted};
 
 /// A repository with these skills, by their directories.
-fn with_skills(folders: &[&str]) -> Fixture {
+pub fn with_skills(folders: &[&str]) -> Fixture {
     folders.iter().fold(Fixture::new(), |fixture, folder| {
         let name = folder.rsplit('/').next().unwrap_or(folder);
         let about = format!("Does {name} for somebody who asks for {name}.");
@@ -62,14 +62,35 @@ fn asks(assertion: &str) -> String {
     format!("{:?}", case.checks[0].ask)
 }
 
+/// The cases of a file with what they ask for, and what lint says, in a repository of two skills.
+fn asked_of_two(line: &str) -> String {
+    let (path, text) = file(line);
+    let fixture = with_skills(&["skills/tea", "skills/other"]).file(path, text);
+    let fixture = fixture.file("evals/prompts/brew.md", "Brew tea in a pot.\n").file("fixtures/kitchen/pot", "a pot");
+    cases(&fixture).join("\n") + "\n" + &linted_with_help(&fixture)
+}
+
+/// What lint says of files, with its help.
+fn linted_with_help(fixture: &Fixture) -> String {
+    let problems = lint::all(&fixture.catalog(), &fixture.repository(), LintOptions::default());
+    let of_files = problems.iter().filter(|problem| !problem.place.path.ends_with("SKILL.md"));
+    let lines = of_files.map(|problem| format!("{problem}\n  help: {}", problem.help.as_deref().unwrap_or_default()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 tables! {
+    asked_of_two =>
+        a_value_that_names_a_skill_here_or_none_is_the_expected_skill,
+        in_the_directory_of_a_skill_the_name_of_none_is_a_label,
+        what_people_write_of_the_answer_is_a_check_or_a_statement,
+        a_misplaced_or_misnamed_table_says_what_it_is_and_what_to_do;
     said =>
         a_slip_in_the_key_of_a_prompt_is_an_error_that_names_the_right_key,
         one_case_in_a_file_may_say_whether_the_skill_triggers,
-        a_file_whose_name_and_place_say_cases_is_an_error_if_nothing_reads_it,
-        cases_of_another_form_are_an_error_that_says_what_they_lack,
-        a_part_of_a_case_without_the_rest_is_an_error,
-        whatever_holds_cases_in_a_directory_of_cases_is_read_or_an_error,
+        a_file_whose_name_and_place_say_cases_is_named_if_nothing_reads_it,
+        cases_of_another_form_are_named_with_what_they_lack,
+        a_part_of_a_case_without_the_rest_is_named,
+        whatever_holds_cases_in_a_directory_of_cases_is_read_or_named,
         what_holds_no_cases_in_a_directory_of_cases_is_no_finding,
         cases_at_the_place_of_a_skill_that_is_not_here_are_not_those_of_the_only_one;
     said_next_to_a_case => files_that_hold_no_cases_are_no_finding;
@@ -93,7 +114,7 @@ fn a_case_that_says_what_is_wanted_for_one_skill_says_nothing_of_another() {
     let table =
         with_skills(&["skills/tea", "skills/other"]).file("evals/cases.csv", "id,should_trigger,prompt\n1,true,Brew\n");
     let lint = linted(&table);
-    assert!(lint.contains("`prompt`, nothing says which skill it is about"), "{lint}");
+    assert!(lint.contains("this file has the columns of a prompts.csv and is not read"), "{lint}");
 }
 
 #[test]

@@ -124,3 +124,38 @@ fn a_long_conversation_is_cut_at_its_messages_starts() {
     assert!(prompt.contains("Write a note.") && prompt.contains("Your last answer was not sent: it is empty."));
     assert!(prompt.contains(r#"{"audience":"administrators","date":"3 March"}"#), "{prompt}");
 }
+
+#[test]
+fn a_fact_that_is_told_in_parts_is_told_by_the_last_of_them() {
+    let persona = persona();
+    let conversation = [
+        said(Speaker::User, "Write a note."),
+        said(Speaker::Assistant, "When is it?"),
+        said(Speaker::User, "It is on the 3"),
+        said(Speaker::Assistant, "Of which month?"),
+    ];
+    let turn = UserTurn { persona: &persona, conversation: &conversation, told: &[], number: 3 };
+    let why = turn.played(Some(&says("March.", &[]))).expect_err("nothing asked for it");
+    assert!(why.contains("it tells `date`"), "{why}");
+    let told = turn.played(Some(&says("March.", &[("date", "Of which month?")])));
+    assert!(matches!(told, Ok(Played::Says(_, told)) if told[0].message == 3));
+}
+
+#[test]
+fn a_user_that_says_the_same_to_the_same_for_the_third_time_gives_up() {
+    let persona = persona();
+    let pair = || [said(Speaker::Assistant, "Which color?"), said(Speaker::User, "I do not mind.")];
+    let ending = |pairs: usize, message: &str| {
+        let mut conversation = vec![said(Speaker::User, "Write a note.")];
+        conversation.extend((0..pairs).flat_map(|_| pair()));
+        conversation.push(said(Speaker::Assistant, "which color"));
+        let turn = UserTurn { persona: &persona, conversation: &conversation, told: &[], number: 2 + pairs };
+        match turn.played(Some(&says(message, &[]))) {
+            Ok(Played::Ends(ending, why)) => Some((ending, why)),
+            _ => None,
+        }
+    };
+    assert_eq!((ending(1, "I do not mind."), ending(2, "Blue, then.")), (None, None));
+    let (ending, why) = ending(2, "I do not mind").expect("an end");
+    assert!(ending == UserEnding::GaveUp && why.contains("in circles"), "{ending}: {why}");
+}

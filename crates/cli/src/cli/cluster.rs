@@ -5,14 +5,16 @@ use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches};
 
-use super::init::{NOT_RELEASED, SourceArgs};
+use super::init::SourceArgs;
 use super::run::RunArgs;
 use super::select::ALONE;
 use super::{CliResult, RepositoryArgs, command, one_of};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{document_stdout, stderr};
+use crate::cli::output::document_stdout;
 use crate::process::{find_program, run_to_end};
+use crate::run::default_modes;
 use crate::setup::cluster::{ClusterEngine, ShardedRun};
+use crate::setup::init::InitError;
 use crate::text::escape;
 use crate::text::name::check_id;
 use crate::text::problem::Problem;
@@ -42,8 +44,10 @@ pub struct ClusterArgs {
 }
 
 pub fn cluster(args: &ClusterArgs) -> CliResult {
-    args.check()?.check_names(args.repository.read_quietly()?)?;
-    let root = args.repository.open()?.root.canonicalize()?;
+    let loaded = args.repository.read_quietly()?;
+    let root = loaded.repository.root.canonicalize()?;
+    let agents = default_modes::agents(&root, &loaded.settings, &loaded.catalog)?;
+    args.check()?.check_names(loaded)?;
     if root.to_str().is_none_or(|path| path.contains(char::is_control)) {
         let path = escape::line(&root.to_string_lossy());
         return Err(
@@ -54,16 +58,13 @@ pub fn cluster(args: &ClusterArgs) -> CliResult {
     let run = ShardedRun { root: &root, shards: args.shards, run_id, options };
     let jobs = match args.engine {
         ClusterEngine::Slurm => run.slurm(),
-        ClusterEngine::GitHub => run.github(&args.source.source()?)?,
+        ClusterEngine::GitHub => run.github(&args.source.source()?.ok_or(InitError::NoSource)?, &agents)?,
         ClusterEngine::Kubernetes => {
             run.kubernetes(&jiff::Timestamp::now().strftime("skill-evals-%Y%m%d-%H%M%S").to_string())?
         }
     };
     if !args.submit {
         document_stdout().write_all(jobs.as_bytes())?;
-        if args.engine == ClusterEngine::GitHub && !args.source.is_given() {
-            writeln!(stderr(), "{NOT_RELEASED} add --path DIR or --git URL")?;
-        }
         return Ok(Exit::Clean);
     }
     if find_program("sbatch").is_none() {

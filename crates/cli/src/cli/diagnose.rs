@@ -12,7 +12,6 @@ use crate::engine::{self, variants::VariantRequest};
 use crate::report::diagnosis as report;
 use crate::results::diagnosis::Diagnosis;
 use crate::run::variants::TrialLimit;
-use crate::skill::slug;
 use crate::store::{self, RunFolder};
 use crate::trial::run_record::Overrides;
 use crate::trial::run_record::RunChoices;
@@ -41,8 +40,11 @@ pub struct DiagnoseArgs {
     #[command(flatten)]
     given: Given,
     /// Skill to diagnose, or a stored diagnosis to show again
-    #[arg(value_name = "SKILL|RUN", required_unless_present = "resume", conflicts_with = "resume")]
+    #[arg(value_name = "SKILL|RUN", required_unless_present_any = ["resume", "named"], conflicts_with = "resume")]
     what: Option<String>,
+    /// The skill, as other commands have it
+    #[arg(id = "named", long = "skill", value_name = "NAME", conflicts_with_all = ["what", "resume"], hide = true)]
+    named: Option<String>,
     /// Only this case, as `id` or `skill/id` (repeatable)
     #[arg(long, value_name = "ID", conflicts_with = "resume", group = CASES)]
     case: Vec<String>,
@@ -65,7 +67,8 @@ pub struct DiagnoseArgs {
 pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
     let loaded = args.start.read()?;
     let root = &loaded.repository.root;
-    if let Some(what) = args.what.as_deref().filter(|what| loaded.catalog.skill(&slug(what)).is_none())
+    let what = args.what.as_deref().or(args.named.as_deref());
+    if let Some(what) = what.filter(|what| loaded.catalog.named_skill(what).is_err())
         && let Some(run) = store::runs(root)?.into_iter().find(|run| run.id() == what)
     {
         return args.show(&run);
@@ -76,9 +79,9 @@ pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
     } else {
         (args.chosen(), None)
     };
-    let skill = match (&earlier, &args.what) {
+    let skill = match (&earlier, what) {
         (Some(VariantRun { question: VariantQuestion::Diagnosis { skill, .. }, .. }), _) => skill.clone(),
-        (_, what) => slug(what.as_deref().unwrap_or_default()),
+        (_, what) => loaded.catalog.named_skill(what.unwrap_or_default())?.skill().slug.clone(),
     };
     let limit = match (&earlier, args.max_trials) {
         (Some(earlier), _) => TrialLimit::Rounds(earlier.rounds),
@@ -97,7 +100,7 @@ pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
 impl DiagnoseArgs {
     fn chosen(&self) -> RunChoices {
         let mut chosen = RunChoices::of_cases(self.case.clone());
-        chosen.selection.skills = self.what.iter().cloned().collect();
+        chosen.selection.skills = self.what.iter().chain(&self.named).cloned().collect();
         RunChoices {
             modes: self.mode.iter().cloned().collect(),
             overrides: Overrides { model: self.model.clone(), ..Overrides::default() },

@@ -21,7 +21,6 @@ use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, load};
 use crate::setup::calibrate;
 use crate::setup::doctor::{self, DoctorReport, Health};
-use crate::text::diagnostic::suggest;
 use crate::text::escape;
 
 #[derive(Args)]
@@ -56,8 +55,8 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
         print(&report)?;
     }
     Ok(match (report.can_run, report.undecided) {
-        (true, _) => Exit::Clean,
-        (_, true) => Exit::CouldNotRun,
+        // What nobody can know keeps no run from starting.
+        (true, _) | (_, true) => Exit::Clean,
         _ => Exit::Problems,
     })
 }
@@ -77,7 +76,11 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
         let is_it = |kind: &&AgentKind| kind.as_str() == name || kind.profile().program == name;
         let names: Vec<&str> = known.iter().map(|kind| kind.as_str()).collect();
         let found: Vec<AgentKind> = known.iter().filter(is_it).copied().collect();
-        if found.is_empty() { Err(format!("unknown agent `{name}`; {}", suggest(name, &names))) } else { Ok(found) }
+        if found.is_empty() {
+            Err(format!("unknown agent `{name}`; {}", AgentKind::suggest(name, &names)))
+        } else {
+            Ok(found)
+        }
     };
     let chosen: Vec<AgentKind> = match args.agent.as_slice() {
         [] => known.clone(),

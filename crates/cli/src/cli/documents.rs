@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::cases::census::Census;
 use crate::cases::other_skill::OtherSkill;
 use crate::decide::Rule;
 use crate::decide::plan::ComparePlan;
@@ -12,6 +13,7 @@ use crate::decide::promise::PlanPromise;
 use crate::report::listing::FileCoverage;
 use crate::report::listing::ListedTrial;
 use crate::results::calibration::AgentCalibration;
+use crate::results::drift::{NoisyCase, Series};
 use crate::results::estimate::{Estimate, KnownCost};
 use crate::results::gate::{DifferenceKind, SkillDifference};
 use crate::results::history::HistoryPoint;
@@ -52,6 +54,8 @@ pub struct ErrorDocument<'a> {
 pub struct LintDocument<'a> {
     pub format: Format<1>,
     pub problems: &'a [Diagnostic],
+    /// What became of each file of cases, or that looks like one, and of each SKILL.md.
+    pub census: &'a Census,
 }
 
 /// The cases, the skills, and what is named SKILL.md and no skill.
@@ -109,6 +113,10 @@ pub struct RunList<'a> {
 pub struct HistoryList<'a> {
     pub format: Format<1>,
     pub runs: &'a [HistoryPoint],
+    /// The nightly runs, by skill and mode.
+    pub series: &'a [Series],
+    /// The cases whose noise costs most, by the nightly runs.
+    pub noise: &'a [NoisyCase],
 }
 
 #[derive(Serialize)]

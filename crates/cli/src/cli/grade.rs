@@ -16,9 +16,9 @@ use crate::cli::{named_runs, select};
 use crate::engine::Loaded;
 use crate::report::paint::{Paint, Tone};
 use crate::report::trial_text as report;
+use crate::results::graded_trial;
 use crate::results::stored_summary::no_trials;
 use crate::results::summary::Summary;
-use crate::results::table;
 use crate::run::planned::PlannedRun;
 use crate::run::skill_version::SkillVersion;
 use crate::run::user_session::{self, GradedSession, ReadSession};
@@ -212,7 +212,7 @@ fn grade_one<'a>(
     if changed {
         folder.write_grade(&grade)?;
     }
-    Ok((found, table::outcome(id, grade, &meta, folder, &run.settings.prices), changed))
+    Ok((found, graded_trial::outcome(id, grade, &meta, folder, &run.settings.prices), changed))
 }
 
 // Sessions of the user's own machine: `grade --session` and `import --session`.

@@ -96,7 +96,11 @@ pub fn grouped(program: Command) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use std::fmt::Write;
+    use std::fs;
+    use std::path::Path;
+
+    use clap::{Command, CommandFactory};
 
     use super::{COMMANDS, OPTIONS, SHORT, grouped};
     use crate::cli::Cli;
@@ -110,6 +114,36 @@ mod tests {
             assert_eq!(times, usize::from(!command.is_hide_set()), "{}", command.get_name());
         }
         assert_eq!(grouped.len(), program.get_subcommands().filter(|command| !command.is_hide_set()).count());
+    }
+
+    /// docs/reference/commands.md has what the program declares. The last column is by hand. With `INSTA_UPDATE=always` the others
+    /// are written.
+    #[test]
+    fn the_page_of_commands_says_what_the_help_says() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/commands.md");
+        let page = fs::read_to_string(&path).expect("the page");
+        let (start, rows) = page.split_once("<!-- commands -->\n").expect("a comment where the commands begin");
+        let mut program = Cli::command();
+        program.build();
+        let hidden = program.get_subcommands().filter(|command| command.is_hide_set()).map(Command::get_name);
+        let others: Vec<&str> = hidden.chain(["help"]).collect();
+        let mut text = format!("{start}<!-- commands -->\n");
+        for (group, names) in COMMANDS.into_iter().chain([("Others", others.as_slice())]) {
+            let _ = write!(text, "\n## {group}\n\n| command | what it does | page |\n| --- | --- | --- |\n");
+            for name in names {
+                let about = program.find_subcommand(name).and_then(Command::get_about).expect("a help").to_string();
+                let row = rows.lines().find(|row| row.starts_with(&format!("| `{name}` | ")));
+                let pages =
+                    row.and_then(|row| row.strip_suffix(" |")?.rsplit_once(" | ")).map_or("", |(_, pages)| pages);
+                let _ = writeln!(text, "| `{name}` | {about} | {pages} |");
+            }
+        }
+        if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+            fs::write(&path, &text).expect("the page");
+        }
+        let is_same = fs::read_to_string(path).expect("the page") == text;
+        assert!(is_same, "INSTA_UPDATE=always writes docs/reference/commands.md");
+        assert!(!text.contains("|  |"), "each command has a page: {text}");
     }
 
     #[test]

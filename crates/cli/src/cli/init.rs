@@ -5,11 +5,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::generate::author::agent;
 use super::{CliResult, CliResultOf, one_of};
+use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::files::look;
-use crate::setup::init::{self, CiService, CrateSource, FileAction, InitMode, InitStep, InitSummary};
+use crate::run::default_modes;
+use crate::settings::mode::AgentKind;
+use crate::settings::{Trust, load};
+use crate::setup::init::{self, CiService, CrateSource, FileAction, InitError, InitMode, InitStep, InitSummary};
 use crate::text::escape;
 
 #[derive(Args)]
@@ -25,6 +30,9 @@ pub struct InitArgs {
     /// Only write the files of this CI service: a free job, the gate with its comment, a nightly run
     #[arg(long, value_name = "SERVICE", value_parser = one_of::<CiService>(CiService::WORDS))]
     ci: Option<CiService>,
+    /// With --ci: agent to run (repeatable) [default: that of the recordings, else one that can run here]
+    #[arg(long, value_name = "AGENT", requires = "ci", value_parser = agent)]
+    agent: Vec<AgentKind>,
     /// Write without a question, outside a git repository too
     #[arg(long, short)]
     yes: bool,
@@ -33,7 +41,7 @@ pub struct InitArgs {
 /// Options that say where a crate or a CI job gets this program.
 #[derive(Args)]
 pub struct SourceArgs {
-    /// Take skill-evals from this checkout instead of crates.io
+    /// Take skill-evals from this checkout
     #[arg(long, value_name = "DIR", conflicts_with = "git")]
     path: Option<PathBuf>,
     /// Take skill-evals from this git repository
@@ -44,8 +52,6 @@ pub struct SourceArgs {
     rev: Option<String>,
 }
 
-pub const NOT_RELEASED: &str = "if crates.io does not have skill-evals yet:";
-
 pub fn init(args: &InitArgs) -> CliResult {
     let root = std::path::absolute(args.root.as_deref().unwrap_or(Path::new(".")))?;
     if !look::is_directory(&root)? {
@@ -53,35 +59,39 @@ pub fn init(args: &InitArgs) -> CliResult {
     }
     let source = args.source.source()?;
     if let Some(service) = args.ci {
-        print_steps(init::init_ci(&root, service, &source)?)?;
+        let source = source.ok_or(InitError::NoSource)?;
+        let agents = if args.agent.is_empty() {
+            let settings = load::read(&root, Trust::Trusted)?;
+            let catalog = Repository::new(&root).catalog(Layout::of(&settings), Scope::All);
+            default_modes::agents(&root, &settings, &catalog)?
+        } else {
+            args.agent.clone()
+        };
+        print_steps(init::init_ci(&root, service, &source, &agents)?)?;
         writeln!(text_stdout(), "\nnext: {}", service.next())?;
-        if source == CrateSource::Release {
-            writeln!(
-                text_stdout(),
-                "{NOT_RELEASED} delete what was written, then run this again with --git URL or --path DIR"
-            )?;
-        }
         return Ok(Exit::Clean);
     }
     // Only a crate gets this program from somewhere.
-    let wants_rust = args.rust || args.source.is_given();
+    let wants_rust = args.rust || source.is_some();
     if !args.yes
         && !look::exists(&root.join("Cargo.toml"))?
         && !root.ancestors().any(|parent| look::is_usable(&parent.join(".git")))
     {
-        confirm(&init::init(&root, &source, wants_rust, InitMode::Plan)?)?;
+        confirm(&init::init(&root, source.as_ref(), wants_rust, InitMode::Plan)?)?;
     }
-    let made = init::init(&root, &source, wants_rust, InitMode::Write)?;
+    let made = init::init(&root, source.as_ref(), wants_rust, InitMode::Write)?;
     print_steps(made.steps)?;
     let mut out = text_stdout();
-    let Some(cargo) = made.cargo else {
+    let Some(harness) = made.harness else {
         writeln!(out, "\nnext: skill-evals lint checks the cases; skill-evals run --dry-run says what would run")?;
         return Ok(Exit::Clean);
     };
-    writeln!(out, "\nnext: cargo test {cargo}; with SKILL_EVALS_LIVE=1 it runs the agents")?;
-    if source == CrateSource::Release {
-        writeln!(out, "{NOT_RELEASED} begin with --path DIR or --git URL")?;
-    }
+    let manifest = init::relative(&std::env::current_dir()?, &harness.join("Cargo.toml")).display().to_string();
+    let manifest = match manifest.as_str() {
+        "Cargo.toml" => String::new(),
+        other => format!("--manifest-path {} ", escape::word(other)),
+    };
+    writeln!(out, "\nnext: cargo test {manifest}--test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents")?;
     Ok(Exit::Clean)
 }
 
@@ -125,13 +135,13 @@ impl SourceArgs {
         self.path.is_some() || self.git.is_some()
     }
 
-    pub fn source(&self) -> io::Result<CrateSource> {
+    pub fn source(&self) -> io::Result<Option<CrateSource>> {
         Ok(match (&self.path, &self.git) {
             (Some(path), _) => {
-                CrateSource::Path { folder: std::path::absolute(path)?, is_relative: path.is_relative() }
+                Some(CrateSource::Path { folder: std::path::absolute(path)?, is_relative: path.is_relative() })
             }
-            (None, Some(url)) => CrateSource::Git { url: url.clone(), rev: self.rev.clone() },
-            (None, None) => CrateSource::Release,
+            (None, Some(url)) => Some(CrateSource::Git { url: url.clone(), rev: self.rev.clone() }),
+            (None, None) => None,
         })
     }
 }

@@ -1,7 +1,9 @@
 //! `skill-evals lint`.
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -9,6 +11,8 @@ use super::documents::{Format, LintDocument};
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::agent;
 use crate::cases::catalog::Catalog;
+use crate::cases::census::Census;
+use crate::cases::other_skill::FileStanding;
 use crate::cli::exit_code::Exit;
 use crate::cli::next_step::next;
 use crate::cli::output::paint;
@@ -17,21 +21,29 @@ use crate::engine::Loaded;
 use crate::lint;
 use crate::report::diagnostics;
 use crate::run::preflight;
-use crate::settings::Settings;
-use crate::skill::{SKILL_FILE, slug};
-use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
+use crate::settings::{FILE, Settings};
+use crate::skill::{SKILL_FILE, named};
+use crate::text::diagnostic::{Diagnostic, Level, Severity, grouped, suggest};
+use crate::text::escape;
 
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 pub struct LintArgs {
     /// Only these skills, by name or directory [default: all]
     #[arg(value_name = "SKILL")]
     skills: Vec<String>,
+    /// The same, as other commands have it (repeatable)
+    #[arg(long, value_name = "NAME")]
+    skill: Vec<String>,
     /// Warn of skills without cases too
     #[arg(long)]
     check_evals: bool,
     /// Fail for a skill without cases
     #[arg(long)]
     strict: bool,
+    /// List what became of each file that holds or may hold cases
+    #[arg(long)]
+    census: bool,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -48,20 +60,23 @@ pub fn lint(args: &LintArgs) -> CliResult {
     };
     let options = lint::LintOptions { no_cases, listings: &agent::LISTINGS, partial: settings.partial };
     let mut problems = preflight::all_problems(&repository, &settings, &catalog, options);
-    if !args.skills.is_empty() && !catalog.skills.is_empty() {
+    let census = Census::of(&catalog, &problems);
+    if args.skills().next().is_some() && !catalog.skills.is_empty() {
         let paths = args.paths(&catalog)?;
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
     }
-    let problems = grouped(settings.lint.judged(problems));
+    let problems = grouped(problems);
     if args.json {
-        print_json(&LintDocument { format: Format, problems: &problems })?;
+        print_json(&LintDocument { format: Format, problems: &problems, census: &census })?;
     } else {
         let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
             format!("{}: {}\n", args.counts(&catalog), args.nothing_found(&catalog, &problems))
         } else {
             diagnostics::render(&problems, paint(Stream::Output))
         };
-        write!(text_stdout(), "{text}{}{}", diagnostics::allowed(&problems), not_asked(&settings))?;
+        let allowed = diagnostics::allowed(&problems);
+        let census = args.census_text(&census);
+        write!(text_stdout(), "{text}{allowed}{}{census}{}", way_out(&problems), not_asked(&settings))?;
         if no_cases.is_none() && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
             next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
         }
@@ -70,9 +85,13 @@ pub fn lint(args: &LintArgs) -> CliResult {
 }
 
 impl LintArgs {
+    fn skills(&self) -> impl Iterator<Item = &str> {
+        self.skills.iter().chain(&self.skill).map(String::as_str)
+    }
+
     /// How many skills were checked, and how many cases if some are written.
     fn counts(&self, catalog: &Catalog) -> String {
-        let slugs: Vec<String> = self.skills.iter().map(|name| named(name)).collect();
+        let slugs: Vec<String> = self.skills().map(named).collect();
         let is_wanted = |slug: &str| slugs.is_empty() || slugs.iter().any(|name| name == slug);
         let skills = catalog.skills.iter().filter(|found| is_wanted(&found.skill().slug)).count();
         let written = catalog.cases.iter().filter(|found| !found.format().is_built_in());
@@ -81,11 +100,34 @@ impl LintArgs {
         if cases > 0 { format!("{skills}, {}", diagnostics::counted(cases, "case")) } else { skills }
     }
 
+    /// What became of the files, with `--census` each of them. Nothing if all are read: the lines before have the numbers.
+    fn census_text(&self, census: &Census) -> String {
+        let count = |standing| census.with(standing).count();
+        let is_whole = FileStanding::ALL[2..].iter().all(|standing| count(*standing) == 0);
+        if !self.census && (!self.skills.is_empty() || is_whole) {
+            return String::new();
+        }
+        let mut text = String::new();
+        for (file, standing) in census.files.iter().filter(|_| self.census) {
+            let _ = writeln!(text, "{}\t{}", standing.words(), escape::line(&file.to_string_lossy()));
+        }
+        let counts = FileStanding::ALL.map(|standing| format!("{} {}", count(standing), standing.words()));
+        let closed = match census.not_searched {
+            0 => String::new(),
+            closed => format!(
+                "; {closed} directories or files not searched: packages, builds, fixtures, results, what git ignores"
+            ),
+        };
+        let more = if self.census { "" } else { "; `--census` lists them" };
+        let _ = writeln!(text, "files of skills and cases: {}{closed}{more}", counts.join(", "));
+        text
+    }
+
     /// What is said of a repository without findings. Copies, fixtures and ignored files are none, but nobody may believe that they
     /// were checked.
     fn nothing_found(&self, catalog: &Catalog, problems: &[Diagnostic]) -> String {
         let others = catalog.others.len();
-        if others == 0 || !self.skills.is_empty() {
+        if others == 0 || self.skills().next().is_some() {
             return diagnostics::counts(problems, "no problems");
         }
         let nothing = diagnostics::counts(problems, "nothing else");
@@ -95,7 +137,7 @@ impl LintArgs {
     /// The directories and files of the named skills.
     fn paths(&self, catalog: &Catalog) -> CliResultOf<Vec<PathBuf>> {
         let mut paths = Vec::new();
-        for name in &self.skills {
+        for name in self.skills() {
             let slug = named(name);
             let Some(found) = catalog.skill(&slug) else {
                 let unknown = || format!("unknown skill `{name}`; {}", suggest(&slug, &catalog.slugs()));
@@ -108,6 +150,17 @@ impl LintArgs {
     }
 }
 
+/// What to write to go on in spite of the errors, as far as there is a setting.
+fn way_out(problems: &[Diagnostic]) -> String {
+    let errors = || problems.iter().filter(|problem| problem.is_error());
+    let rules: BTreeSet<&str> =
+        errors().filter(|error| error.code.level() != Level::Fixed).map(|error| error.code.as_str()).collect();
+    if rules.is_empty() {
+        return String::new();
+    }
+    format!("to go on with warnings in place of errors, write in {FILE}: lint.warning = {:?}\n", Vec::from_iter(rules))
+}
+
 /// The line about what nobody looked at: only the harness itself knows its checks, and `lint` starts nothing.
 fn not_asked(settings: &Settings) -> String {
     let Some(harness) = &settings.harness else { return String::new() };
@@ -115,11 +168,4 @@ fn not_asked(settings: &Settings) -> String {
         "the checks of the harness `{}` were not examined: lint starts nothing. run, gate and cargo test examine them\n",
         harness.as_path().display()
     )
-}
-
-/// The slug of a skill from its name, its directory or its SKILL.md.
-fn named(name: &str) -> String {
-    let path = Path::new(name);
-    let path = if path.ends_with(SKILL_FILE) { path.parent().unwrap_or(path) } else { path };
-    slug(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }

@@ -19,7 +19,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::next_step::after_built_in;
 use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::engine::Loaded;
-use crate::engine::choose::no_match;
+use crate::engine::choose::{self, no_match};
 use crate::engine::compare::no_case;
 use crate::report::listing;
 use crate::report::listing::ListedTrial;
@@ -32,7 +32,7 @@ use crate::text::name::Filters;
 
 #[derive(Args)]
 pub struct ListArgs {
-    /// Only trials whose name contains one of these: `greeting`, `xlsx/verify`, `/codex`
+    /// Only trials whose name contains one of these, or of these skills by path: `greeting`, `xlsx/verify`, `/mcp`
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     #[command(flatten)]
@@ -111,7 +111,8 @@ pub fn list(args: &ListArgs) -> CliResult {
     if !modes.is_empty() {
         settings.select_modes(&modes)?;
     }
-    let mut plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false))?;
+    let filters = choose::filters(&args.filters, &mut settings.selection, &catalog);
+    let mut plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&filters, false))?;
     if plan.is_empty() && !args.filters.is_empty() {
         return Err(no_match(&args.filters, &catalog, &settings).into());
     }

@@ -32,7 +32,7 @@ mod shard;
 mod shell;
 mod show;
 mod start;
-mod stop;
+mod stored_runs;
 mod stubs;
 mod summary;
 mod terminal;
@@ -49,7 +49,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::agent;
 use crate::cli::exit_code::Exit;
-use crate::process::{close_inherited_files, watchdog};
+use crate::process::{close_inherited_files, interrupt, watchdog};
 use crate::text::problem::Problem;
 use output::{print_answer, print_clap_error, print_error, print_error_document, print_json, print_sorted_json};
 use repository::{RepositoryArgs, custom_checks, file_problems, problem_line};
@@ -84,17 +84,17 @@ enum Command {
     /// Check a change: lint, replay, compare what changed with the base
     Gate(Box<gate::GateArgs>),
     /// Show the state of a run, running or not
-    Status(stop::StatusArgs),
+    Status(stored_runs::StatusArgs),
     /// Stop a run and its agents
-    Stop(stop::StopArgs),
+    Stop(stored_runs::StopArgs),
     /// List stored runs
-    Runs(stop::RunsArgs),
+    Runs(stored_runs::RunsArgs),
     /// Measure how far judges agree with each other and with people
     Judge(judge::JudgeArgs),
     /// Show how often cases passed, run by run.
     History(summary::HistoryArgs),
     /// Remove old runs.
-    Clean(stop::CleanArgs),
+    Clean(stored_runs::CleanArgs),
     /// Print cluster jobs for shards: Slurm, GitHub or Kubernetes
     Cluster(cluster::ClusterArgs),
     /// Merge the shards of a run into one stored run
@@ -179,12 +179,12 @@ pub fn main() -> ExitCode {
         Command::Tune(args) => tune::tune(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Gate(args) => gate::gate(*args),
-        Command::Status(args) => stop::status(&args),
-        Command::Stop(args) => stop::stop(&args),
-        Command::Runs(args) => stop::runs(&args),
+        Command::Status(args) => stored_runs::status(&args),
+        Command::Stop(args) => stored_runs::stop(&args),
+        Command::Runs(args) => stored_runs::runs(&args),
         Command::Judge(args) => judge::judge(&args),
         Command::History(args) => summary::history(&args),
-        Command::Clean(args) => stop::clean(&args),
+        Command::Clean(args) => stored_runs::clean(&args),
         Command::Cluster(args) => cluster::cluster(&args),
         Command::Merge(args) => shard::merge(&args),
         Command::Summary(args) => summary::summary(&args),
@@ -211,7 +211,7 @@ pub fn main() -> ExitCode {
             // Nobody reads it if standard output is closed.
             let _ = print_error_document(&error);
         }
-        Exit::CouldNotRun
+        if interrupt::raised() { Exit::Interrupted } else { Exit::CouldNotRun }
     });
     exit.into()
 }

@@ -8,13 +8,15 @@ use clap::Args;
 
 use super::documents::{Format, RecordList, RecordState, RecordedCase};
 use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, print_json, select};
-use crate::cases::selection::TestCase;
+use crate::cases::selection::{TestCase, wants_skill};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
-use crate::engine::Loaded;
+use crate::engine::{Loaded, choose};
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
 use crate::run::record::{self, FailedTrials, RecordedTrials, RecordingResult};
+use crate::run::rename_recordings;
+use crate::settings::TestSelection;
 use crate::store::RunFolder;
 use crate::text::escape;
 use crate::text::name::Filters;
@@ -23,10 +25,14 @@ use crate::trial::id::TrialId;
 #[derive(Args)]
 pub struct RecordArgs {
     /// Run, as named in artifacts/skill-evals
-    run_id: String,
-    /// Only trials whose name contains one of these: `greeting`, `xlsx/verify`, `/codex`
+    #[arg(required_unless_present = "rename")]
+    run_id: Option<String>,
+    /// Only trials whose name contains one of these, or of these skills by path: `greeting`, `xlsx/verify`, `/mcp`
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
+    /// Give the recordings of a case that was renamed to the case of the new id
+    #[arg(long, num_args = 2, value_names = ["SKILL/OLD-ID", "NEW-ID"], conflicts_with_all = ["run_id", "accept_failing", "json"])]
+    rename: Vec<String>,
     /// Record failing trials too; their tests then fail
     #[arg(long)]
     accept_failing: bool,
@@ -39,10 +45,18 @@ pub struct RecordArgs {
 
 pub fn record(args: &RecordArgs) -> CliResult {
     let Loaded { repository, mut settings, catalog } = args.repository.read()?;
-    let from = RunFolder::open(&repository.root, &args.run_id)?;
+    if let [old, new] = args.rename.as_slice() {
+        for place in rename_recordings::rename(&repository.root, &catalog, old, new)? {
+            let place = place.strip_prefix(&repository.root).unwrap_or(&place);
+            writeln!(text_stdout(), "{}", escape::line(&format!("{old}: moved to {}", place.display())))?;
+        }
+        return Ok(Exit::Clean);
+    }
+    let from = RunFolder::open(&repository.root, args.run_id.as_deref().unwrap_or_default())?;
     from.check_whole()?;
     select::apply_threshold_of(&from, &mut settings);
-    let filters = Filters::new(&args.filters, false);
+    let mut selection = TestSelection::default();
+    let filters = Filters::new(&choose::filters(&args.filters, &mut selection, &catalog), false);
     let mut run = PlannedRun::new(repository.root, settings, catalog);
     let mut plan = RunPlan::default();
     let cases: HashMap<_, _> =
@@ -58,7 +72,9 @@ pub fn record(args: &RecordArgs) -> CliResult {
         // Repeats of a case follow each other.
         match plan.entries.last_mut().filter(|entry| entry.planned.trial(1) == planned.trial(1)) {
             Some(entry) => entry.repeats = entry.repeats.max(id.number),
-            None if filters.want(|| planned.test_name()) => plan.entries.push(PlannedCase::times(planned, id.number)),
+            None if wants_skill(&selection, &id.skill) && filters.want(|| planned.test_name()) => {
+                plan.entries.push(PlannedCase::times(planned, id.number));
+            }
             None => {}
         }
     }

@@ -15,6 +15,7 @@ use crate::files::inside;
 use crate::lint::unknown_plugins;
 use crate::process::git;
 use crate::run::custom_check::{self, CustomChecks};
+use crate::run::default_modes::{self, SubstituteMode};
 use crate::settings::load;
 use crate::settings::{FILE, Settings, Trust, ignored_keys};
 use crate::store;
@@ -121,11 +122,17 @@ impl RepositoryArgs {
         Ok(settings)
     }
 
+    /// The same without warnings. Cases of which nobody chose the mode are in that of the recordings, else of an agent that is here.
     pub fn read_quietly(&self) -> CliResultOf<Loaded> {
         let repository = self.open()?;
-        let settings = self.settings(&repository)?;
+        let mut settings = self.settings(&repository)?;
         let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(&settings) };
         let catalog = Arc::new(repository.catalog(layout, Scope::All));
+        // A run says what it cannot read of the recordings.
+        let modes = default_modes::substitutes(&repository.root, &settings, &catalog).unwrap_or_default();
+        for SubstituteMode { default, mode, .. } in modes {
+            settings.default_modes.insert(default, mode.name.clone());
+        }
         Ok(Loaded { repository, settings, catalog })
     }
 }
@@ -134,7 +141,7 @@ impl RepositoryArgs {
 pub fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let of_cases = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
     let of_files = catalog.problems.iter().cloned().chain(unknown_plugins(settings, catalog));
-    grouped(once(settings.lint.judged(of_files.collect()).into_iter().chain(of_cases)))
+    grouped(once(of_files.chain(of_cases)))
 }
 
 pub fn problem_line(problem: &Diagnostic) -> String {

@@ -30,7 +30,7 @@ const MAX_NAMES: usize = 8;
 
 #[derive(Args)]
 pub struct ShowArgs {
-    /// Trial: `greeting/implicit/codex`, a test name, a session id, or a part of a name that only one trial
+    /// Trial: `greeting/implicit/mcp`, a test name, a session id, or a part of a name that only one trial
     /// has; append `/2` for a repeat [default: the first that did not pass, else the first]
     #[arg(value_name = "TRIAL")]
     name: Option<String>,

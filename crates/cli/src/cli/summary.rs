@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -11,16 +12,18 @@ use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::cli::exit_code::{self, Exit};
 use crate::cli::named_runs;
 use crate::cli::output::{Stream, document_stdout, paint, text_stdout, warn};
+use crate::exports::html::overview;
 use crate::report::export::Results;
 use crate::report::run_status::differences;
 use crate::report::trial_text::scripted;
-use crate::report::{markdown, table};
+use crate::report::{drift as drift_words, markdown, table};
+use crate::results::drift::{self, NoisyCase, Series};
 use crate::results::history::{self, TrendFilter};
 use crate::results::stored_summary::{of_run, of_runs};
 use crate::run::changed_skills::change_locations;
 use crate::settings::{Settings, load};
-use crate::skill::slug;
-use crate::store::{self, RunFolder};
+use crate::skill::named;
+use crate::store::{self, Night, RunFolder};
 use crate::text::escape;
 
 #[derive(Args)]
@@ -99,13 +102,54 @@ pub struct HistoryArgs {
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
+    /// Print the text of an issue about skills that got worse, or of what closes it
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// Write the nightly runs as an HTML page to this file (`-` is stdout)
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     repository: RepositoryArgs,
 }
 
+impl HistoryArgs {
+    /// The nightly runs of the chosen skill and mode.
+    fn nights(&self, root: &Path) -> CliResultOf<(Vec<Night>, Vec<Series>)> {
+        let (nights, warnings) = store::nights(root)?;
+        for warning in warnings {
+            warn(&warning)?;
+        }
+        let mut series = drift::series(&nights);
+        let slug = self.skill.as_deref().map(named);
+        series.retain(|of| {
+            slug.as_ref().is_none_or(|only| *only == of.skill) && self.mode.as_ref().is_none_or(|only| *only == of.mode)
+        });
+        Ok((nights, series))
+    }
+
+    /// The noisy cases among these nights, for a gate of this repository.
+    fn noise(&self, root: &Path, nights: &[Night], series: &[Series]) -> CliResultOf<Vec<NoisyCase>> {
+        let gate = load::read(root, self.repository.trust())?.gate;
+        let mut noise = drift::noisy(nights, gate.plan, gate.max_trials, &gate.rule());
+        noise.retain(|noisy| series.iter().any(|of| of.skill == noisy.case.skill && of.mode == noisy.case.mode));
+        Ok(noise)
+    }
+}
+
 pub fn history(args: &HistoryArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let filter = TrendFilter { skill: args.skill.as_deref().map(slug), mode: args.mode.clone() };
+    let (nights, series) = args.nights(&root)?;
+    if let Some(file) = &args.html {
+        store::write_out(file, |out| out.write_all(overview::nights_page(&series).as_bytes()))?;
+    }
+    if args.markdown {
+        write!(document_stdout(), "{}", drift_words::issue(&series))?;
+    }
+    if args.markdown || args.html.is_some() {
+        return Ok(Exit::Clean);
+    }
+    let noise = args.noise(&root, &nights, &series)?;
+    let filter = TrendFilter { skill: args.skill.as_deref().map(named), mode: args.mode.clone() };
     let (mut points, mut exit) = (Vec::new(), Exit::Clean);
     for run in store::runs(&root)? {
         if points.len() as u64 == args.last {
@@ -128,8 +172,10 @@ pub fn history(args: &HistoryArgs) -> CliResult {
     points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
     let mut out = text_stdout();
     if args.json {
-        print_json(&HistoryList { format: Format, runs: &points })?;
-    } else if points.is_empty() {
+        print_json(&HistoryList { format: Format, runs: &points, series: &series, noise: &noise })?;
+        return Ok(exit);
+    }
+    if points.is_empty() {
         writeln!(out, "no run has measured any such trial yet")?;
     } else {
         out.write_all(table::chart(&points).as_bytes())?;
@@ -137,5 +183,9 @@ pub fn history(args: &HistoryArgs) -> CliResult {
             writeln!(out, "{}", escape::line(&scripted(by)))?;
         }
     }
+    for line in drift_words::lines(&series) {
+        writeln!(out, "{line}")?;
+    }
+    out.write_all(drift_words::noise(&noise).as_bytes())?;
     Ok(exit)
 }

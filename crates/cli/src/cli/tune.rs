@@ -20,6 +20,7 @@ use crate::engine::tune::{self, ProposedDescription, SplitCases, TuneResult, Tun
 use crate::files::bounded;
 use crate::report::compared as report;
 use crate::report::diagnostics::counted;
+use crate::run::default_modes;
 use crate::settings::mode::AgentKind;
 use crate::setup::generate::drafted::{Drafter, MOST_DESCRIPTIONS};
 use crate::skill::SKILL_FILE;
@@ -51,8 +52,11 @@ Exit codes:
     mut_arg("background", |arg| arg.hide(true)))]
 pub struct TuneArgs {
     /// Skill whose description is compared with others
-    #[arg(value_name = "SKILL")]
-    skill: String,
+    #[arg(value_name = "SKILL", required_unless_present = "named")]
+    skill: Option<String>,
+    /// The skill, as other commands have it
+    #[arg(id = "named", long = "skill", value_name = "NAME", conflicts_with = "skill", hide = true)]
+    named: Option<String>,
     /// File with another description, as plain text (repeatable)
     #[arg(long, value_name = "FILE", group = "others")]
     candidate: Vec<PathBuf>,
@@ -79,8 +83,10 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     let loaded = args.start.read()?;
     let host = args.start.host(true);
     let engine = host.engine(&args.start);
-    let found = loaded.catalog.named_skill(&args.skill)?;
-    let cases = tune::split(&loaded.catalog, found)?;
+    let skill = args.skill.as_ref().or(args.named.as_ref());
+    let found = loaded.catalog.named_skill(skill.map_or("", String::as_str))?;
+    let drafter = default_modes::drafter(&loaded.repository.root, &loaded.settings, &loaded.catalog)?;
+    let cases = tune::split(&loaded.catalog, found, args.agent.or(drafter))?;
     let mut tuning = Tuning::of(&engine, &loaded, found, args.mode.clone())?;
     let candidates = candidates(args, &mut tuning, &cases)?;
     let current = &found.skill().description;

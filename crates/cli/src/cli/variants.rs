@@ -13,7 +13,7 @@ use crate::report::diagnostics::counted;
 use crate::report::estimate as words;
 use crate::results::run_status::standing;
 use crate::run::planned::PlannedRun;
-use crate::run::{history, preflight};
+use crate::run::{expected_cost, preflight};
 use crate::store::RunFolder;
 use crate::text::escape;
 use crate::trial::id::TrialId;
@@ -70,7 +70,7 @@ pub fn run(
 
 fn dry_run(run: &PlannedRun, json: bool) -> CliResultOf<()> {
     let ids: Vec<TrialId> = run.plan.ids().collect();
-    let estimate = history::estimate(run, &ids);
+    let estimate = expected_cost::estimate(run, &ids);
     if json {
         let variants = run.variants.as_ref();
         return Ok(print_sorted_json(&VariantsPlan { format: Format, variants, estimate: &estimate })?);

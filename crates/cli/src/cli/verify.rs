@@ -12,7 +12,7 @@ use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::engine::Loaded;
-use crate::engine::choose::no_match;
+use crate::engine::choose::{self, no_match};
 use crate::process::interrupt;
 use crate::report::diagnostics;
 use crate::results::verification::{FaultKind, Verification};
@@ -31,7 +31,7 @@ const HELP: &str = "Exit codes:
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub struct VerifyArgs {
-    /// Only cases whose name contains one of these: `greeting`, `xlsx/verify`
+    /// Only cases whose name contains one of these, or of these skills by path: `greeting`, `xlsx/verify`
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     #[command(flatten)]
@@ -45,8 +45,9 @@ pub struct VerifyArgs {
 
 pub fn verify(args: &VerifyArgs) -> CliResult {
     let Loaded { repository, settings, catalog } = args.repository.read()?;
-    let settings = Settings { selection: args.names.selection(), live: false, ..settings };
-    let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false))?;
+    let mut settings = Settings { selection: args.names.selection(), live: false, ..settings };
+    let filters = choose::filters(&args.filters, &mut settings.selection, &catalog);
+    let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&filters, false))?;
     if plan.is_empty() {
         return Err(no_match(&args.filters, &catalog, &settings).into());
     }

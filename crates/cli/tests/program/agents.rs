@@ -1,6 +1,11 @@
 //! `run --agent`: agents are chosen by name, and each gets the skills natively. What nobody measured of one is not believed.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+
+use skill_evals_evidence::profile::{AgentKind, PROFILES, Profile};
 
 use crate::support::fixture::Fixture;
 use crate::support::stub::Stub;
@@ -62,4 +67,67 @@ fn a_version_that_nobody_measured_shows_nothing_that_did_not_happen_and_its_tria
     // A program without a version is the user's own.
     stub.body("");
     stub.run("run --run-id s").exits(0);
+}
+
+/// The words by which a text can name an agent: those of its program, its kinds, its packages and its credentials.
+fn names(profile: &'static Profile) -> BTreeSet<&'static str> {
+    let kinds = AgentKind::ALL.into_iter().filter(|kind| std::ptr::eq(kind.profile(), profile)).map(AgentKind::as_str);
+    let named = kinds.chain([profile.program]).chain(profile.packages.iter().copied());
+    named.chain(profile.ci_variables.iter().copied()).collect()
+}
+
+/// Somebody has one agent: what the program proposes and writes names no other.
+#[test]
+fn whoever_has_one_agent_reads_of_no_other() {
+    for profile in PROFILES {
+        let fixture = Fixture::new()
+            .skill("tidy")
+            .skill("sort")
+            .prompts("tidy", "id,should_trigger,prompt\na,true,Tidy up\n")
+            .file(".git/HEAD", "ref: refs/heads/main\n")
+            .file(&format!("bin/{}", profile.program), format!("#!/bin/sh\necho {}\n", profile.measured[0]));
+        // Which one of them needs.
+        let fixture = fixture.file("bin/rg", "#!/bin/sh\n");
+        for program in [profile.program, "rg"] {
+            let program = fixture.root().join("bin").join(program);
+            fs::set_permissions(program, fs::Permissions::from_mode(0o755)).expect("a program");
+        }
+        let keys = if profile.ci_variables.is_empty() { &["MISTRAL_API_KEY"] } else { profile.ci_variables };
+        let mut said = String::new();
+        for line in [
+            "list",
+            "lint",
+            "run --dry-run",
+            "run --replay",
+            "generate",
+            "tune tidy",
+            "init --ci github --git https://example.org/it.git",
+            "init --ci gitlab --git https://example.org/it.git",
+        ] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_skill-evals"));
+            command.args(line.split(' ')).current_dir(fixture.root()).env_clear();
+            command.env("PATH", format!("{}:/usr/bin:/bin", fixture.root().join("bin").display()));
+            command.env("HOME", fixture.root().join("home")).envs(keys.iter().map(|name| (name, "key")));
+            let output = command.output().expect("the program starts");
+            let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+            said.extend(["$ ", line, "\n", &out, &err]);
+        }
+        for path in [
+            ".github/workflows/skill-evals.yml",
+            ".github/workflows/skill-evals-nightly.yml",
+            ".gitlab/skill-evals.yml",
+        ] {
+            let written = fs::read_to_string(fixture.root().join(path)).unwrap_or_default();
+            assert_eq!(written.is_empty(), profile.ci_variables.is_empty(), "{} {path}", profile.name);
+            said += &written;
+        }
+        let (own, mode) =
+            (names(profile), profile.modes.iter().find(|mode| mode.0.contains("cli")).unwrap_or(&profile.modes[0]));
+        assert!(said.contains(&format!("tidy/a/{}", mode.0)), "{}: {said}", profile.name);
+        let words: BTreeSet<&str> = said.split(|c: char| !(c.is_alphanumeric() || "_@/-".contains(c))).collect();
+        for other in PROFILES.into_iter().flat_map(names).filter(|name| !own.contains(name) && *name != "skill-evals") {
+            let is_word = |word: &str| word == other || word.starts_with(&format!("{other}@"));
+            assert!(!words.iter().any(|word| is_word(word)), "{} reads of {other}: {said}", profile.name);
+        }
+    }
 }

@@ -14,7 +14,7 @@ type Mistake = (&'static str, &'static [(&'static str, &'static str)], &'static 
 const PROMPTS: &str = "evals/skills/tidy/prompts.csv";
 const LINT: &[&str] = &["lint", "--check-evals"];
 
-const MISTAKES: [Mistake; 22] = [
+const MISTAKES: [Mistake; 28] = [
     ("no front matter", &[("skills/tidy/SKILL.md", "# Tidy\n\nTidy it.\n")], LINT),
     (
         "a name that is not that of the directory",
@@ -29,6 +29,27 @@ const MISTAKES: [Mistake; 22] = [
     ("semicolons", &[(PROMPTS, "id;should_trigger;prompt\na;true;Tidy up\n")], LINT),
     ("a comma without quotes", &[(PROMPTS, "id,should_trigger,prompt,must_include\na,true,Tidy up, please\n")], LINT),
     ("a quote that stays open", &[(PROMPTS, "id,should_trigger,prompt\na,true,\"Tidy up\nb,false,Sing\n")], LINT),
+    ("the line of a spreadsheet", &[(PROMPTS, "sep=,\nid,should_trigger,prompt\na,true,Tidy up\n")], LINT),
+    ("a workbook under another name", &[(PROMPTS, "PK\u{3}\u{4}rest")], LINT),
+    (
+        "a table without a directory of its skill",
+        &[("evals/skills/sort.csv", "id,should_trigger,prompt\na,true,Sort it\n")],
+        LINT,
+    ),
+    (
+        "a table with two endings",
+        &[("evals/skills/tidy/prompts.csv.csv", "id,should_trigger,prompt\na,true,Tidy\n")],
+        LINT,
+    ),
+    (
+        "words and quotes that are no syntax",
+        &[(
+            PROMPTS,
+            "id,should_trigger,prompt,must_include\na,true,Tidy up,Done AND dusted\nb,true,Tidy,“Done”\nc,false,Sing,\n",
+        )],
+        LINT,
+    ),
+    ("the name of an agent as people say it", &[], &["generate", "--agent", "claude-code"]),
     ("a broken pattern", &[(PROMPTS, "id,should_trigger,prompt,must_include\na,true,Tidy up,(done\n")], LINT),
     ("one id twice", &[(PROMPTS, "id,should_trigger,prompt\na,true,Tidy up\na,false,Sing\n")], LINT),
     ("a comma too many in JSON", &[("evals/tasks/one.json", "{\"prompt\": \"Tidy up\",}\n")], LINT),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::support::fixture::Fixture;
+use crate::support::page;
 
 fn root() -> &'static Path {
     repository()
@@ -77,6 +78,23 @@ fn every_page_is_in_the_table_of_contents_once() {
 }
 
 #[test]
+fn every_page_is_a_link_away_from_the_first_page_of_its_readers() {
+    let linked = |page: &str| {
+        let (links, _) = links_and_anchors(Path::new(page));
+        let folder = Path::new(page).parent().expect("a directory").to_path_buf();
+        links.into_iter().filter_map(move |link| plain(&folder.join(link))).collect::<BTreeSet<PathBuf>>()
+    };
+    let (users, contributors) = (linked("docs/README.md"), linked("docs/contributing/README.md"));
+    let is_first = |page: &PathBuf| ["docs/README.md", "docs/SUMMARY.md"].iter().any(|first| page == Path::new(first));
+    let is_missing = |page: &PathBuf| {
+        let is_theirs = page.starts_with("docs/contributing") && !page.ends_with("README.md");
+        !if is_theirs { &contributors } else { &users }.contains(page)
+    };
+    let missing = contents().into_iter().filter(|page| !is_first(page) && is_missing(page));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
     let all: BTreeMap<PathBuf, _> = pages().into_iter().map(|page| (page.clone(), links_and_anchors(&page))).collect();
     let mut wrong = Vec::new();
@@ -113,4 +131,20 @@ fn every_command_is_in_the_table_of_contents_and_on_the_page_of_commands() {
         names.filter(|name| !contents.contains(&format!("`{name}`")) || !page.contains(&format!("| `{name}` |")));
     assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
     assert!(help.contains("\n  run ") && !help.contains("  harness "), "{help}");
+}
+
+/// Code on a page is compiled by nobody. So it is a part of a source whose modules are compiled with the tests.
+#[test]
+fn the_rust_of_every_page_is_in_a_source_that_is_compiled() {
+    let source = fs::read_to_string(root().join("tests/run/rust_page.rs")).expect("a source");
+    let pages = pages().into_iter().map(|page| page.display().to_string());
+    let blocks = pages.flat_map(|page| page::blocks(&page).into_iter().map(move |block| (page.clone(), block)));
+    let rust: Vec<_> = blocks.filter(|(_, block)| block.info.starts_with("rust")).collect();
+    assert!(rust.len() > 3, "{} blocks", rust.len());
+    let indented = |text: &str| -> String {
+        text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }).collect()
+    };
+    let wrong = rust.iter().filter(|(_, block)| !source.contains(&indented(&block.text)));
+    let wrong: Vec<String> = wrong.map(|(page, block)| format!("{page}:\n{}", block.text)).collect();
+    assert_eq!(wrong, [""; 0], "write it in tests/run/rust_page.rs, too");
 }

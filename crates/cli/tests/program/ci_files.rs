@@ -12,6 +12,9 @@ use serde_json::Value;
 const WORKFLOW: &str = ".github/workflows/skill-evals.yml";
 const NIGHTLY: &str = ".github/workflows/skill-evals-nightly.yml";
 
+/// Where CI gets the program, and which agent. The recordings of the sample are of all agents.
+const WITH: &str = "--agent codex --git https://example.org/it.git";
+
 fn repository() -> Fixture {
     Fixture::copy_of_sample().file(".git/HEAD", "ref: refs/heads/main\n")
 }
@@ -23,7 +26,7 @@ fn read(fixture: &Fixture, path: &str) -> String {
 #[test]
 fn the_files_of_a_service_are_written_next_to_evals_and_nothing_else_is() {
     let fixture = repository();
-    let ran = fixture.run(&["init", "--ci", "github", "--git", "https://example.org/it.git", "--rev", "0123456"]);
+    let ran = fixture.run(&*format!("init --ci github {WITH} --rev 0123456"));
     ran.exits(0);
     assert_eq!(
         ran.stdout,
@@ -38,7 +41,7 @@ fn the_files_of_a_service_are_written_next_to_evals_and_nothing_else_is() {
 #[test]
 fn a_users_file_is_left_alone() {
     let fixture = repository().file(".gitlab-ci.yml", "test: {script: ['true']}\n").file(WORKFLOW, "name: mine\n");
-    let gitlab = fixture.run(&["init", "--ci", "gitlab"]);
+    let gitlab = fixture.run(&*format!("init --ci gitlab {WITH}"));
     assert!(
         gitlab.stdout.contains(
             ".gitlab/skill-evals.yml: written\n.gitlab-ci.yml: is there already and was left alone; it needs `include: "
@@ -46,11 +49,11 @@ fn a_users_file_is_left_alone() {
         "{}",
         gitlab.stdout
     );
-    let github = fixture.run(&["init", "--ci", "github", "--yes"]);
+    let github = fixture.run(&*format!("init --ci github --yes {WITH}"));
     assert!(github.stdout.starts_with(&format!("{WORKFLOW}: is there already and was left alone; it differs")));
     assert_eq!(read(&fixture, ".gitlab-ci.yml"), "test: {script: ['true']}\n");
     assert_eq!(read(&fixture, WORKFLOW), "name: mine\n");
-    let again = fixture.run(&["init", "--ci", "gitlab"]);
+    let again = fixture.run(&*format!("init --ci gitlab {WITH}"));
     assert!(again.stdout.starts_with(".gitlab/skill-evals.yml: is there already\n"), "{}", again.stdout);
 }
 
@@ -58,14 +61,19 @@ fn a_users_file_is_left_alone() {
 fn a_program_that_ci_cannot_install_and_a_part_of_a_repository_are_refused() {
     let fixture = repository();
     let refused = |args: &[&str], words: &str| {
-        fixture.run(&[&["init", "--ci", "github"], args].concat()).exits(2).warns(words);
+        fixture.run(&[&["init", "--ci", "github", "--agent", "codex"], args].concat()).exits(2).warns(words);
         assert!(!fixture.root().join(WORKFLOW).exists());
     };
     for outside in ["/opt/skill-evals", "../skill-evals"] {
         refused(&["--path", outside], "CI sees only the repository: name a relative path in it, or --git URL");
     }
-    refused(&["--root", "skills"], "is not the root of a git repository");
-    fixture.run("init --ci github --path tools/skill-evals").exits(0);
+    refused(&["--root", "skills", "--git", "https://example.org/it.git"], "is not the root of a git repository");
+    refused(
+        &[],
+        "skill-evals is not published yet: say where it is from with --git URL or --path DIR; nothing was written",
+    );
+    fixture.run("init --ci github --agent vibe --path tools/skill-evals").exits(2).warns("npm does not have");
+    fixture.run("init --ci github --agent codex --path tools/skill-evals").exits(0);
     let workflow = read(&fixture, WORKFLOW);
     assert!(workflow.contains("--locked --path tools/skill-evals/crates/cli\n"), "{workflow}");
     assert!(
@@ -82,6 +90,25 @@ fn tested(package: &str) -> String {
 }
 
 #[test]
+fn a_gate_passes_without_recordings_until_every_case_has_one_and_says_when_the_line_can_go() {
+    let stub = stub_repository(2, BY_SKILL);
+    let before = fs::read_to_string(stub.root().join("evals/evals.toml")).expect("settings");
+    stub.run(&*format!("init --ci github {WITH}"))
+        .exits(0)
+        .prints("evals/evals.toml: added `require_recordings = false`");
+    let settings = fs::read_to_string(stub.root().join("evals/evals.toml")).expect("settings");
+    assert!(settings.starts_with(&before) && settings.contains("\nrequire_recordings = false\n"), "{settings}");
+    let line = "the line `require_recordings = false` of evals/evals.toml can go";
+    let gate = || stub.run("gate --free HEAD");
+    assert!(!gate().stdout.contains(line));
+    stub.run("run --record --accept-failing");
+    gate().prints(line);
+    // A second time changes nothing, and neither does a repository in which all is recorded.
+    stub.run(&*format!("init --ci gitlab {WITH}")).exits(0);
+    assert_eq!(fs::read_to_string(stub.root().join("evals/evals.toml")).expect("settings"), settings);
+}
+
+#[test]
 fn the_agents_of_the_image_are_those_that_the_tests_run() {
     let image = crate::support::repository().join("packages/Dockerfile");
     let image = fs::read_to_string(image).expect("a Dockerfile");
@@ -95,16 +122,17 @@ fn the_agent_of_the_files_is_the_one_that_the_tests_run() {
     let codex = format!("{} ", tested("@openai/codex"));
     let fixture = repository();
     for service in ["github", "gitlab"] {
-        fixture.run(&["init", "--ci", service]).exits(0);
+        fixture.run(&*format!("init --ci {service} {WITH}")).exits(0);
     }
     for path in [WORKFLOW, NIGHTLY, ".gitlab/skill-evals.yml"] {
+        assert!(read(&fixture, path).contains("CODEX_API_KEY"), "{path}");
         let text = read(&fixture, path).replace('\n', " ");
         assert!(text.contains(&codex) && text.matches("@openai/codex@").count() == 1, "{path}: {codex}");
     }
+    // Neither chooses an agent for anybody, or names a package of this program that nobody has published.
     for path in ["action.yml", "templates/gate.yml"] {
-        assert!(own(path).contains(&format!("default: \"{}\"", codex.trim_end())), "{path}: {codex}");
+        assert!(!own(path).contains("codex") && !own(path).contains("default: skill-evals"), "{path}");
     }
-    assert!(own("templates/gate.yml").contains(concat!("default: skill-evals@", env!("CARGO_PKG_VERSION"))));
 }
 
 fn own(path: &str) -> String {
@@ -119,7 +147,7 @@ fn the_action_and_the_component_comment_as_the_files_do_and_pin_the_same_actions
         ("github", WORKFLOW, "action.yml", "call() {"),
         ("gitlab", ".gitlab/skill-evals.yml", "templates/gate.yml", "- 'call() {"),
     ] {
-        fixture.run(&["init", "--ci", service]).exits(0);
+        fixture.run(&*format!("init --ci {service} {WITH}")).exits(0);
         let script = |text: &str| -> Vec<String> {
             let lines = text.lines().map(str::trim).skip_while(|line| !line.starts_with(first));
             lines.take_while(|line| !line.starts_with("skill-evals-")).map(str::to_owned).collect()
@@ -156,14 +184,14 @@ fn the_commands_of_the_nightly_run_make_one_report_of_all_shards() {
     let stub = Stub::new(7, "");
     stub.settings(PRICES);
     git(&stub, &["init", "--quiet"]);
-    stub.run("init --ci github").exits(0);
+    stub.run(&*format!("init --ci github {WITH}")).exits(0);
     let run = ("RUN", "nightly-1");
     for shard in ["1", "2", "3", "4"] {
         let ran = step(&stub, NIGHTLY, "skill-evals run --shard", &[run, ("SHARD", shard)]);
         ran.exits(0);
     }
     assert_eq!(stub.starts().len(), 7);
-    for words in ["skill-evals merge", "skill-evals report", "skill-evals summary"] {
+    for words in ["skill-evals merge", "skill-evals report", "skill-evals history", "skill-evals summary"] {
         let ran = step(&stub, NIGHTLY, words, &[run]);
         ran.exits(0);
     }
@@ -177,7 +205,7 @@ fn the_gate_of_the_workflow_compares_with_the_base_of_the_pull_request_and_never
     let stub = stub_repository(2, BY_SKILL);
     let allowed = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
     stub.settings(&format!("{allowed}{PRICES}"));
-    stub.run("init --ci github").exits(0);
+    stub.run(&*format!("init --ci github {WITH}")).exits(0);
     stub.run("run --record").exits(0);
     let commit = |message: &str| {
         git(&stub, &["add", "--all"]);
@@ -194,7 +222,7 @@ fn the_gate_of_the_workflow_compares_with_the_base_of_the_pull_request_and_never
     git(&stub, &["checkout", "--quiet", "--detach"]);
     git(&stub, &["merge", "--quiet", "--no-edit", "change"]);
     git(&stub, &["branch", "--quiet", "--delete", "--force", "main", "change"]);
-    let gate = || step(&stub, WORKFLOW, "skill-evals gate", &[("GITHUB_BASE_REF", "main")]);
+    let gate = || step(&stub, WORKFLOW, "skill-evals gate \"", &[("GITHUB_BASE_REF", "main")]);
     let lost = gate();
     lost.exits(2).warns("a value is required for '[BASE]'");
     git(&stub, &["update-ref", "refs/remotes/origin/main", &base]);

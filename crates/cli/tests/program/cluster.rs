@@ -164,7 +164,9 @@ fn the_indices_of_the_job_for_kubernetes_run_every_case_once_and_its_second_job_
 #[test]
 fn the_workflow_for_github_is_the_nightly_one_with_these_shards_and_options() {
     let stub = Stub::new(1, "");
-    let printed = stub.run(&["cluster", "github", "--shards", "6", "--", "--max-tokens", "5", "--model", "a: b"]);
+    stub.run("cluster github --shards 6").exits(2).warns("skill-evals is not published yet: say where it is from");
+    let source = ["cluster", "github", "--shards", "6", "--git", "https://example.org/it.git"];
+    let printed = stub.run(&[&source[..], &["--", "--max-tokens", "5", "--model", "a: b"]].concat());
     let workflow = yaml_value(&printed.stdout);
     let live = &workflow["jobs"]["live"];
     assert_eq!(live["strategy"]["matrix"]["shard"], json!([1, 2, 3, 4, 5, 6]));

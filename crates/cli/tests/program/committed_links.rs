@@ -83,9 +83,9 @@ fn no_file_of_a_repository_is_read_through_a_link_that_leaves_it() {
 fn no_command_writes_or_removes_through_a_link_that_leaves_the_repository() {
     for (path, target, args) in [
         (".gitignore", "new", &["init", "--yes"][..]),
-        ("evals/Cargo.toml", "new", &["init", "--yes", "--rust"]),
-        ("evals/tests", "", &["init", "--yes", "--rust"]),
-        (".github", "", &["init", "--ci", "github"]),
+        ("evals/Cargo.toml", "new", &["init", "--yes", "--rust", "--git", "https://example.org/it.git"]),
+        ("evals/tests", "", &["init", "--yes", "--rust", "--git", "https://example.org/it.git"]),
+        (".github", "", &["init", "--ci", "github", "--agent", "codex", "--git", "https://example.org/it.git"]),
         ("evals/tests", "", &["stubs"]),
         ("evals/skills", "", &["generate"]),
         ("evals/recordings", "", &["run", "--record"]),

@@ -206,6 +206,7 @@ fn what_cannot_be_diagnosed_is_refused_with_the_reason() {
         (&["tidy", "--mode", "codex-mcp"][..], "a prompt cannot call a skill with its whole request: choose a mode"),
         (&["tidy", "--mode", "codex-none"], "offers no skills"),
         (&["tid"], "unknown skill `tid`; did you mean `tidy`?"),
+        (&["--skill", "tid"], "unknown skill `tid`; did you mean `tidy`?"),
         (&["tidy", "--max-trials", "39"], "takes 40 trials: raise --max-trials"),
         (&["tidy", "--case", "no"], "has no positive case"),
         (&["other", "--case", "tidy/c1"], "--case tidy/c1: not a case of `other`; name one of its positive cases"),

@@ -125,7 +125,7 @@ fn names_of_skills_and_files_move_no_cursor() {
         vec!["grade", "r"],
         vec!["grade", &format!("./{name}")],
         vec!["summary", "r"],
-        vec!["generate", "--overwrite"],
+        vec!["generate"],
         vec!["stubs"],
         vec!["init", "--yes"],
         vec!["harness", "--", "--list"],

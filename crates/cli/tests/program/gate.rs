@@ -113,7 +113,7 @@ fn a_change_of_which_no_case_was_measured_is_nothing_compared_unless_the_setting
     ran.exits(5);
     let why = "no case was chosen of tidy, which changed: leave out --tag\n";
     assert!(ran.stdout.ends_with(&format!("{why}gate: nothing compared\n")), "{}", ran.stdout);
-    assert!(page(&stub).starts_with("<!-- skill-evals -->\n## skill-evals: nothing compared\n"), "{}", page(&stub));
+    assert!(page(&stub).starts_with("<!-- skill-evals -->\n## skill-evals: nothing compared: "), "{}", page(&stub));
     let cases = stub.run(&["gate", "--free"]);
     assert!(cases.code == 0 && cases.stdout.ends_with("gate: needs an agent\n"), "{}", cases.stdout);
     stub.settings(&format!("{ALLOWED}[gate]\nnothing_compared = \"pass\"\n"));
@@ -189,7 +189,11 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     ran.exits(1);
     assert!(ran.stdout.ends_with("gate: failed\n") && ran.stdout.contains("\nbroke"), "{}", ran.stdout);
     let page = page(&stub);
-    assert!(page.contains("## skill-evals: failed\n") && page.contains("| case | base | this | evidence |"), "{page}");
+    let (lead, folded) = page.split_once("<details>").expect("a fold");
+    assert!(lead.contains("## skill-evals: failed: tidy/c0 broke, ") && lead.contains(" → 0/"), "{page}");
+    assert!(lead.contains("\n- check must-include\n- expected: ") && lead.contains("\n- found: "), "{page}");
+    assert!(lead.lines().all(|line| line.chars().count() <= 120), "{page}");
+    assert!(folded.contains("| case | base | this | evidence |"), "{page}");
     assert!(page.contains("| tidy/c0 |") && page.len() < 60_000, "{page}");
     assert!(!page.contains("may be noise"), "{page}");
     // The failed check with what it expected and found, what it took, and the next commands.
@@ -237,7 +241,7 @@ fn without_an_agent_a_gate_fails_for_nothing_that_only_an_agent_can_measure() {
     ] {
         ran.prints(line);
     }
-    assert!(page(&stub).starts_with("<!-- skill-evals -->\n## skill-evals: needs an agent\n"), "{}", page(&stub));
+    assert!(page(&stub).starts_with("<!-- skill-evals -->\n## skill-evals: needs an agent: "), "{}", page(&stub));
     // What fails without one fails.
     stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt\nc0,maybe,Prompt 0\n");
     stub.run("gate --free").exits(1);
@@ -319,7 +323,10 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
         }
     };
     compares("1", &["tidy (description changed)\n", "\nto compare: near/yes, tidy/c0\n"]);
-    compares("0", &["recordings of other skills are aged\n", "\nto compare: tidy/c0\n"]);
+    compares(
+        "0",
+        &["recordings of other skills were made with the old ones and still count\n", "\nto compare: tidy/c0\n"],
+    );
     // A description that takes every prompt need not share a word with one.
     fs::write(&path, text.replace(&description, "description: Must always be used.")).expect("a skill");
     compares("99", &["the nearest skills are compared too\n", "\nto compare: far/yes, near/yes, tidy/c0\n"]);

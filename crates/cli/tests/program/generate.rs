@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::support::fixture::Fixture;
 use proptest::prelude::*;
-use skill_evals_cli::setup::generate::{self, prompts_csv};
+use skill_evals_cli::setup::generate::{self, GeneratedCase, appended, prompts_csv};
 use skill_evals_evidence::text::diagnostic::{Code, Diagnostic};
 
 fn kept(fixture: &Fixture, path: &str) -> String {
@@ -96,7 +96,7 @@ fn init_keeps_the_line_ends_of_the_files_that_it_adds_to() {
     let windows = fixture().file("Cargo.toml", manifest).file(".gitignore", "/target\r\n");
     let unix = fixture().file("Cargo.toml", manifest.replace('\r', "")).file(".gitignore", "/target\n");
     for repository in [&windows, &unix] {
-        repository.run(&["init", "--rust", "--yes"]).exits(0);
+        repository.run("init --rust --yes --git https://example.org/it.git").exits(0);
     }
     for file in ["Cargo.toml", ".gitignore"] {
         let written = kept(&unix, file);
@@ -110,7 +110,7 @@ fn init_keeps_the_line_ends_of_the_files_that_it_adds_to() {
 }
 
 #[test]
-fn nothing_that_is_there_is_overwritten_unless_asked_for() {
+fn nothing_that_is_there_is_overwritten() {
     let own = "id,should_trigger,prompt\na,true,Mine\n";
     let fixture = Fixture::new().skill("tidy").prompts("tidy", own).skill("sort");
     assert_eq!(
@@ -118,9 +118,29 @@ fn nothing_that_is_there_is_overwritten_unless_asked_for() {
         "wrote evals/skills/sort/prompts.csv\nkept evals/skills/tidy/prompts.csv\n"
     );
     assert_eq!(kept(&fixture, "evals/skills/tidy/prompts.csv"), own);
-    let only = fixture.run(&["generate", "--overwrite", "--skill", "Tidy"]);
-    assert_eq!(only.stdout, "wrote evals/skills/tidy/prompts.csv\n");
-    assert!(kept(&fixture, "evals/skills/tidy/prompts.csv").contains("$tidy"));
+    fixture.run("generate --overwrite").exits(2).warns("unexpected argument '--overwrite'");
+    assert_eq!(kept(&fixture, "evals/skills/tidy/prompts.csv"), own);
+}
+
+#[test]
+fn drafts_are_added_behind_the_rows_of_a_person_and_every_byte_of_these_stays() {
+    let draft = |id: &str, author: Option<&str>| GeneratedCase {
+        id: id.to_owned(),
+        should_trigger: true,
+        prompt: "Räum, bitte".to_owned(),
+        author: author.map(str::to_owned),
+    };
+    // Without the columns of drafts, in another order, with quotes, breaks in cells and CR LF.
+    let old = "\u{feff}prompt,id,should_trigger\r\n\"My \"\"own\"\"\r\nrow\",a,true\r\nTwo,b,false";
+    let text = appended(old, &[draft("c", Some("claude 2.1"))]).expect("CSV");
+    assert_eq!(
+        text,
+        "\u{feff}prompt,id,should_trigger,sandbox,x_author\r\n\"My \"\"own\"\"\r\nrow\",a,true,,\r\nTwo,b,false,,\r\n\
+         \"Räum, bitte\",c,true,read-only,claude 2.1\r\n"
+    );
+    // With them, nothing is added but rows.
+    let old = prompts_csv(&[draft("a", Some("codex 1"))]);
+    assert_eq!(appended(&old, &[draft("b", None)]).expect("CSV"), format!("{old}b,true,\"Räum, bitte\",read-only,,\n"));
 }
 
 #[test]

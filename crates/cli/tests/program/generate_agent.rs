@@ -69,6 +69,20 @@ fn with_yes_what_lint_accepts_is_written_with_its_author() {
 }
 
 #[test]
+fn drafts_are_added_to_a_table_and_have_ids_and_prompts_that_it_has_not() {
+    let stub = answering(ANSWER);
+    let own = "id,should_trigger,prompt\nexplicit-call,true,Mine\nother,true,Räum bitte ~/Downloads auf.\n";
+    stub.write("evals/skills/tidy/prompts.csv", own);
+    let ran = stub.run(&["generate", "--agent", "codex", "--yes"]);
+    ran.exits(0).prints("added 1 case to evals/skills/tidy/prompts.csv\n").warns("its prompt is a duplicate");
+    let table = table(&stub);
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(rows[1..3], ["explicit-call,true,Mine,,", "other,true,Räum bitte ~/Downloads auf.,,"], "{table}");
+    assert!(rows.len() == 4 && rows[3].starts_with("explicit-1,true,Use the $tidy skill"), "{table}");
+    stub.run("lint").exits(0);
+}
+
+#[test]
 fn nothing_is_asked_where_nobody_could_answer_or_the_agent_is_missing() {
     let stub = answering(ANSWER);
     stub.run("generate --agent codex").exits(2).warns("add --yes");
@@ -93,7 +107,7 @@ fn an_answer_that_cannot_be_used_writes_nothing_and_says_why() {
         assert_eq!(table(&stub), "");
     }
     let refused = Stub::new(1, REFUSED);
-    refused.run(&["generate", "--agent", "codex", "--yes", "--overwrite"]).exits(3).prints("429");
+    refused.run(&["generate", "--agent", "codex", "--yes"]).exits(3).prints("429");
     assert!(table(&refused).starts_with("id,should_trigger,prompt\nc0"), "what was there stays");
 }
 
@@ -159,14 +173,15 @@ fn an_answer_is_read_within_bounds() {
         case("seven", " "),
         case("eight", &"a".repeat(5_000)),
     ]);
-    let usable = drafted::read(&format!("Here:\n```json\n{odd}\n```"), "somebody").expect("it can be read");
+    let usable = drafted::read(&format!("Here:\n```json\n{odd}\n```"), "somebody", &[]).expect("it can be read");
     let ids: Vec<&str> = usable.cases.iter().map(|case| case.id.as_str()).collect();
     assert_eq!(ids, ["implicit-x", "implicit-two", "implicit-3", "implicit-4"]);
     assert_eq!(usable.left_out.len(), 4, "{:?}", usable.left_out);
-    let numbers = drafted::read(&answer(vec![case("2", "One"), case("", "Two")]), "somebody").expect("it can be read");
+    let numbers =
+        drafted::read(&answer(vec![case("2", "One"), case("", "Two")]), "somebody", &[]).expect("it can be read");
     assert_eq!([&numbers.cases[0].id, &numbers.cases[1].id], ["implicit-2", "implicit-3"]);
     let many = answer((0..100).map(|number| case("a", &format!("Prompt {number}"))).collect());
-    assert_eq!(drafted::read(&many, "somebody").expect("it can be read").cases.len(), 60);
-    assert!(drafted::read(&"a".repeat(300 << 10), "somebody").is_err_and(|why| why.contains("longer")));
-    assert!(drafted::read("}{", "somebody").is_err());
+    assert_eq!(drafted::read(&many, "somebody", &[]).expect("it can be read").cases.len(), 60);
+    assert!(drafted::read(&"a".repeat(300 << 10), "somebody", &[]).is_err_and(|why| why.contains("longer")));
+    assert!(drafted::read("}{", "somebody", &[]).is_err());
 }

@@ -73,6 +73,7 @@ fn a_monstrous_trace_is_graded_in_bounded_memory() {
     let mut report = String::new();
     let _ = write!(report, "{} MB of trace took {} MB", megabytes(), peak >> 10);
     assert!(peak > 1 << 10, "it was looked at: {report}");
-    assert!(peak < 100 << 10, "{report}");
+    // The pages of the program itself count, too: they differ by how it was built.
+    assert!(peak < 128 << 10, "{report}");
     println!("{report}");
 }

@@ -44,6 +44,27 @@ fn the_repository_is_found_from_a_folder_below_it() {
 }
 
 #[test]
+fn a_skill_is_named_by_its_name_its_directory_or_its_file_whatever_the_command() {
+    let table = "id,should_trigger,prompt\na,true,Do it\nb,false,Rest\n";
+    // The name of one is a part of the other's.
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", table).skill("untidy").prompts("untidy", table);
+    let only_tidy = |args: &[&str]| {
+        let ran = fixture.run(args);
+        assert!(ran.code < 2 && !ran.stdout.contains("untidy"), "{args:?}: {}{}", ran.stdout, ran.stderr);
+    };
+    let commands = [&["list"][..], &["verify"], &["run", "--replay", "--dry-run"]];
+    for name in ["tidy", "skills/tidy", "./skills/tidy/", "skills/tidy/SKILL.md"] {
+        for command in commands.into_iter().chain([&["lint"][..], &["history"]]) {
+            only_tidy(&[command, &["--skill", name]].concat());
+        }
+        for command in commands.into_iter().filter(|_| name.contains('/')) {
+            only_tidy(&[command, &[name]].concat());
+        }
+    }
+    assert!(fixture.run(&["list", "tidy"]).stdout.contains("untidy"), "the name of a trial contains it");
+}
+
+#[test]
 fn a_case_whose_fixture_is_missing_is_listed_as_broken() {
     let text = "id,should_trigger,prompt,fixture\na,true,Do it,gone\nb,false,Rest,\n";
     let ran = Fixture::new().skill("tidy").prompts("tidy", text).run(&["list"]);

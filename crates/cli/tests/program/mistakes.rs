@@ -1,6 +1,6 @@
 //! Typical mistakes of users, each with its answer: the problem, then what to do.
 
-use crate::support::fixture::Fixture;
+use crate::support::fixture::{Fixture, run_in};
 use skill_evals_testing::tables;
 
 /// A repository with two skills, each with one case.
@@ -40,6 +40,28 @@ tables! {
 #[test]
 fn a_list_of_modes_says_what_each_is() {
     repository().run("run --mode claude --dry-run").exits(2).warns("  Claude Code (claude-sdk), skills over MCP\n");
+}
+
+#[test]
+fn in_the_directory_of_cases_the_repository_around_it_is_found() {
+    let table = "id,should_trigger,prompt\nsmoke,true,Do it.\n";
+    let elsewhere = Fixture::new()
+        .file(".git/HEAD", "ref: refs/heads/main\n")
+        .file(".claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Fills in forms.\n---\n\nDo it.\n")
+        .prompts("pdf", table);
+    for fixture in [repository(), elsewhere] {
+        for folder in ["evals", "evals/skills", "evals/skills/pdf"] {
+            run_in(&fixture.root().join(folder), &["list", "pdf"]).exits(0).prints("pdf/smoke/");
+            run_in(&fixture.root().join(folder), &["lint", "pdf"]).exits(0);
+        }
+    }
+}
+
+#[test]
+fn a_sign_finds_no_name_that_has_another_sign() {
+    let fixture = Fixture::new().skill("pdf-forms").prompts("pdf-forms", "id,should_trigger,prompt\na-b,true,Do it.\n");
+    fixture.run("list \u{1f389}").exits(2).warns("no trial has a name that contains");
+    fixture.run("list a-b").exits(0).prints("pdf-forms/a-b/");
 }
 
 #[test]

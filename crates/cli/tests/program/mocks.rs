@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::fixture::Ran;
+use crate::support::real::ignored;
 use crate::support::stub::{Stub, ran};
 
 /// The answers of `gh`, for all cases.
@@ -254,20 +255,126 @@ fn another_answer_makes_a_recording_stale() {
     assert!(replayed().stdout.contains("stale"));
 }
 
+#[test]
+fn an_answer_reads_its_input_writes_files_and_follows_on_another() {
+    let body = "printf 'kind: Pod' | gh apply -f -; printf 'kind: Job' | gh apply -f -; echo \"status $?\"; \
+                gh get -o 'my file' x; cat 'my file'; for i in 1 2 3; do gh state; done; \
+                printf '1\\n2\\n' | while read i; do gh state \"$i\" > /dev/null; echo \"line $i\"; done";
+    let stub = stub("", body);
+    task(
+        &stub,
+        r#", "mocks": [{"command": "gh", "args": "^apply", "stdin": "Pod", "stdout": "applied\n"},
+            {"command": "gh", "args": "-o ('[^']*'|\\S+)", "files": {"$1": "/evals/mocks/pr.json"}},
+            {"command": "gh", "args": "^state", "stdout": "pending\n", "times": 2, "delayMs": 1},
+            {"command": "gh", "args": "^state", "stdout": "merged\n"}],
+          "checks": [{"mock": "gh", "stdin": true, "matches": "Pod"}, {"mock": "*", "unanswered": true, "not": true}]"#,
+    );
+    stub.run("lint --check-evals").exits(0);
+    let ran = run(&stub, "tidy/m");
+    ran.exits(1)
+        .prints("no mock answered `gh apply -f -`")
+        .prints("1 trial made calls that no mock answered: `gh apply -f -`");
+    assert_eq!(
+        report(&stub, "m"),
+        "applied\ngh: not available here: gh apply -f -\nstatus 1\n{\"title\": \"Tidy\"}\n\
+         pending\npending\nmerged\nline 1\nline 2\n"
+    );
+    let statuses: Vec<String> = checked(&stub, "m").into_iter().map(|(status, _)| status).collect();
+    assert_eq!(statuses, ["pass", "fail"]);
+}
+
+#[test]
+fn lint_proposes_to_check_that_every_call_was_answered() {
+    let stub = stub("", "true");
+    task(&stub, r#", "mocks": [{"command": "gh", "args": "^pr"}]"#);
+    let proposed = r#"{ "mock": "*", "unanswered": true, "not": true }"#;
+    stub.run("lint").exits(0).prints("[unanswered-calls]").prints(proposed);
+    for keys in [
+        format!(r#", "mocks": [{{"command": "gh", "args": "^pr"}}], "checks": [{proposed}]"#),
+        r#", "mocks": [{"command": "gh", "args": "^pr"}, {"command": "gh"}]"#.to_owned(),
+    ] {
+        task(&stub, &keys);
+        let lint = stub.run("lint");
+        assert!(!lint.stdout.contains("unanswered-calls"), "{}", lint.stdout);
+    }
+    task(&stub, r#", "mocks": [{"command": "gh", "passthrough": true, "stdout": "x"}]"#);
+    stub.run("lint --check-evals").prints("the answer has no output of its own").prints("evals/tasks/m.json:1:");
+}
+
+/// Its program finds what is next to it, and gets its input also if an answer looked at that first.
+#[test]
+fn what_no_answer_fits_may_go_to_the_real_program_in_a_sandbox_and_outside() {
+    let body = "git init -q .; git push; printf x | git hash-object --stdin; /usr/bin/git push; git status > /dev/null; echo \"status $?\"";
+    let settings = "[[mocks.command.git]]\nargs = '^push'\nstdout = \"pushed\\n\"\n\
+                    [[mocks.command.git]]\nargs = '^hash'\nstdin = 'y'\n[[mocks.command.git]]\npassthrough = true\n";
+    let stub = stub(settings, body);
+    for isolation in ["agent", "bwrap"] {
+        fs::remove_dir_all(stub.run_folder("r")).ok();
+        ran(stub.command(&["run", "--run-id", "r"]).env("SKILL_EVALS_ISOLATION", isolation)).exits(0);
+        let (report, meta) = (report(&stub, "c0"), meta(&stub, "c0"));
+        let is_covered = meta["isolation"] == "bwrap" || !report.contains("pushed\nstatus");
+        assert!(report.starts_with("pushed\nc1b0730e0133447badcfd47fd144e254807b06e1\n"), "{isolation}: {report}");
+        assert!(report.ends_with("status 0\n") && is_covered, "{isolation}: {report}");
+        let passed: Vec<bool> = (0..3).map(|at| meta["mocks"]["calls"][at]["passed_through"] == true).collect();
+        assert_eq!(passed, [true, false, true], "{isolation}: {meta}");
+    }
+}
+
+/// The ways in which a command is called, each with its number as the argument.
+const WAYS: [&str; 18] = [
+    "/usr/bin/factor NUM",
+    "env -i factor NUM",
+    "PATH=/usr/bin:/bin; export PATH; factor NUM",
+    "command -p factor NUM",
+    "bash -lc 'factor NUM'",
+    "echo NUM | xargs factor",
+    "timeout 9 nohup factor NUM",
+    "find . -maxdepth 0 -exec factor NUM ';'",
+    "awk 'BEGIN { system(\"factor NUM\") }'",
+    "cp \"$(command -v factor)\" copy; ./copy NUM",
+    "cp /usr/bin/factor copy2; ./copy2 NUM",
+    "ln -s \"$(command -v factor)\" link; ./link NUM",
+    "ln -s /usr/bin/factor link2; ./link2 NUM",
+    "bash -c 'exec -a other factor NUM'",
+    "bash -c 'exec -a other /usr/bin/factor NUM'",
+    "factor NUM & wait",
+    "printf 'factor NUM' | sh",
+    "[ ! -e /lib64/ld-linux-x86-64.so.2 ] && factor NUM || /lib64/ld-linux-x86-64.so.2 /usr/bin/factor NUM",
+];
+
+#[test]
+fn in_a_sandbox_a_command_is_answered_however_it_is_called() {
+    let numbered = WAYS
+        .iter()
+        .enumerate()
+        .map(|(number, way)| format!("( {} )\n", way.replace("NUM", &(number + 1000).to_string())));
+    let stub = stub("[mocks.command.factor]\nstdout = \"MOCK\\n\"\n", &numbered.collect::<String>());
+    ran(stub.command(&["run", "--run-id", "r"]).env("SKILL_EVALS_ISOLATION", "bwrap")).exits(0);
+    if meta(&stub, "c0")["isolation"] != "bwrap" {
+        eprintln!("ignored: bubblewrap does not work here");
+        return;
+    }
+    let mut inputs: Vec<String> = calls(&meta(&stub, "c0")).into_iter().map(|(_, input, _)| input).collect();
+    inputs.sort();
+    let expected: Vec<String> = (0..WAYS.len()).map(|number| (number + 1000).to_string()).collect();
+    assert_eq!(inputs, expected, "{}", report(&stub, "c0"));
+    assert_eq!(report(&stub, "c0").matches("MOCK").count(), WAYS.len(), "{}", report(&stub, "c0"));
+}
+
 /// With the room of a sandbox: nobody in it can read the record, or take a call out of it.
 #[test]
 fn in_a_sandbox_no_call_leaves_the_record() {
     let attacks = "log=$(dirname \"$(dirname \"$(command -v gh)\")\")/share/log; ls -d \"$log\"; gh auth status; \
                    timeout 2 cat \"$log\"; rm -f \"$log\"; chmod 600 \"$log\"; mv \"$log\" \"$log.old\"; printf 'no line break' > \"$log\"; \
                    ln -sf /bin/true \"$(command -v gh)\"; timeout 2 head -c 1 /proc/self/fd/3 3> \"$log\"; gh pr view 1; \
-                   env | grep -ci 'mock\\|skill.evals'; sh -lc 'gh pr view 2'";
+                   env | grep -ci 'mock\\|skill.evals'; sh -lc 'gh pr view 2'; \
+                   unshare -Urm sh -c 'mount -t tmpfs none \"$(dirname \"$(command -v gh)\")/../share\" && gh pr view 3'; echo \"status $?\"";
     let stub = stub(GH, attacks);
     let mut command = stub.command(&["run", "--run-id", "r"]);
     command.env("SKILL_EVALS_ISOLATION", "bwrap");
     let ran = ran(&mut command);
     if meta(&stub, "c0")["isolation"] != "bwrap" {
-        eprintln!("ignored: bubblewrap does not work here");
-        return;
+        return ignored("bubblewrap does not work here");
     }
     ran.exits(0);
     let report = report(&stub, "c0");

@@ -3,7 +3,7 @@
 use crate::passed_over::with_skills;
 
 #[test]
-fn each_command_names_a_file_that_nothing_reads_and_runs_no_built_in_case() {
+fn each_command_names_a_file_that_nothing_reads_and_as_an_error_it_stops_the_built_in_cases() {
     for (path, text) in [
         (
             "skills/tea/evals/evals.json",
@@ -14,6 +14,8 @@ fn each_command_names_a_file_that_nothing_reads_and_runs_no_built_in_case() {
         ("evals/tests.json", r#"[{"goal": "Brew tea"}]"#),
     ] {
         let fixture = with_skills(&["skills/tea"]).file(path, text);
+        fixture.run("lint").prints(path);
+        let fixture = fixture.file("evals/evals.toml", "lint.error = [\"unread-cases\"]\n");
         fixture.run("lint").exits(1).prints(path);
         for args in [&["list"][..], &["run", "--dry-run"], &["list", "--coverage"]] {
             let ran = fixture.run(args);
@@ -26,6 +28,7 @@ fn each_command_names_a_file_that_nothing_reads_and_runs_no_built_in_case() {
 fn a_file_that_nothing_reads_counts_once_however_many_skills_it_may_be_for() {
     let fixture =
         with_skills(&["skills/a", "skills/b", "skills/c"]).file("evals/x.toml", "prompt = \"a\"\nexpected = \"b\"\n");
+    let fixture = fixture.file("evals/evals.toml", "lint.error = [\"unread-cases\"]\n");
     let coverage = fixture.run(&["list", "--coverage"]).stdout;
     let words: Vec<&str> = coverage.lines().nth(1).expect("a file").split_whitespace().collect();
     assert_eq!(words, ["evals/x.toml", "not", "read", "1", "1", "0", "0", "0"], "{coverage}");

@@ -42,7 +42,7 @@ impl Source {
 fn sources() -> Vec<Source> {
     let crates = fs::read_dir(root().join("crates")).expect("crates").map(|entry| entry.expect("a crate").path());
     // What tests share is in no room.
-    let crates = crates.filter(|path| !path.ends_with("testing"));
+    let crates = crates.filter(|path| path.is_dir() && !path.ends_with("testing"));
     crates.chain([root().to_path_buf()]).flat_map(|path| sources_of(&path)).collect()
 }
 
@@ -390,6 +390,27 @@ fn no_dependency_needs_a_newer_rust_than_we_promise() {
         .map(|package| format!("{} needs {}", package["name"], package["rust_version"]))
         .collect();
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn every_package_has_the_licenses_and_a_page_for_its_readers() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages").iter();
+    let members = packages.filter(|package| package["source"].is_null() && package["publish"].is_null());
+    let names: Vec<&str> = members.map(|package| package["name"].as_str().expect("a name")).collect();
+    assert_eq!(names.len(), 9, "{names:?}");
+    for name in names {
+        let listing = Command::new(env!("CARGO"))
+            .args(["package", "--list", "--offline", "--allow-dirty", "--package", name])
+            .current_dir(root())
+            .output()
+            .expect("cargo starts");
+        let files = String::from_utf8_lossy(&listing.stdout);
+        let lacks = |file: &&str| !files.lines().any(|listed| listed == *file);
+        let missing = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"].into_iter().filter(lacks);
+        let missing: Vec<&str> = missing.collect();
+        assert_eq!(missing, [""; 0], "{name}: {}", String::from_utf8_lossy(&listing.stderr));
+    }
 }
 
 /// The table of docs/contributing/testing.md: eleven features on four ways of running tests.

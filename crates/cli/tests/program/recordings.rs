@@ -297,6 +297,32 @@ fn flipped_bits_in_the_digests_are_an_error() {
     }
 }
 
+#[test]
+fn the_recordings_of_a_renamed_case_are_named_and_follow_it() {
+    let stub = Stub::new(2, "");
+    stub.run("run --record --trials 2 --run-id r").exits(0);
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let text = fs::read_to_string(&table).expect("cases").replace("c0,", "first,");
+    fs::write(&table, text).expect("cases");
+    let lint = stub.run("lint");
+    lint.exits(0).prints("warning[orphan-recording]: no case `tidy/c0` found: nothing replays its recording");
+    lint.prints("`skill-evals record --rename tidy/c0 first`");
+    for (args, why) in [
+        ("tidy/c1 first", "the case `tidy/c1` is still there"),
+        ("tidy/c0 second", "no case `tidy/second` found"),
+        ("tidy/c0 c1", "the case `tidy/c1` has recordings of its own"),
+        ("tidy/c9 first", "the case `tidy/c9` has no recording"),
+        ("c0 first", "write the skill too"),
+    ] {
+        stub.run(&*format!("record --rename {args}")).exits(2).warns(why);
+    }
+    stub.run("record --rename tidy/c0 first").exits(0).prints("tidy/c0: moved to evals/recordings/tidy/first/codex\n");
+    stub.run("run --replay").exits(0).prints("2 of 2 cases passed").prints("4 passed");
+    let lint = stub.run("lint");
+    assert!(!lint.stdout.contains("recording"), "{lint}");
+    assert!(!stub.root().join("evals/recordings/tidy/c0").exists());
+}
+
 /// A clone of the stub's repository by a git that writes CRLF, and what a replay in it prints.
 fn cloned_with_crlf(stub: &Stub) -> (tempfile::TempDir, String) {
     let git = |folder: &Path, args: &[&str]| {

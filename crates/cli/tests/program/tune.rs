@@ -3,8 +3,10 @@
 use std::fs;
 use std::process::Stdio;
 
+use nix::sys::signal::Signal;
+
 use crate::support::live::wait_until;
-use crate::support::stub::{ACTIVATES, Stub};
+use crate::support::stub::{ACTIVATES, Stub, signal};
 
 /// An agent that chooses by the description that it was given: of the prompts that end in a digit, it sees `tidy` in those
 /// below 3, with a better description below 9, with a worse one in none. A greedy description takes prompts of `other` too.
@@ -174,6 +176,20 @@ fn an_unusable_description_of_the_agent_is_left_out_and_the_others_are_compared(
     stub.write("empty", " \n");
     let ran = stub.run(&["tune", "tidy", "--agent", "codex", "--candidate", "empty"]);
     assert!(ran.code == 2 && ran.stderr.contains("empty: it is empty") && !asked.exists(), "{}", ran.stderr);
+}
+
+#[test]
+fn who_interrupts_the_agent_that_proposes_gets_130() {
+    let stub = repository();
+    drafting(&stub, &["One better text."]);
+    // Opening a pipe waits for its other end.
+    fs::remove_file(stub.root().join("answer")).expect("the answer");
+    nix::unistd::mkfifo(&stub.root().join("answer"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let tune = stub.start(&["tune", "--skill", "tidy", "--agent", "codex"]);
+    wait_until("a question", || stub.root().join("asked").exists());
+    signal(&tune, Signal::SIGINT);
+    let output = tune.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub fn trials() -> Vec<Trial> {
     let found = found && node_tools().join("gitlab-ci-local").exists();
     let found = found && ["rsync", "jq", "curl"].iter().all(|name| starts(name, &["--version"]));
     let tests = tests![
-        linters_and_schemas_find_nothing_in_files_of_at_most_60_lines,
+        linters_and_schemas_find_nothing_in_files_of_at_most_90_lines,
         linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster,
         linters_and_schemas_find_nothing_in_the_action_and_the_component,
         the_action_is_the_free_gate_without_a_key,
@@ -85,7 +85,7 @@ fn repository() -> Fixture {
     let fixture = Fixture::copy_of_sample().file(".gitignore", "/.cache/\n/.gitlab-ci-local/\n");
     git(&fixture, &["init", "--quiet", "--initial-branch", "main"]);
     for service in ["github", "gitlab"] {
-        let ran = fixture.run(&[&["init", "--ci", service], &SOURCE[..]].concat());
+        let ran = fixture.run(&[&["init", "--ci", service, "--agent", "codex"], &SOURCE[..]].concat());
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
     git(&fixture, &["add", "--all"]);
@@ -97,12 +97,12 @@ fn read(fixture: &Fixture, path: &str) -> String {
     fs::read_to_string(fixture.root().join(path)).expect("a file")
 }
 
-fn linters_and_schemas_find_nothing_in_files_of_at_most_60_lines() {
+fn linters_and_schemas_find_nothing_in_files_of_at_most_90_lines() {
     let fixture = repository();
     for path in [WORKFLOW, NIGHTLY, GITLAB] {
         let text = read(&fixture, path);
-        assert!(text.lines().count() <= 60, "{path}");
-        for placeholder in ["@SOURCE@", "@FILES@"] {
+        assert!(text.lines().count() <= 90, "{path}");
+        for placeholder in ["@SOURCE@", "@FILES@", "@AGENTS@", "@VARIABLES@", "@SECRETS@"] {
             assert!(!text.contains(placeholder), "{path}: {placeholder}");
         }
     }
@@ -123,6 +123,8 @@ fn linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster() {
         fs::write(fixture.root().join(path), ran.stdout).expect("a file");
     };
     let options = ["--", "--skill", "greeting", "--model", "!it's new: #1"];
+    let settings = "modes = [\"codex\"]\n";
+    fs::write(fixture.root().join("evals/evals.toml"), settings).expect("settings");
     jobs("github", NIGHTLY, &[&SOURCE[..], &options].concat());
     output(&fixture, "actionlint", &[NIGHTLY]);
     output(&fixture, "check-jsonschema", &["--builtin-schema", "vendor.github-workflows", NIGHTLY]);
@@ -148,7 +150,8 @@ jobs:
         with: {fetch-depth: 0, persist-credentials: false}
       - uses: ./
 ";
-    let include = "include: [{local: templates/gate.yml, inputs: {stage: build}}]\nstages: [build]\n";
+    let include =
+        "include: [{local: templates/gate.yml, inputs: {stage: build, program: p, agent: a}}]\nstages: [build]\n";
     let fixture =
         Fixture::copy_of_sample().file(".gitignore", "/.cache/\n/.gitlab-ci-local/\n").file(WORKFLOW, workflow);
     let fixture = fixture.file(".gitlab-ci.yml", include).file(ACTION, own(ACTION)).file(COMPONENT, own(COMPONENT));
@@ -207,10 +210,11 @@ fn actions(workflow: &str) -> Vec<String> {
 
 /// The workflow by act, for a pull request of a fork. The repository is there, and each of `actions` does nothing.
 fn act(fixture: &Fixture, actions: &[String]) -> String {
-    let stub = Fixture::new().file(
-        "action.yml",
-        "name: stub\ndescription: does nothing\nruns: {using: composite, steps: [{run: 'true', shell: bash}]}\n",
-    );
+    let nothing =
+        "name: stub\ndescription: does nothing\nruns: {using: composite, steps: [{run: 'true', shell: bash}]}\n";
+    let stub = ["action.yml", "restore/action.yml", "save/action.yml"]
+        .into_iter()
+        .fold(Fixture::new(), |stub, path| stub.file(path, nothing));
     git(&stub, &["init", "--quiet"]);
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "stub"]);

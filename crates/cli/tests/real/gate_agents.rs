@@ -72,7 +72,7 @@ fn answers(mode: &str) {
         eprintln!("{mode}, {change:?}: {:.1} s, {sentence}", began.elapsed().as_secs_f64());
         let page = fs::read_to_string(root.join("artifacts/skill-evals/gate/gate.md")).expect("a page");
         let answer = if code == 0 { "passed" } else { "failed" };
-        assert!(page.contains(&format!("## skill-evals: {answer}\n")), "{change:?}: {page}");
+        assert!(page.contains(&format!("## skill-evals: {answer}")), "{change:?}: {page}");
     }
 }
 

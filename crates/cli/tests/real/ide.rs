@@ -35,7 +35,8 @@ fn equipped() -> Fixture {
     let sheet = fixture.root().join("evals/skills/greeting/prompts.csv");
     let text = std::fs::read_to_string(&sheet).expect("the sample's sheet");
     std::fs::write(&sheet, format!("{text}broken,perhaps,Hello!\n")).expect("a file");
-    assert_eq!(fixture.run(&["init"]).code, 0);
+    let path = crate::support::repository().display().to_string();
+    assert_eq!(fixture.run(&["init", "--path", &path]).code, 0);
     // rust-analyzer tells targets apart by their names, and takes the library `skill_evals`, here a local crate, for
     // the test target of that name. From a registry, it is not a candidate.
     let manifest = fixture.root().join("Cargo.toml");

@@ -64,7 +64,7 @@ fn a_mocked_command_is_called_by_models_and_known_to_checks() {
             name: "gh".to_owned(),
             input: input.to_owned(),
             answered,
-            violated: None,
+            ..MockCall::default()
         };
         let calls = trial.meta.mocks.as_ref().expect("a record");
         assert_eq!(

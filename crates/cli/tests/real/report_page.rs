@@ -30,6 +30,7 @@ pub fn trials() -> Vec<Trial> {
             everything_can_be_reached_by_keys,
             two_runs_stand_beside_each_other,
             names_and_roles_are_told_to_those_who_cannot_see,
+            no_rule_of_axe_is_broken_in_any_view,
             hostile_texts_are_texts_and_nothing_leaves,
             dark_narrow_and_printed_it_fits,
             a_link_into_a_large_page_works_before_the_page_is_read,
@@ -119,6 +120,14 @@ fn names_and_roles_are_told_to_those_who_cannot_see() {
     in_browser(&example(), &["today"], "accessible");
 }
 
+fn no_rule_of_axe_is_broken_in_any_view() {
+    in_browser_as("axe", &example(), &["today"], "axe");
+    in_browser_as("axe-compared", &example(), &["today", "--against", "yesterday"], "axe");
+    let modes = two_runs(3, 6, &["codex", "codex-mcp"], true);
+    in_browser_as("axe-modes", &modes, &["edited"], "axe");
+    in_browser_as("axe-modes-compared", &modes, &["edited", "--against", "main"], "axe");
+}
+
 fn dark_narrow_and_printed_it_fits() {
     in_browser(&example(), &["today"], "looks");
 }
@@ -183,7 +192,9 @@ fn what_was_not_run_is_in_the_list_with_the_reason() {
     let plan = all.map(planned).collect::<Vec<_>>().join("\n") + "\n";
     std::fs::write(folder.join("plan.jsonl"), store::with_digests(plan.as_bytes())).expect("a plan");
     let noted = json!({ "skill": "greeting", "case": "later", "mode": "codex", "not_run": { "the run has cost its limit of $2": 1 } });
-    std::fs::write(folder.join("summary.json"), json!({ "cases": [noted] }).to_string()).expect("a summary");
+    let total = json!({ "passed": 8, "failed": 5, "errors": 1, "unscored": 0 });
+    std::fs::write(folder.join("summary.json"), json!({ "total": total, "cases": [noted] }).to_string())
+        .expect("a summary");
     let ended = json!({ "format": 1, "id": "today", "created": "2026-11-20T09:00:00Z", "version": "0.1.0", "planned": 16, "chosen": {}, "ended": { "at": "2026-11-20T09:10:00Z", "how": "stopped" } });
     std::fs::write(folder.join("run.json"), ended.to_string()).expect("a record");
     in_browser(&fixture, &["today"], "missing");

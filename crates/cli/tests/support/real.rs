@@ -1,6 +1,7 @@
 //! Tests that run real agent programs: where these are, and what to do where they are not.
 
 use crate::support::repository;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -148,8 +149,18 @@ pub fn in_turn(trials: Vec<Trial>) -> Vec<Trial> {
 /// Whether a test that needs bubblewrap can run; fails where it has to.
 pub fn has_bwrap() -> bool {
     let works = bwrap_works();
-    assert!(works || std::env::var_os(REQUIRED).is_none(), "bubblewrap does not work here");
+    if !works {
+        ignored("bubblewrap does not work here");
+    }
     works
+}
+
+/// Says why this test, or the rest of it, is ignored; fails where programs are required. Nothing hides what it says, as the output
+/// of tests that pass is hidden.
+pub fn ignored(why: &str) {
+    assert!(std::env::var_os(REQUIRED).is_none(), "{why}");
+    let thread = std::thread::current();
+    let _ = writeln!(std::io::stderr(), "test {} ... ignored, {why}", thread.name().unwrap_or_default());
 }
 
 /// Names and functions of the tests of a module.

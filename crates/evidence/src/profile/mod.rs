@@ -13,6 +13,7 @@ use custom::{CustomAgent, Protocol};
 use fault::FaultReading;
 
 use crate::skill::Fault;
+use crate::text::diagnostic::suggest;
 use crate::text::word_enum::word_enum;
 
 /// The programs by which agents run commands.
@@ -117,6 +118,21 @@ impl AgentKind {
         Self::named(name).or_else(|| Self::ALL.into_iter().find(|kind| kind.profile().program == name))
     }
 
+    /// What to say of the unknown name of an agent, if `known` are the names that may stand there: people also write its full name or
+    /// that of its package, such as `claude-code`.
+    pub fn suggest(name: &str, known: &[&str]) -> String {
+        let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+        let is_it = |kind: &Self| {
+            let Profile { name: full, program, packages, .. } = kind.profile();
+            let last = packages.iter().filter_map(|package| package.rsplit('/').next());
+            [*full, *program].into_iter().chain(last).any(|other| plain(other) == plain(name))
+        };
+        match Self::ALL.iter().filter(|kind| known.contains(&kind.as_str())).find(|kind| is_it(kind)) {
+            Some(kind) => format!("did you mean `{}`?", kind.as_str()),
+            None => suggest(name, known),
+        }
+    }
+
     /// Whether a harness in Rust says what its lines say.
     pub fn is_read_in_rust(self) -> bool {
         matches!(self, Self::Custom(agent) if agent.description.protocol == Protocol::Rust)
@@ -183,6 +199,8 @@ pub struct Profile {
     pub how_to_get: &'static str,
     /// The packages of npm or Python that have the program.
     pub packages: &'static [&'static str],
+    /// The variables by which a job of `init --ci` gives it its credentials. Empty if npm does not have it.
+    pub ci_variables: &'static [&'static str],
     /// The versions that our CI measured, the newest last. This list only grows.
     pub measured: &'static [&'static str],
     /// About how many tokens its own texts and tools have in a first request of that version.
@@ -380,6 +398,7 @@ impl Profile {
         program: "",
         how_to_get: "",
         packages: &[],
+        ci_variables: &[],
         measured: &[],
         first_request_tokens: None,
         modes: &[],

@@ -1,8 +1,10 @@
 //! What grades: `check`, the scripts of the repository and how long each may take; `judge` and `user`; `lint`; `gate`.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use globset::{GlobBuilder, GlobMatcher};
 use toml::Spanned;
 
 use crate::decide::plan::ComparePlan;
@@ -183,7 +185,7 @@ impl LintSettings {
                     continue;
                 }
                 Some(code) if code.level() == Level::Fixed => format!(
-                    "the rule `{code}` is always an error: what breaks it cannot be read, or cannot be given to an agent"
+                    "the rule `{code}` is always an error: what breaks it cannot be read, or cannot be given to an agent\nif its file holds no cases of skills, name that in `not_cases`"
                 ),
                 Some(_) if severity == Severity::Allowed && reason.is_none() => {
                     format!("what is allowed needs a reason: {ALLOWED}")
@@ -220,6 +222,44 @@ fn name_and_reason(written: &toml::Value) -> Result<(&str, Option<String>), Stri
     let text = |key: &str| table.get(key).and_then(toml::Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     let name = text("rule").ok_or_else(|| format!("this names no rule; expected {ALLOWED}"))?;
     Ok((name, text("reason").map(str::to_owned)))
+}
+
+// `not_cases`: what holds no cases.
+
+/// Patterns of paths from the repository's root.
+#[derive(Clone, Debug, Default)]
+pub struct PathGlobs(Vec<GlobMatcher>);
+
+impl PathGlobs {
+    pub(super) fn of(written: &[Spanned<String>], problems: &mut Problems<'_>) -> Self {
+        let mut globs = Vec::new();
+        for glob in written {
+            let text = glob.get_ref().trim_start_matches("./").trim_end_matches('/');
+            match GlobBuilder::new(text).literal_separator(true).build() {
+                Ok(built) if !text.is_empty() => globs.push(built.compile_matcher()),
+                Ok(_) => problems.add(glob.span(), "`not_cases` has an empty pattern".to_owned()),
+                Err(error) => problems.add(glob.span(), format!("`not_cases`: {error}")),
+            }
+        }
+        Self(globs)
+    }
+
+    /// Whether a path, or a directory around it, has one of these patterns.
+    pub fn have(&self, path: &Path) -> bool {
+        !self.0.is_empty() && path.ancestors().any(|part| self.0.iter().any(|glob| glob.is_match(part)))
+    }
+
+    /// The patterns that none of these paths has, nor a directory around one.
+    pub fn unused<'a>(&'a self, paths: &'a [PathBuf]) -> impl Iterator<Item = &'a str> {
+        let is_unused =
+            |glob: &&GlobMatcher| !paths.iter().flat_map(|path| path.ancestors()).any(|part| glob.is_match(part));
+        self.0.iter().filter(is_unused).map(|glob| glob.glob().glob())
+    }
+
+    /// The patterns as they are written.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|glob| glob.glob().glob())
+    }
 }
 
 // `[gate]`: what `skill-evals gate` compares, what fails it, and what it may cost.

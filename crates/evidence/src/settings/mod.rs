@@ -2,6 +2,7 @@
 
 mod agents;
 mod check;
+mod formats;
 mod keys;
 pub mod limits;
 pub mod load;
@@ -29,16 +30,19 @@ use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::text::name::RelativePath;
 
 pub use agents::{AgentSettings, CustomStart, fill};
-pub use check::LintSettings;
 pub use check::{CheckSettings, NamedScript};
 pub use check::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES, PlayerSettings};
 pub use check::{GateSettings, NothingCompared};
+pub use check::{LintSettings, PathGlobs};
+pub use formats::{OwnField, OwnFormat};
 pub use keys::KeyRow;
 pub use limits::{Calibrate, Stop};
 pub use limits::{CostSource, PRICES_OF, Price, Prices, models};
 pub use machine::{Home, Isolation, IsolationSettings};
 pub use mode::ActivationRule;
-pub use server::{AnswerText, CommandAnswer, name_problem, pattern};
+pub use server::{
+    AnswerText, CommandAnswer, LONGEST_DELAY, MOST_TIMES, PASSES_AND_ANSWERS, name_problem, pattern, target_problem,
+};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
 pub use trials::{EffectiveRepetition, RepetitionSettings};
 pub use trials::{Suite, TestSelection};
@@ -61,8 +65,14 @@ defaults! {
         pub skill_roots: Option<Vec<RelativePath>> = None,
         /// Where evals.toml names each plugin that is trusted, as it is written.
         pub trust_places: BTreeMap<String, SourceLocation> = BTreeMap::new(),
+        /// Files and directories that hold no cases, by patterns of their paths.
+        pub not_cases: PathGlobs = PathGlobs::default(),
         /// Columns of prompts.csv that are the user's own and are not read.
         pub own_columns: Vec<String> = Vec::new(),
+        /// Keys of cases that only label, in files of every format.
+        pub own_keys: Vec<String> = Vec::new(),
+        /// The formats of cases that the user describes.
+        pub formats: Vec<OwnFormat> = Vec::new(),
         /// The name of the test that adds custom checks, after the directory of its crate if that is not the root.
         pub harness: Option<RelativePath> = None,
         /// The built-in modes and the file's own.
@@ -160,9 +170,17 @@ keys! {
         skill_roots: Vec<Spanned<String>>, "see [Skills](../formats.md#skills)",
             "directories to search for skills; `\".\"` is the whole repository",
             |to, roots, problems| to.skill_roots = Some(problems.directories(roots, "the skill root"));
+        not_cases: Vec<Spanned<String>> as OfBase, "none",
+            "files and directories that hold no cases of skills, as `evals/agents` or `**/baseline.json`; `lint --census` lists them",
+            |to, globs, problems| to.not_cases = PathGlobs::of(&globs, problems);
         own_columns: Vec<String>, "none",
             "columns of prompts.csv that are not read, in addition to those that begin with `x_`",
             |to, columns, _| to.own_columns.extend(columns);
+        own_keys: Vec<String>, "none",
+            "keys and columns of case files that only label, as `owner`: they are not read, in files of every format",
+            |to, keys, _| to.own_keys.extend(keys);
+        formats: formats::FormatTables, "none", "table for each [format of your own](../formats.md#a-format-of-your-own)",
+            |to, tables, problems| to.formats = formats::read(tables, problems);
         harness: Spanned<String>
             as Refused("cargo would build and start a program of the repository outside the sandbox"),
             "none",

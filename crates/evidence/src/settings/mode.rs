@@ -13,7 +13,7 @@ use crate::settings::keys::Untrusted::Refused;
 use crate::settings::keys::keys;
 use crate::settings::problems::{Problems, filled};
 use crate::text::cut;
-use crate::text::diagnostic::{nearest, suggest};
+use crate::text::diagnostic::nearest;
 use crate::text::name::check_id;
 use crate::text::word_enum::word_enum;
 
@@ -195,7 +195,8 @@ impl Settings {
                 if let (Some(agent), Some(None)) = (&agent, known) {
                     let names: Vec<&str> =
                         AgentKind::names().into_iter().chain(self.custom_agents().map(AgentKind::as_str)).collect();
-                    problems.add(agent.span(), format!("unknown agent; {}", suggest(agent.get_ref(), &names)));
+                    problems
+                        .add(agent.span(), format!("unknown agent; {}", AgentKind::suggest(agent.get_ref(), &names)));
                     continue;
                 }
                 let (Some(agent), Some(delivery)) = (known.flatten(), delivery) else {
@@ -235,6 +236,11 @@ impl Settings {
             let of_agent = self.modes.iter().filter(|mode| mode.agent.as_str().contains(&word));
             nearest =
                 of_agent.filter(|mode| mode.delivery == Delivery::Native).map(|mode| mode.name.as_str()).collect();
+        }
+        // An agent is not a mode, but it has one in which it gets skills by itself.
+        if let Some(agent) = AgentKind::called(&name.to_lowercase()) {
+            let own = self.modes.iter().filter(|mode| mode.agent == agent && mode.delivery == Delivery::Native);
+            nearest = own.map(|mode| mode.name.as_str()).collect();
         }
         let suggestion = match nearest.as_slice() {
             [] => String::new(),

@@ -236,20 +236,60 @@ pub struct CommandAnswer {
     pub stdout: AnswerText,
     pub stderr: String,
     pub exit_code: u8,
+    /// A regular expression for the standard input; `None` if the call reads none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Files with what the call writes, by the paths where it writes: they may have groups of `args`, as `$1`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, RelativePath>,
+    /// How long the call takes, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// To how many calls of a trial it is given; `None` for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+    /// Whether the real program answers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub passthrough: bool,
     /// Where it is written.
     #[serde(skip)]
     pub place: SourceLocation,
 }
 
 impl CommandAnswer {
-    /// The file with its output, if it has one.
-    pub fn source(&self) -> Option<&RelativePath> {
-        match &self.stdout {
+    /// One that prints nothing and ends well.
+    pub fn new(command: String, place: SourceLocation) -> Self {
+        let (stdout, stderr) = (AnswerText::Here(String::new()), String::new());
+        let (args, exit_code, stdin, files, delay_ms, times, passthrough) = Default::default();
+        Self { command, args, stdout, stderr, exit_code, stdin, files, delay_ms, times, passthrough, place }
+    }
+
+    /// The files with what it prints and writes.
+    pub fn sources(&self) -> impl Iterator<Item = &RelativePath> {
+        let output = match &self.stdout {
             AnswerText::File(path) => Some(path),
             AnswerText::Here(_) => None,
-        }
+        };
+        output.into_iter().chain(self.files.values())
+    }
+
+    /// What it says besides that the real program answers, if that is what it says.
+    pub fn against_passthrough(&self) -> bool {
+        let Self { stdout, stderr, exit_code, files, .. } = self;
+        let is_silent = *stdout == AnswerText::Here(String::new()) && stderr.is_empty();
+        self.passthrough && !(is_silent && *exit_code == 0 && files.is_empty())
     }
 }
+
+/// What is said of an answer that has its own output and the real program's.
+pub const PASSES_AND_ANSWERS: &str =
+    "`passthrough` has the real program answer, so the answer has no output of its own";
+
+/// The longest delay, in milliseconds: a day.
+pub const LONGEST_DELAY: u64 = 86_400_000;
+
+/// The most calls to which an answer may be limited.
+pub const MOST_TIMES: u64 = 1000;
 
 /// Where a text is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -280,6 +320,12 @@ keys! {
         stdout_file: Spanned<String>, "none", "a file with that, from the repository's root";
         stderr: String, "none", "what it prints to standard error";
         exit_code: Spanned<i64>, "0", "its exit code";
+        stdin: Spanned<String>, "any, and unread", "a regular expression for what it reads from standard input";
+        files: BTreeMap<String, Spanned<String>>, "none",
+            "files with what it writes, by the paths where it writes, which may have groups of `args`";
+        delay_ms: Spanned<i64>, "0", "how long it takes, in milliseconds";
+        times: Spanned<i64>, "every call", "to how many calls of a trial it is given";
+        passthrough: Spanned<bool>, "`false`", "whether the real program answers";
     }
 }
 
@@ -314,29 +360,79 @@ impl<'de> Deserialize<'de> for Answers {
 impl AnswerKeys {
     /// The answer of this command.
     fn of(self, command: &Spanned<String>, problems: &mut Problems<'_>) -> CommandAnswer {
-        let Self { args, stdout, stdout_file, stderr, exit_code } = self;
-        if let Some((args, Err(why))) = args.as_ref().map(|args| (args, pattern(args.get_ref()))) {
-            problems.add(args.span(), format!("`args`: {why}"));
+        let Self { args, stdout, stdout_file, stderr, exit_code, stdin, files, delay_ms, times, passthrough } = self;
+        for (key, text) in [("args", &args), ("stdin", &stdin)] {
+            if let Some((text, Err(why))) = text.as_ref().map(|text| (text, pattern(text.get_ref()))) {
+                problems.add(text.span(), format!("`{key}`: {why}"));
+            }
         }
         let exit_code = exit_code.and_then(|code| problems.number("exit_code", &code, 0..=255));
+        let delay_ms = delay_ms.and_then(|delay| problems.number("delay_ms", &delay, 0..=LONGEST_DELAY));
+        let times = times.and_then(|times| problems.number("times", &times, 1..=MOST_TIMES));
         if let (Some(_), Some(file)) = (&stdout, &stdout_file) {
             problems.add(file.span(), "`stdout` and `stdout_file` both say the output; remove one".to_owned());
         }
         let file = problems.paths(stdout_file, "the output").pop();
-        CommandAnswer {
-            command: command.get_ref().clone(),
+        let files = files.unwrap_or_default();
+        for (to, from) in &files {
+            if let Some(why) = target_problem(to, args.as_ref().map(|args| args.get_ref().as_str())) {
+                problems.add(from.span(), why);
+            }
+        }
+        let files = files.into_iter();
+        let files = files.filter_map(|(to, from)| Some((to, problems.paths(Some(from), "a file").pop()?))).collect();
+        let answer = CommandAnswer {
             args: args.map(Spanned::into_inner),
             stdout: file.map_or_else(|| AnswerText::Here(stdout.unwrap_or_default()), AnswerText::File),
             stderr: stderr.unwrap_or_default(),
             exit_code: exit_code.unwrap_or_default(),
-            place: problems.place(command.span()),
+            stdin: stdin.map(Spanned::into_inner),
+            files,
+            delay_ms,
+            times,
+            passthrough: passthrough.as_ref().is_some_and(|passes| *passes.get_ref()),
+            ..CommandAnswer::new(command.get_ref().clone(), problems.place(command.span()))
+        };
+        if let Some(key) = passthrough.filter(|_| answer.against_passthrough()) {
+            problems.add(key.span(), PASSES_AND_ANSWERS.to_owned());
         }
+        answer
     }
 }
 
 /// A pattern for arguments.
 pub fn pattern(text: &str) -> Result<Regex, String> {
     RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().map_err(|error| error.to_string())
+}
+
+/// What is wrong with a path at which an answer writes a file, for a call with arguments of this pattern.
+pub fn target_problem(path: &str, args: Option<&str>) -> Option<String> {
+    if path.is_empty() {
+        return Some("the path of a file that a call writes is empty".to_owned());
+    }
+    let pattern = args.and_then(|args| pattern(args).ok());
+    let is_group = |name: &str| {
+        let names = || pattern.iter().flat_map(Regex::capture_names);
+        name.parse().map_or_else(|_| names().any(|known| known == Some(name)), |number: usize| number < names().count())
+    };
+    let mut rest = path;
+    while let Some((_, after)) = rest.split_once('$') {
+        // As the expansion of a match reads it: `$$`, `${name}`, or the longest name.
+        rest = after.strip_prefix('$').unwrap_or(after);
+        if rest.len() < after.len() {
+            continue;
+        }
+        let name = match after.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
+            Some((name, _)) => name,
+            None => &after[..after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len())],
+        };
+        if !name.is_empty() && !is_group(name) {
+            return Some(format!(
+                "the path {path:?} has `${name}`, and `args` has no such group; write `${{1}}` for the first"
+            ));
+        }
+    }
+    None
 }
 
 /// Why no command of this name can be answered from files; `None` if one can.
@@ -347,6 +443,9 @@ pub fn name_problem(name: &str) -> Option<&'static str> {
     }
     if SHELLS.contains(&name) {
         return Some("is a shell, by which agents run all other commands");
+    }
+    if name == "env" {
+        return Some("starts other programs, and so agents");
     }
     let is_agent = |profile: &&Profile| profile.program == name;
     PROFILES.iter().any(is_agent).then_some("is the program of an agent")

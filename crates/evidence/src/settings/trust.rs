@@ -63,6 +63,8 @@ impl Trust {
             skill_roots: file.skill_roots,
             trust_places: file.trust_places,
             own_columns: file.own_columns,
+            own_keys: file.own_keys,
+            formats: file.formats,
             create: file.create,
             secret_env: base.secret_env,
             // What reaches out of the sandbox was refused in the file, and the base may build or start what the branch has changed.
@@ -145,9 +147,11 @@ mod tests {
             counts,
             [
                 "create",
+                "formats",
                 "mcp",
                 "mocks",
                 "own_columns",
+                "own_keys",
                 "require_isolation",
                 "require_sandbox",
                 "secret_env",

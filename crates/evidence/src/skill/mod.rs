@@ -64,6 +64,14 @@ pub struct SkillFile {
     pub problems: Vec<Diagnostic>,
 }
 
+/// The slug of a skill from what a user names it by: its name, its directory, that of its cases, or a file in either.
+pub fn named(text: &str) -> String {
+    let path = Path::new(text);
+    let is_file = path.ends_with(SKILL_FILE) || path.extension().is_some_and(|end| end == "csv");
+    let path = if is_file { path.parent().unwrap_or(path) } else { path };
+    slug(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+}
+
 /// A name in a form that is safe for directories: in lower case, without `/`, `\` and `:`. Runs of white space, and runs of
 /// other characters outside `[a-z0-9._-]`, become `-`. It does not begin with `-` or `.`, does not end with `-`, and has at
 /// most 100 bytes. It is empty if nothing is left.

@@ -105,8 +105,6 @@ codes! {
     LinkedFolder = "linked-folder": Warning,
     /// A skill that lies in no skill root.
     SkillRoot = "skill-root": Warning,
-    /// Two skills have one slug.
-    SlugCollision = "slug-collision": Fixed,
     /// The SKILL.md body is longer than agents are meant to load.
     LongBody = "long-body": Warning,
     /// A link in SKILL.md points to a file that is not there, or into a directory of cases, which agents do not get.
@@ -135,6 +133,8 @@ codes! {
     CsvExtraCell = "csv-extra-cell": Fixed,
     /// A cell without quotes begins with a blank and others of its row do not, or a row has empty cells behind those of the header: a comma may belong to a text.
     CsvUnquotedComma = "csv-unquoted-comma": Warning,
+    /// A cell is in typographic quotes, which are a part of its text.
+    CsvQuotes = "csv-quotes": Warning,
     /// A cell that must not be empty is, or it has separators alone. Or a list of checks is empty.
     EmptyValue = "empty-value": Fixed,
     /// Not true or false.
@@ -168,9 +168,11 @@ codes! {
     /// A required key of a JSON or YAML file is missing.
     MissingKey = "missing-key": Fixed,
     /// A case names a skill that is not in the repository.
-    UnknownSkill = "unknown-skill": Fixed,
+    UnknownSkill = "unknown-skill": Error,
     /// A check asks for calls of what the case does not mock.
     UnknownMock = "unknown-mock": Error,
+    /// No check of a case asks whether every call of its mocks was answered.
+    UnansweredCalls = "unanswered-calls": Warning,
     /// A change during a session that cannot be made.
     BadChange = "bad-change": Fixed,
     /// A history that no session can start from, or that has the text of a skill.
@@ -200,9 +202,11 @@ codes! {
     /// A skill has no curated cases.
     NoCases = "no-cases": Warning,
     /// A directory of cases whose skill does not exist.
-    OrphanCases = "orphan-cases": Fixed,
-    /// A file that looks like cases, in a place or of a name that is not read.
-    UnreadCases = "unread-cases": Error,
+    OrphanCases = "orphan-cases": Error,
+    /// A file of cases of our own, in a place or of a name that is not read.
+    MisplacedCases = "misplaced-cases": Error,
+    /// A file that looks like cases, and that no format reads.
+    UnreadCases = "unread-cases": Warning,
     /// A file of cases, or of a fixture, that git ignores: a clone does not have it.
     IgnoredCases = "ignored-cases": Warning,
     /// A file that looks like the settings, in a place or of a name that is not read.
@@ -211,12 +215,18 @@ codes! {
     StaleStubs = "stale-stubs": Warning,
     /// A recording is not as it was made.
     DamagedRecording = "damaged-recording": Fixed,
+    /// A recording of a case that does not exist: nothing replays it.
+    OrphanRecording = "orphan-recording": Warning,
+    /// The quarantine of a case is over: the case fails again.
+    QuarantineOver = "quarantine-over": Warning,
     /// A case that runs until it is decided, and never could be.
     NeverDecided = "never-decided": Fixed,
     /// A negative case names the skill that must not activate.
     NegativeNamesSkill = "negative-names-skill": Warning,
     /// The prompt of a positive case contains the text that the case looks for.
     MarkerInPrompt = "marker-in-prompt": Warning,
+    /// A pattern with `AND`, `OR` or typographic quotes, which an answer must have as they are.
+    LiteralSyntax = "literal-syntax": Warning,
     /// A case that is called implicit names its skill.
     ImplicitNamesSkill = "implicit-names-skill": Warning,
     /// The prompt of a positive case copies the skill's description.

@@ -122,6 +122,20 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
+/// The text that [`quoted`] made this word of, or the words of which this is a part.
+pub fn unquoted(word: &str) -> String {
+    let (mut text, mut is_quoted) = (String::new(), false);
+    let mut chars = word.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => is_quoted = !is_quoted,
+            '\\' if !is_quoted => text.extend(chars.next()),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
 /// `text` as plain text on one line of Markdown, without headings, links, HTML or table cells.
 pub fn markdown(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);

@@ -7,7 +7,6 @@ mod builder;
 pub mod exposure;
 #[doc(hidden)]
 pub mod file;
-#[doc(hidden)]
 pub mod shell;
 pub mod trouble;
 
@@ -80,7 +79,7 @@ pub struct Trace {
     pub models: BTreeMap<String, Usage>,
     /// Tokens of all answered requests that the agent reports, of its sub-agents too: a lower bound of its tokens.
     pub usage_of_requests: Usage,
-    /// Input tokens of the first request; see [`TraceBuilder::first_request`].
+    /// Input tokens of the first request, which has the system prompt, the tools, every skill list and the prompt.
     pub first_input_tokens: Option<u64>,
     /// Number of turns, as the agent counts them.
     pub turns: Option<u64>,

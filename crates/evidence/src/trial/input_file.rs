@@ -146,27 +146,71 @@ pub struct ToldFact {
     pub asked_by: Option<String>,
 }
 
-/// Whether a text has the value of a fact: its words in their order, whatever their case and what is between them.
+/// Whether a text has the value of a fact: its words in their order, whatever their case, what is between them, the script of
+/// digits, and how these are grouped.
 #[doc(hidden)]
 pub fn has_value(text: &str, value: &str) -> bool {
-    let (text, value) = (normal(text), normal(value));
+    has_words(&normal(text), &normal(value)) || has_words(&normal(&ungrouped(text)), &normal(&ungrouped(value)))
+}
+
+fn has_words(text: &str, value: &str) -> bool {
     // Scripts that put no space between words have no ends of words.
     let is_in_word = |c: char| c.is_alphanumeric() && c < '\u{2e80}';
     let is_cut =
         |left: Option<char>, right: Option<char>| left.is_some_and(is_in_word) && right.is_some_and(is_in_word);
     !value.is_empty()
-        && text.match_indices(&value).any(|(at, found)| {
+        && text.match_indices(value).any(|(at, found)| {
             let (before, after) = (&text[..at], &text[at + found.len()..]);
             !is_cut(before.chars().next_back(), found.chars().next())
                 && !is_cut(found.chars().next_back(), after.chars().next())
         })
 }
 
-/// The letters and digits of a text, in lower case; anything between them is one space.
+/// Whether messages have the value of a fact, in one of them or in parts over several.
+#[doc(hidden)]
+pub fn have_value(messages: &[&str], value: &str) -> bool {
+    let over_several = |between: &str| has_value(&messages.join(between), value);
+    messages.iter().any(|message| has_value(message, value)) || over_several(" ") || over_several("")
+}
+
+/// The letters and digits of a text, in lower case and with the digits of ASCII; anything between them is one space.
 #[doc(hidden)]
 pub fn normal(text: &str) -> String {
+    let text: String = text.chars().map(plain).collect();
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// The zeros of scripts with digits of their own, of which the nine others follow.
+const ZEROS: [u32; 12] =
+    [0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0e50, 0x17e0, 0x1_d7ce];
+
+/// A character of full width, or a digit of another script, as that of ASCII.
+fn plain(c: char) -> char {
+    let code = u32::from(c);
+    let ascii = match code {
+        0xff01..=0xff5e => Some(code - 0xfee0),
+        _ => ZEROS.iter().find(|zero| (**zero..**zero + 10).contains(&code)).map(|zero| code - zero + 0x30),
+    };
+    ascii.and_then(char::from_u32).unwrap_or(c)
+}
+
+/// A text without what groups the digits of its numbers: `1,200` is `1200`.
+fn ungrouped(text: &str) -> String {
+    let chars: Vec<char> = text.chars().map(plain).collect();
+    let digits = |from: &[char]| from.iter().take_while(|c| c.is_ascii_digit()).count();
+    let is_separator = |c: char| ",'’_ \u{a0}\u{202f}\u{2009}".contains(c);
+    let mut in_group = false;
+    let mut plain = String::new();
+    for (at, c) in chars.iter().enumerate() {
+        let before = chars[..at].iter().rev().take_while(|c| c.is_ascii_digit()).count();
+        let starts = in_group && before == 3 || (1..=3).contains(&before);
+        in_group = is_separator(*c) && starts && digits(&chars[at + 1..]) == 3 || in_group && c.is_ascii_digit();
+        if !(in_group && is_separator(*c)) {
+            plain.push(*c);
+        }
+    }
+    plain
 }
 
 // What an agent may touch.
@@ -186,22 +230,44 @@ word_enum! {
 // Commands and tools of MCP servers that are answered from files of the repository, and the record of their calls.
 
 /// An answer with the content of its file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadyAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
-    #[serde(serialize_with = "as_base64", deserialize_with = "from_base64")]
-    pub stdout: Vec<u8>,
+    pub stdout: Bytes,
     pub stderr: String,
     pub exit_code: u8,
+    /// A regular expression for the standard input, which is read only if an answer asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// What the call writes to files, by paths with groups of `args`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, Bytes>,
+    /// How long the call takes, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub delay_ms: u64,
+    /// To how many calls it is given; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+    /// Whether the real program answers in its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passthrough: bool,
 }
 
-fn as_base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&STANDARD.encode(bytes))
+/// Bytes that need not be text: base64 in JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bytes(pub Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(&self.0))
+    }
 }
 
-fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-    STANDARD.decode(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        STANDARD.decode(String::deserialize(deserializer)?).map(Self).map_err(serde::de::Error::custom)
+    }
 }
 
 /// A server whose tools are answered from files.
@@ -252,14 +318,20 @@ pub struct MockCalls {
 }
 
 /// A call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MockCall {
     /// The command, or `<server>/<tool>`.
     pub name: String,
     /// The arguments as `line` writes them, or the input of the tool in JSON; only its start if it is long.
     pub input: String,
-    /// Whether a file had an answer to it.
+    /// Whether it had an answer, from a file or by the real program.
     pub answered: bool,
+    /// Whether the real program answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passed_through: bool,
+    /// What it read from standard input; only its start if it is long. Absent if no answer asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
     /// How its input is not as a mock expects, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violated: Option<String>,
@@ -309,12 +381,33 @@ y'"
     }
 
     #[test]
+    fn a_value_is_found_in_other_digits_in_groups_and_over_several_messages() {
+        for (text, value) in [
+            ("Version ２．４, please", "2.4"),
+            ("النسخة ٢٫٤", "2.4"),
+            ("about 1,200 of them", "1200"),
+            ("1 200 000", "1200000"),
+            ("1200", "1,200"),
+            ("第３章", "3"),
+        ] {
+            assert!(has_value(text, value), "{text}: {value}");
+        }
+        for (text, value) in [("12,00 and 34", "1200"), ("version 24", "2.4"), ("in 2024 100 people", "2024100")] {
+            assert!(!has_value(text, value), "{text}: {value}");
+        }
+        assert!(have_value(&["It is in Mar", "ch, the 3rd"], "March"));
+        assert!(
+            have_value(&["on the 3rd of", "May"], "3rd of May") && !have_value(&["on the 3rd", "or in May"], "3rd May")
+        );
+    }
+
+    #[test]
     fn calls_without_an_answer_are_named_once() {
         let call = |input: &str, answered| MockCall {
             name: "gh".to_owned(),
             input: input.to_owned(),
             answered,
-            violated: None,
+            ..MockCall::default()
         };
         let calls = MockCalls { calls: vec![call("a", false), call("b", true), call("a", false)], lost: 0 };
         assert_eq!(calls.unanswered(), [("gh a".to_owned(), 2)]);

@@ -6,6 +6,7 @@ pub mod evidence;
 pub mod id;
 pub mod input_file;
 pub mod outcome;
+pub mod quarantine;
 pub mod run_record;
 pub mod shard;
 pub mod span;

@@ -212,6 +212,9 @@ pub struct Grade {
     /// Maximum number of trials of the case, if it runs until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_trials: Option<u32>,
+    /// Until when the case fails nothing, and why, if it was in quarantine when this was graded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
     /// What the case asks for besides and this program did not do: the verdict is about the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
@@ -299,6 +302,9 @@ pub struct Metrics {
     /// Tool calls that the agent denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<String>,
+    /// The first calls that no mock answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
     /// Events that the decoder does not know.
     pub unknown_events: u64,
     /// Lines of the trace that are not an event.

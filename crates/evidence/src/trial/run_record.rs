@@ -314,6 +314,9 @@ pub struct TrialRecord {
     /// Maximum number of trials of its case, if the case runs until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_trials: Option<u32>,
+    /// Until when its case fails nothing, and why, if the case is in quarantine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
     /// The activated skills, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated: Vec<String>,
@@ -344,6 +347,9 @@ pub struct TrialRecord {
     /// Whether its case asks for more than was done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
+    /// The first calls that no mock answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
     /// When it was measured, if it was kept of an earlier comparison. Its cost belongs to that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
@@ -374,6 +380,7 @@ impl TrialRecord {
             turns: grade.metrics.turns,
             threshold: grade.threshold,
             max_trials: grade.max_trials,
+            quarantine: grade.quarantine.clone(),
             activated: grade.metrics.activations.iter().map(|activation| activation.skill.clone()).collect(),
             described: grade.metrics.described,
             spent: outcome.spent,
@@ -382,6 +389,7 @@ impl TrialRecord {
             inputs: outcome.inputs.clone(),
             aged: outcome.aged,
             partial: !grade.unsupported.is_empty(),
+            unanswered: grade.metrics.unanswered.clone(),
             kept: outcome.kept.clone(),
             isolation: outcome.isolation,
             ended: None,

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -190,6 +190,8 @@ struct ProseTree<'a> {
     in_head: bool,
     /// Whether there is more than paragraphs of text.
     is_rich: bool,
+    /// The level of the latest heading below those of the page, from 1.
+    heading: usize,
     /// A place in bytes, and the same in UTF-16 units.
     known: (usize, usize),
 }
@@ -235,7 +237,7 @@ impl ProseTree<'_> {
             self.beyond += 1;
             return;
         }
-        let mut node = vec![Value::from(name(&tag, self.in_head))];
+        let mut node = vec![Value::from(self.name(&tag))];
         match tag {
             Tag::List(Some(first)) => node.push(first.into()),
             Tag::TableHead => self.in_head = true,
@@ -272,28 +274,33 @@ impl ProseTree<'_> {
         }
         self.close();
     }
-}
 
-/// The name of an element. Headings are those of a part of the page.
-fn name(tag: &Tag<'_>, in_head: bool) -> &'static str {
-    match tag {
-        Tag::Paragraph | Tag::HtmlBlock => "p",
-        Tag::Heading { level: HeadingLevel::H1, .. } => "h3",
-        Tag::Heading { level: HeadingLevel::H2, .. } => "h4",
-        Tag::Heading { .. } => "h5",
-        Tag::BlockQuote(_) => "blockquote",
-        Tag::CodeBlock(_) => "pre",
-        Tag::List(Some(_)) => "ol",
-        Tag::List(None) => "ul",
-        Tag::Item => "li",
-        Tag::Table(_) => "table",
-        Tag::TableHead | Tag::TableRow => "tr",
-        Tag::TableCell if in_head => "th",
-        Tag::TableCell => "td",
-        Tag::Emphasis => "em",
-        Tag::Strong => "strong",
-        Tag::Strikethrough => "s",
-        _ => "span",
+    /// The name of an element. Headings are those of a part of the page, and none skips a level.
+    fn name(&mut self, tag: &Tag<'_>) -> &'static str {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => "p",
+            Tag::Heading { level, .. } => {
+                self.heading = (*level as usize).min(self.heading + 1);
+                match self.heading {
+                    1 => "h3",
+                    2 => "h4",
+                    _ => "h5",
+                }
+            }
+            Tag::BlockQuote(_) => "blockquote",
+            Tag::CodeBlock(_) => "pre",
+            Tag::List(Some(_)) => "ol",
+            Tag::List(None) => "ul",
+            Tag::Item => "li",
+            Tag::Table(_) => "table",
+            Tag::TableHead | Tag::TableRow => "tr",
+            Tag::TableCell if self.in_head => "th",
+            Tag::TableCell => "td",
+            Tag::Emphasis => "em",
+            Tag::Strong => "strong",
+            Tag::Strikethrough => "s",
+            _ => "span",
+        }
     }
 }
 
@@ -407,6 +414,13 @@ mod tests {
         let mut found = Vec::new();
         tags(&tree("[x](y) <i>\n\n<b>\n\n- ![z](w)").expect("nodes"), &mut found);
         assert_eq!(found, ["p", "span", "p", "ul", "li", "span"]);
+    }
+
+    #[test]
+    fn no_heading_skips_a_level() {
+        let mut found = Vec::new();
+        tags(&tree("### a\n\n###### b\n\n# c\n\n## d\n\n#### e\n\n###### f").expect("nodes"), &mut found);
+        assert_eq!(found, ["h3", "h4", "h3", "h4", "h5", "h5"]);
     }
 
     #[test]

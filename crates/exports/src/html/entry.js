@@ -61,7 +61,7 @@ function proseView([tag, ...parts], pieces) {
   if (typeof tag === "number") return shown(parts[0], pieces.map(({ from, to }) => ({ from: from - tag, to: to - tag })));
   const start = tag === "ol" ? parts.shift() : undefined;
   const element = el(tag, { start, tabindex: tag === "pre" && "0" }, parts.map((part) => proseView(part, pieces)));
-  return tag === "table" ? el("div", { class: "wide", tabindex: "0" }, element) : element;
+  return tag === "table" ? el("div", { class: "wide", role: "group", "aria-label": "Table", tabindex: "0" }, element) : element;
 }
 
 function bodyView(entry, of) {
@@ -73,7 +73,7 @@ function bodyView(entry, of) {
       return [block(entry.command, of("input"), "input"), outputView(entry.output, of("output"))];
     case "tool":
       return [
-        fold("input", pretty(entry.input, of("input")), of("input"), firstLine(entry.input, 90), entry.input.length < 200),
+        fold("input", ...pretty(entry.input, of("input")), firstLine(entry.input, 90), entry.input.length < 200),
         outputView(entry.output, of("output")),
       ];
     case "files":
@@ -93,16 +93,6 @@ function bodyView(entry, of) {
   }
 }
 
-/** JSON on several lines. Unchanged if a piece of it is marked, since the piece would move. */
-function pretty(text, pieces) {
-  if (pieces.some((piece) => piece.from > 0 || piece.to < text.length)) return text;
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
-}
-
 function exitView(entry) {
   if (entry.exit === null || entry.exit === undefined) return el("span", { class: "exit fail" }, "no exit status");
   return el("span", { class: "exit " + (entry.exit === 0 ? "pass" : "fail") }, "exit " + entry.exit);
@@ -115,9 +105,7 @@ function block(text, pieces, kind) {
 /** A text folded to its first line. */
 function fold(kind, text, pieces, summary, open) {
   if (!text.trim()) return null;
-  const whole = pieces.length && pieces.every((piece) => piece.from === 0 && piece.to >= text.length);
-  const ranges = whole ? [{ from: 0, to: text.length }] : pieces;
-  return el("details", { open: open || pieces.length > 0 }, el("summary", {}, shownLine(summary)), block(text, ranges, kind));
+  return el("details", { open: open || pieces.length > 0 }, el("summary", {}, shownLine(summary)), block(text, pieces, kind));
 }
 
 /** An output; a long one is folded. */

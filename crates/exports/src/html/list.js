@@ -6,6 +6,9 @@ const BEYOND = 8;
 /** More repeats of a case are counted by verdict. */
 const MAX_REPEATS = 8;
 
+/** Whether the rows are those of a telephone, and whether they have little room, as in page.css. */
+const [narrow, tight] = [640, 900].map((width) => matchMedia("(max-width: " + width + "px)"));
+
 /** Links that leave the trials with one verdict, with their numbers, which no filter changes. */
 function verdictTabs(rows) {
   const tabs = [["", rows], ...byVerdict(rows)].map(([verdict, some]) => ({
@@ -68,7 +71,7 @@ function caseList(link) {
   const inner = el("div", { class: "rows", role: "list" });
   let groups = [];
   let drawn = "";
-  const height = () => (matchMedia("(max-width: 640px)").matches ? 76 : 36);
+  const height = () => (narrow.matches ? 76 : 36);
   const draw = (all) => {
     const row = height();
     const top = inner.getBoundingClientRect().top;
@@ -82,6 +85,12 @@ function caseList(link) {
     inner.replaceChildren(...groups.slice(first, last).map((group, at) => rowView(group, first + at, groups.length, link)));
   };
   addEventListener("scroll", () => draw(false), { passive: true });
+  const measure = () => document.documentElement.style.setProperty("--repeats", groups.reduce((widest, group) => Math.max(widest, repeatsWidth(group)), 0) + "px");
+  tight.addEventListener("change", () => {
+    drawn = "";
+    measure();
+    draw(false);
+  });
   addEventListener("resize", () => draw(false));
   addEventListener("beforeprint", () => draw(true));
   addEventListener("afterprint", () => draw(false));
@@ -90,7 +99,7 @@ function caseList(link) {
     show(next) {
       groups = next;
       drawn = "";
-      document.documentElement.style.setProperty("--repeats", groups.reduce((widest, group) => Math.max(widest, repeatsWidth(group)), 0) + "px");
+      measure();
       draw(false);
     },
     /** Scrolls to a row and focuses it. */
@@ -106,12 +115,12 @@ function caseList(link) {
   };
 }
 
-/** Whether the repeats of a group are counted by verdict. */
-const isMany = (group) => Math.max(group.all.rows.length, group.all.before.length) > MAX_REPEATS;
+/** Whether the repeats of a group are counted by verdict. A small window has room for half as many of two sides. */
+const isMany = ({ all: { rows, before } }) => Math.max(rows.length, before.length) > (tight.matches && before.length ? MAX_REPEATS / 2 : MAX_REPEATS);
 
 /** The width of a group's repeats in pixels: of a dot, a number or an arrow with the gap behind it. */
 function repeatsWidth(group) {
-  const width = (rows) => (isMany(group) ? byVerdict(rows).length * 52 : rows.length * 23);
+  const width = (rows) => (isMany(group) ? byVerdict(rows).length * 52 : rows.length * 27);
   const { before, rows } = group.all;
   return width(before) + width(rows) + (before.length > 0 ? 26 : 0);
 }

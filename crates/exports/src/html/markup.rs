@@ -31,6 +31,11 @@ pub(super) fn fragment(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
+/// Begins a region that scrolls if its table is wider than the page, also by keys.
+pub(super) fn wide(label: &str) -> String {
+    format!("<div class=\"wide\" role=\"group\" aria-label=\"{}\" tabindex=\"0\">", text(label))
+}
+
 /// A dot for a share and a line for its interval, from 0 to 100 %.
 pub fn interval(share: f64, interval: Interval) -> String {
     let [low, high, share] = [interval.low, interval.high, share].map(|share| 2.0 + share.clamp(0.0, 1.0) * 96.0);

@@ -10,11 +10,13 @@ use crate::report::compared::{
     behind, certainty, mean_of_broke, moved_cases, sentence, short_names, side_line, side_name, the_same, told,
 };
 use crate::report::diagnostics::counted;
+use crate::report::drift;
 use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
 use crate::report::table;
 use crate::report::trial_text::{in_part, scripted};
 use crate::results::compared::ComparisonResults;
+use crate::results::drift::{Series, SeriesNight};
 use crate::results::history::{HistoryPoint, trends};
 use crate::results::share::{self, CaseShare};
 use crate::results::summary::{CaseCounts, Summary, TrialCounts};
@@ -40,6 +42,8 @@ pub struct Overview<'a> {
     pub agents: &'a BTreeSet<String>,
     /// The latest runs, by skill.
     pub history: &'a [(String, Vec<HistoryPoint>)],
+    /// The nightly runs, by skill and mode.
+    pub series: &'a [Series],
     /// Sentences about what was left out or could not be read.
     pub notes: &'a [String],
 }
@@ -71,6 +75,7 @@ pub fn overview(overview: &Overview<'_>) -> String {
         confusion(&mut html, &name, found);
     }
     history(&mut html, overview.history);
+    nights(&mut html, overview.series);
     html.push_str(END);
     html
 }
@@ -108,8 +113,11 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         let note = markup::text(&capital(&scripted(by)));
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
-    for note in overview.notes.iter().chain(&in_part(overview.summary.partial)) {
-        let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(note));
+    let summary = overview.summary;
+    let notes = [in_part(summary.partial), table::unanswered(summary)].into_iter().flatten();
+    let notes = notes.chain(table::in_quarantine(summary));
+    for note in overview.notes.iter().cloned().chain(notes) {
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::text(&note));
     }
     html.push_str("</header>\n");
 }
@@ -143,14 +151,16 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
         figure(html, "", "tokens", &format!("<b>{least}{}</b>", grouped(tokens)));
     }
     if total.spent.cost_usd.is_some() {
-        figure(html, "", "cost", &format!("<b>{}</b>", markup::text(&table::cost(&total.spent))));
+        let (cost, by) = table::cost_and_source(&total.spent);
+        let (cost, by) = (markup::text(&cost), markup::text(by.trim_start_matches([',', ' '])));
+        figure(html, "", "cost", &format!("<b>{cost}</b> <small>{by}</small>"));
     }
     html.push_str("</dl>\n");
 }
 
 fn rates(html: &mut String, summary: &Summary) {
     let (passed, all) = (summary.cases_with(Verdict::Pass), summary.cases.len());
-    let name = if summary.modes.len() > 1 { "cases passed, each mode by itself" } else { "cases passed" };
+    let name = if summary.modes.len() > 1 { "cases passed, counted in each mode" } else { "cases passed" };
     figure(html, "", name, &format!("<b>{passed} of {all}</b>"));
     if let Some((share, interval)) = summary.share() {
         let (percent, range, drawn) = (points(share), rate::range(interval), markup::interval(share, interval));
@@ -199,9 +209,11 @@ fn grid(html: &mut String, summary: &Summary) {
     }
     let modes: BTreeSet<&str> = cells.keys().map(|(_, mode)| *mode).collect();
     let skills: BTreeSet<&str> = cells.keys().map(|(skill, _)| *skill).collect();
-    html.push_str(
-        "<div class=\"wide\"><table class=\"grid\"><caption>Pass rate (cases weighted equally) by skill and mode</caption>\n\
+    let _ = write!(
+        html,
+        "{}<table class=\"grid\"><caption>Pass rate (cases weighted equally) by skill and mode</caption>\n\
          <thead><tr><th scope=\"col\">skill</th>",
+        markup::wide("Pass rate by skill and mode"),
     );
     for mode in &modes {
         let (link, name) = (markup::fragment(mode), markup::text(&label(mode)));
@@ -267,8 +279,9 @@ fn cases(html: &mut String, summary: &Summary) {
     let differ = rows.iter().filter(|(_, cells)| verdicts(cells) > 1).count();
     let _ = write!(
         html,
-        "<div class=\"wide\"><table class=\"grid cases\"><caption>Passed trials by case and mode; modes differ in {differ} of \
-         {}</caption>\n<thead><tr><th scope=\"col\">case</th>",
+        "{}<table class=\"grid cases\"><caption>Passed trials by case and mode; modes differ in {differ} of {}</caption>\n\
+         <thead><tr><th scope=\"col\">case</th>",
+        markup::wide("Passed trials by case and mode"),
         counted(rows.len(), "case")
     );
     for mode in &modes {
@@ -284,8 +297,14 @@ fn cases(html: &mut String, summary: &Summary) {
                 html.push_str("<td class=\"none\">–</td>");
                 continue;
             };
-            let word = counts.verdict().map_or("not run", Verdict::as_str);
-            let class = if counts.verdict().is_some() { word } else { "none" };
+            let verdict = counts.verdict().map_or("not run", Verdict::as_str);
+            let class = match counts.verdict() {
+                _ if counts.excused().is_some() => "unscored",
+                Some(_) => verdict,
+                None => "none",
+            };
+            let excused = counts.excused().map(|until| format!(", in quarantine {}", markup::text(until)));
+            let word = format!("{verdict}{}", excused.unwrap_or_default());
             let (mode, passed) = (markup::fragment(mode), table::passed(counts));
             let _ = write!(
                 html,
@@ -357,8 +376,9 @@ fn confusion(html: &mut String, mode: &str, confusion: &Confusion) {
     let _ = write!(
         html,
         "<section class=\"confusion\"><h2>Activated skills <small>{}, number of trials</small></h2>\
-         <div class=\"wide\"><table><thead><tr><th scope=\"col\">expected ↓, activated →</th>",
-        markup::text(mode)
+         {}<table><thead><tr><th scope=\"col\">expected ↓, activated →</th>",
+        markup::text(mode),
+        markup::wide(&format!("Activated skills, {mode}")),
     );
     for activated in &columns {
         let name = match activated {
@@ -396,9 +416,10 @@ fn history(html: &mut String, history: &[(String, Vec<HistoryPoint>)]) {
     if history.iter().all(|(_, runs)| runs.len() < 2) {
         return;
     }
-    html.push_str(
-        "<section class=\"history\"><h2>History <small>pass rate of the latest runs, oldest first</small></h2>\
-         <table><tbody>\n",
+    let _ = writeln!(
+        html,
+        "<section class=\"history\"><h2>History <small>pass rate of the latest runs, oldest first</small></h2>{}<table><tbody>",
+        markup::wide("History")
     );
     for (skill, runs) in history.iter().filter(|(_, runs)| runs.len() > 1) {
         let Some(trend) = trends(runs).next_back() else { continue };
@@ -422,7 +443,57 @@ fn history(html: &mut String, history: &[(String, Vec<HistoryPoint>)]) {
             "<tr><th scope=\"row\">{skill}</th><td>{drawn}</td><td>{rates} % <small>{runs}{others}</small></td></tr>"
         );
     }
-    html.push_str("</tbody></table></section>\n");
+    html.push_str("</tbody></table></div></section>\n");
+}
+
+/// Every skill in every mode, night by night: its pass rate with the interval, what it cost, and what changed.
+fn nights(html: &mut String, all: &[Series]) {
+    if all.is_empty() {
+        return;
+    }
+    html.push_str("<section class=\"history\" id=\"nights\"><h2>Nights <small>by skill and mode</small></h2><ul class=\"told\">\n");
+    for line in drift::lines(all) {
+        let _ = writeln!(html, "<li>{}</li>", markup::text(&line));
+    }
+    html.push_str("</ul>\n");
+    for series in all {
+        let shares: Vec<_> = series.nights.iter().map(|night| (night.share, night.interval)).collect();
+        let (name, drawn) = (markup::text(&drift::name(series)), markup::sparkline(&shares));
+        let _ = writeln!(
+            html,
+            "<details><summary>{name} {drawn} <small>{}</small></summary>\n<table><thead><tr><th scope=\"col\">night</th>\
+             <th scope=\"col\">pass rate (95 %)</th><th scope=\"col\">passed</th><th scope=\"col\">cost</th>\
+             <th scope=\"col\">changed</th></tr></thead><tbody>",
+            counted(series.nights.len(), "night")
+        );
+        series.nights.iter().rev().for_each(|night| night_row(html, night));
+        html.push_str("</tbody></table></details>\n");
+    }
+    html.push_str("</section>\n");
+}
+
+fn night_row(html: &mut String, night: &SeriesNight) {
+    let SeriesNight { date, rate, share, interval, cost_usd, changed } = night;
+    let (percent, range, drawn) = (points(*share), rate::range(*interval), markup::interval(*share, *interval));
+    let _ = writeln!(
+        html,
+        "<tr><th scope=\"row\">{}</th><td>{percent} % <small>{range}</small>{drawn}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+        markup::text(date),
+        rate::fraction(*rate),
+        cost_usd.map_or_else(|| "unknown".to_owned(), table::dollars),
+        markup::text(&changed.join(", "))
+    );
+}
+
+/// The page of nightly runs.
+pub fn nights_page(all: &[Series]) -> String {
+    let mut html = "<main id=\"all\">\n<header>\n".to_owned();
+    let title = drift::lines(all).into_iter().next().unwrap_or_else(|| "no nightly run is kept".to_owned());
+    answer_line(&mut html, "rate", &title);
+    html.push_str("</header>\n");
+    nights(&mut html, all);
+    html.push_str("</main>\n");
+    html::without_trials(&title, &html)
 }
 
 // A comparison as markup; and the page of one whose trials are not here, as of result files of other tools: all cases, and no
@@ -537,7 +608,7 @@ pub(super) fn begin_cases(html: &mut String, compared: &ComparisonResults, head:
     let _ = writeln!(
         html,
         "<table class=\"moved\"><thead><tr><th scope=\"col\">{head}</th><th scope=\"col\">{} → {}</th>\
-         <th scope=\"col\"></th></tr></thead><tbody>",
+         <td></td></tr></thead><tbody>",
         markup::text(&baseline),
         markup::text(&candidate)
     );

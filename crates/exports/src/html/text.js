@@ -60,6 +60,39 @@ function lit(text, ranges) {
   return pieces.length ? pieces : [{ text: "", lit: false }];
 }
 
+/**
+ * JSON on several lines with its marked pieces, as [text, pieces]: the pieces stay on the characters that they mark. Spaces are
+ * added between tokens only, so every token is as the agent wrote it. Another text is unchanged.
+ */
+function pretty(text, pieces) {
+  try {
+    JSON.parse(text);
+  } catch {
+    return [text, pieces];
+  }
+  let [spread, depth, before] = ["", 0, ""];
+  // Each token's place in `text`, its end there, and its place in `spread`.
+  const places = [...text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g)].map(({ 0: token, index }) => {
+    const [opened, closes] = [/^[[{]$/.test(before), /^[\]}]$/.test(token)];
+    if (opened) depth++;
+    if (closes) depth--;
+    if (before === ":") spread += " ";
+    else if (before === "," || opened !== closes) spread += "\n" + "  ".repeat(depth);
+    before = token;
+    spread += token;
+    return { from: index, to: index + token.length, at: spread.length - token.length };
+  });
+  return [spread, pieces.flatMap((piece) => moved(piece, places))];
+}
+
+/** A piece of a text after its tokens moved; none if it has no token. */
+function moved(piece, places) {
+  const own = places.filter(({ from, to }) => from < piece.to && to > piece.from);
+  if (!own.length) return [];
+  const [first, last] = [own[0], own[own.length - 1]];
+  return [{ from: first.at + Math.max(piece.from - first.from, 0), to: last.at + Math.min(piece.to, last.to) - last.from }];
+}
+
 /** The first line of `text`, cut to `most` characters. */
 function firstLine(text, most) {
   const line = text.trim().split("\n", 1)[0];

@@ -14,7 +14,6 @@ use crate::decide::{Comparison, ResultBasis, Rule, fixed};
 use crate::files::bounded;
 use crate::files::inside::{self, WalkControl};
 use crate::grade::general::GENERAL;
-use crate::grade::verdict::NEEDS_SKILL;
 use crate::results::is_default;
 use crate::results::side_results::{CaseUsage, SideResults};
 use crate::results::triggering::ActivationShift;
@@ -60,7 +59,8 @@ pub struct ComparisonResults {
     /// Whether both sides are the same, so that what differs is noise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,
-    /// Cases that were left out because one side has no skill for them, or no check that both can pass and fail, with the reason.
+    /// Cases that were left out with the reason: they are in quarantine, or one side has no skill for them, or no check that both
+    /// can pass and fail.
     pub left_out: Vec<(String, String)>,
     /// Cases that were asked or checked otherwise on the two sides, where both are in the same mode.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -234,7 +234,7 @@ pub fn of(
         outcome_only: a.outcome_only,
         unchanged: false,
         aa: false,
-        left_out: a.left_out.iter().map(|case| (case.clone(), NEEDS_SKILL.to_owned())).collect(),
+        left_out: a.left_out.clone().into_iter().collect(),
         changed_cases: Vec::new(),
         changed_parts: Vec::new(),
         until_decided: Vec::new(),

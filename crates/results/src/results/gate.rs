@@ -140,6 +140,7 @@ pub struct SkillRates {
 }
 
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing, whatever the others say")]
 pub struct GateResults {
     /// The base as users know it, with its commit.
     pub base: String,
@@ -157,6 +158,8 @@ pub struct GateResults {
     pub without_cases: Vec<String>,
     /// The cases to compare, as `skill/id`.
     pub to_compare: Vec<String>,
+    /// The cases that the change touches and that are in quarantine, each with its last day and the reason.
+    pub quarantined: Vec<(String, String)>,
     /// Number of cases in the working tree, and of those that cannot run.
     pub cases: usize,
     pub broken_cases: usize,
@@ -179,6 +182,8 @@ pub struct GateResults {
     pub recorded_versions: BTreeSet<String>,
     /// Whether a case without a recording fails the gate.
     pub needs_recordings: bool,
+    /// Whether the settings say that it does not.
+    pub waives_recordings: bool,
     /// The comparison with the base, if a skill changed that both have.
     pub compared: Option<ComparisonResults>,
     pub run: Option<ComparedRun>,
@@ -257,8 +262,14 @@ impl GateResults {
         let is_chosen = |slug: &str| self.to_compare.iter().any(|case| case.split('/').next() == Some(slug));
         let left: Vec<&str> = self.comparable.iter().map(String::as_str).filter(|slug| !is_chosen(slug)).collect();
         let mut lines = Vec::new();
+        let is_of = |slug: &str, case: &str| case.split('/').next() == Some(slug);
+        let (in_quarantine, left): (Vec<&str>, Vec<&str>) =
+            left.iter().partition(|slug| self.quarantined.iter().any(|(case, _)| is_of(slug, case)));
         if !left.is_empty() {
             lines.push(format!("no case was chosen of {}, which changed: leave out --tag", left.join(", ")));
+        }
+        if !in_quarantine.is_empty() {
+            lines.push(format!("all chosen cases of {}, which changed, are in quarantine", in_quarantine.join(", ")));
         }
         if self.compared.as_ref().is_some_and(|compared| compared.unchanged) {
             lines.push("both sides gave agents the same files".to_owned());
@@ -369,7 +380,7 @@ impl GateResults {
     }
 
     pub fn failing(&self) -> impl Iterator<Item = (&CaseInMode, &CaseCounts)> {
-        self.replayed.cases.iter().filter(|(_, counts)| counts.verdict() == Some(Verdict::Fail))
+        self.replayed.cases.iter().filter(|(_, counts)| counts.counted_verdict() == Some(Verdict::Fail))
     }
 
     /// Cases without a recording.
@@ -394,7 +405,8 @@ impl GateResults {
 
     /// Whether a recorded case could not be measured: a damaged recording, or one of a trial that ended in an error.
     fn unreadable(&self) -> bool {
-        let is_error = |counts: &CaseCounts| matches!(counts.verdict(), Some(Verdict::Error | Verdict::Unscored));
+        let is_error =
+            |counts: &CaseCounts| matches!(counts.counted_verdict(), Some(Verdict::Error | Verdict::Unscored));
         self.not_run(&NotRun::Unreadable) > 0
             || !self.not_graded.is_empty()
             || self.replayed.cases.values().any(is_error)

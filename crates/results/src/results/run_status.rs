@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::decide::threshold::ThresholdSide;
 use crate::process::background;
 use crate::results::summary::{CaseCounts, Summary, TrialCounts};
-use crate::results::{is_default, table};
+use crate::results::{graded_trial, is_default};
 use crate::settings::Prices;
 use crate::stats::Interval;
 use crate::store::{RunFolder, StoreError, UnconfirmedTrials};
@@ -371,7 +371,7 @@ pub(super) fn read_grades(
         read_from_grades: if run.is_live() { 0 } else { graded.len() },
     };
     for folder in graded {
-        let row = TrialRecord { run: String::new(), ..table::row(&folder, &Prices::default())? };
+        let row = TrialRecord { run: String::new(), ..graded_trial::row(&folder, &Prices::default())? };
         let id = row.id.clone();
         noted.insert(row);
         noted.records.get(&id).into_iter().for_each(&mut take);

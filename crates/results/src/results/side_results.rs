@@ -8,7 +8,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::grade::general::GENERAL;
-use crate::grade::verdict::{are_left_without_the_skill, without_the_skill};
+use crate::grade::verdict::{NEEDS_SKILL, are_left_without_the_skill, without_the_skill};
 use crate::results::run_status::{self, ProgressDifferences};
 use crate::results::triggering::{ExpectedSkill, TriggeredTrials};
 use crate::stats::difference::Amounts;
@@ -35,8 +35,10 @@ pub struct SideResults {
     pub judged: BTreeSet<String>,
     /// The cases with a check that trials without the skill can pass or fail too.
     pub answerable: BTreeSet<String>,
-    /// The cases that are left out because they have none, where one side has no skills.
-    pub left_out: BTreeSet<String>,
+    /// The cases that are left out, with the reason: they are in quarantine, or have none of these where one side has no skills.
+    pub left_out: BTreeMap<String, String>,
+    /// The cases in quarantine: until when, and why.
+    pub quarantined: BTreeMap<String, String>,
     /// The skills that were activated.
     pub triggered: TriggeredTrials,
     /// The mock models that wrote answers, if any did.
@@ -117,6 +119,8 @@ struct ProgressResult {
     threshold: Option<f64>,
     #[serde(default)]
     inputs: Option<String>,
+    #[serde(default)]
+    quarantine: Option<String>,
 }
 
 /// A trial in little memory. An unknown amount is NaN.
@@ -151,6 +155,8 @@ pub struct SideReader {
     until_decided: BTreeMap<u32, Option<f64>>,
     /// By case, the digests of its inputs.
     inputs: BTreeMap<u32, BTreeSet<String>>,
+    /// The cases in quarantine.
+    quarantined: BTreeMap<u32, String>,
 }
 
 impl SideReader {
@@ -198,6 +204,7 @@ impl SideReader {
         if row.max_trials.is_some() {
             self.until_decided.insert(case, row.threshold);
         }
+        self.quarantined.extend(row.quarantine.map(|until| (case, until)));
         let inputs = self.inputs.entry(case).or_default();
         inputs.extend(row.inputs.filter(|digest| !inputs.contains(digest)));
         let next = count(self.checks.len());
@@ -247,6 +254,9 @@ impl SideReader {
         let until_decided =
             self.until_decided.iter().filter_map(|(case, of)| Some((names[*case as usize].clone()?, *of)));
         side.until_decided.extend(until_decided);
+        let quarantined = self.quarantined.iter();
+        side.quarantined
+            .extend(quarantined.filter_map(|(case, until)| Some((names[*case as usize].clone()?, until.clone()))));
         for (case, digests) in &self.inputs {
             if let Some(name) = &names[*case as usize] {
                 side.inputs.entry(name.clone()).or_default().extend(digests.iter().cloned());
@@ -406,18 +416,21 @@ pub fn counts_of_side(
         });
         results
     });
+    let mut left_out: BTreeMap<String, String> = BTreeMap::new();
+    let quarantined = baseline.quarantined.iter().chain(&candidate.quarantined);
+    left_out.extend(quarantined.map(|(case, until)| (case.clone(), format!("in quarantine {until}"))));
     if outcome_only {
         let needs_skill = |side: &SideResults, case: &String| {
             side.counts.get(case).is_some_and(|counts| counts.rate.trials > 0) && !side.answerable.contains(case)
         };
         let cases = baseline.counts.keys().chain(candidate.counts.keys());
-        let left_out: BTreeSet<String> =
-            cases.filter(|case| needs_skill(&baseline, case) || needs_skill(&candidate, case)).cloned().collect();
-        for side in [&mut baseline, &mut candidate] {
-            side.counts.retain(|case, _| !left_out.contains(case));
-            side.took.retain(|case, _| !left_out.contains(case));
-        }
-        baseline.left_out = left_out;
+        let needing = cases.filter(|case| needs_skill(&baseline, case) || needs_skill(&candidate, case));
+        left_out.extend(needing.map(|case| (case.clone(), NEEDS_SKILL.to_owned())));
     }
+    for side in [&mut baseline, &mut candidate] {
+        side.counts.retain(|case, _| !left_out.contains_key(case));
+        side.took.retain(|case, _| !left_out.contains_key(case));
+    }
+    baseline.left_out = left_out;
     Ok((baseline, candidate))
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::results::graded_trial::row;
 use crate::results::run_status::{self, NotRunReasons};
 use crate::results::summary::Summary;
-use crate::results::table::row;
 use crate::settings::{Prices, Settings};
 use crate::store::{self, RECORDINGS, RunFolder, StoreError};
 use crate::text::problem::Problem;

@@ -22,6 +22,9 @@ use crate::trial::run_record::{FailedCheck, PlanLine, TrialRecord};
 /// The number of the `summary.json` format.
 const SUMMARY_FORMAT: u32 = 1;
 
+/// How many calls without an answer are named.
+const MOST_UNANSWERED: usize = 20;
+
 /// The figures of one or more runs. Its size depends on the number of cases, not of trials.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "SummaryDocument<'static>"))]
@@ -38,6 +41,10 @@ pub struct Summary {
     pub aged: usize,
     /// Trials of cases that ask for more than was done.
     pub partial: u64,
+    /// How many trials made calls that no mock answered.
+    pub unanswered: u64,
+    /// Some of these calls.
+    pub unanswered_calls: BTreeSet<String>,
     /// The number of planned trials, if known.
     pub planned: Option<usize>,
     /// Trials that were not started, by reason.
@@ -157,6 +164,9 @@ pub struct CaseCounts {
     /// The tags of the case in its last trial.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// Until when the case fails nothing, and why, if it was in quarantine in its last trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
 }
 
 impl TrialCounts {
@@ -245,6 +255,16 @@ impl CaseCounts {
         })
     }
 
+    /// The verdict by which a run fails. What a case in quarantine does fails nothing; what could not be measured is no failure.
+    pub fn counted_verdict(&self) -> Option<Verdict> {
+        self.verdict().filter(|verdict| *verdict != Verdict::Fail || self.quarantine.is_none())
+    }
+
+    /// Until when it fails nothing, if it did not pass.
+    pub fn excused(&self) -> Option<&str> {
+        self.quarantine.as_deref().filter(|_| self.verdict() == Some(Verdict::Fail))
+    }
+
     /// Counts the score of a measured trial.
     fn add_score(&mut self, score: Score) {
         self.scored += 1;
@@ -300,6 +320,7 @@ impl Summary {
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
         row.tags.clone_from(&record.tags);
+        row.quarantine.clone_from(&record.quarantine);
         let is_measured = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
         record.score.filter(|_| is_measured).into_iter().for_each(|score| row.add_score(score));
         let threshold = record.threshold.unwrap_or(self.threshold);
@@ -332,6 +353,9 @@ impl Summary {
         }
         self.aged += usize::from(record.aged);
         self.partial += u64::from(record.partial);
+        self.unanswered += u64::from(!record.unanswered.is_empty());
+        let room = MOST_UNANSWERED.saturating_sub(self.unanswered_calls.len());
+        self.unanswered_calls.extend(record.unanswered.iter().take(room).cloned());
         if let Some(isolation) = record.isolation {
             *self.isolation.entry(isolation.as_str()).or_default() += 1;
         }
@@ -423,9 +447,9 @@ impl Summary {
         modes
     }
 
-    /// The number of cases with this verdict. A case in two modes counts twice.
+    /// The number of cases with this verdict, without those that fail nothing. A case in two modes counts twice.
     pub fn cases_with(&self, verdict: Verdict) -> usize {
-        self.cases.values().filter(|row| row.verdict() == Some(verdict)).count()
+        self.cases.values().filter(|row| row.counted_verdict() == Some(verdict)).count()
     }
 }
 
@@ -476,6 +500,13 @@ struct SummaryDocument<'a> {
     #[serde(skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     partial: u64,
+    /// Trials with calls that no mock answered.
+    #[serde(skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
+    unanswered: u64,
+    /// Some of these calls, at most 20.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    unanswered_calls: &'a BTreeSet<String>,
     /// The number of planned trials, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     planned: Option<usize>,
@@ -514,6 +545,8 @@ impl Serialize for Summary {
             scripted: &self.scripted,
             aged: self.aged,
             partial: self.partial,
+            unanswered: self.unanswered,
+            unanswered_calls: &self.unanswered_calls,
             planned: self.planned,
             not_run: &self.not_run,
             isolation: &self.isolation,

@@ -23,6 +23,7 @@ impl KeptTrials {
     /// Removes what is too old, then the oldest until the rest has the allowed size. A comparison is one thing: a part of its trials
     /// would be a choice.
     pub fn remove_old(&self) -> Result<(), StoreError> {
+        self.remove_old_nights()?;
         let mut all: Vec<(Option<Timestamp>, PathBuf)> = Vec::new();
         for (key, trials) in self.all() {
             remove_unfinished(&self.of_key(&key))?;

@@ -3,6 +3,7 @@
 mod journal;
 mod kept;
 mod kept_age;
+mod nights;
 mod outputs;
 pub mod pkbllm;
 mod run_files;
@@ -32,6 +33,7 @@ use crate::trial::shard::Shard;
 
 pub use journal::{Follower, Journal, JournalContents};
 pub use kept::{KeptAs, KeptTrial, KeptTrials, TrialOrigin};
+pub use nights::{Night, NightCase, NightInputs, nights};
 pub use outputs::{
     STDOUT, check_new_folder, check_out, take_disk_space, write_folder, write_out, write_whole, write_with,
 };
@@ -41,7 +43,10 @@ pub use running::{Proposal, UnfinishedTune};
 pub use running::{UnconfirmedTrials, each_of_baseline};
 pub use seal::lines as with_digests;
 pub use trial_folder::Staging;
-pub use trial_folder::{Recordings, TrialFolder, damaged_recordings, is_recorded, recording_in};
+pub use trial_folder::{
+    Recordings, TrialFolder, damaged_recordings, is_recorded, modes_of_recordings, recorded_cases, recording_in,
+    rename_recordings,
+};
 
 /// The directories of runs, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";

@@ -349,6 +349,52 @@ impl Recordings {
     }
 }
 
+/// The recorded cases of the repository at `root`, as skill and id.
+pub fn recorded_cases(root: &Path) -> Result<Vec<(String, String)>, StoreError> {
+    let recordings = root.join(RECORDINGS);
+    let mut cases = Vec::new();
+    for skill in recorded_folders(&recordings)? {
+        let ids = recorded_folders(&recordings.join(&skill))?;
+        cases.extend(ids.into_iter().map(|id| (skill.clone(), id)));
+    }
+    Ok(cases)
+}
+
+/// The mode of each case that is recorded in it, in the repository at `root`.
+pub fn modes_of_recordings(root: &Path) -> Result<Vec<String>, StoreError> {
+    let mut modes = Vec::new();
+    for (skill, case) in recorded_cases(root)? {
+        modes.extend(super::recorded_modes(root, &skill, &case)?);
+    }
+    Ok(modes)
+}
+
+/// Makes the recordings of a case those of another id of its skill. Returns their directories.
+pub fn rename_recordings(root: &Path, skill: &str, old: &str, new: &str) -> Result<Vec<PathBuf>, StoreError> {
+    let mut places = Vec::new();
+    for mode in super::recorded_modes(root, skill, old)? {
+        let id = |case: &str, number| TrialId { skill: skill.into(), case: case.into(), mode: mode.clone(), number };
+        let mut repeats = 0;
+        while super::recording(root, &id(old, repeats + 1)).exists()? {
+            repeats += 1;
+        }
+        let staged = Staging::of_recordings(root)?;
+        for number in 1..=repeats {
+            let from = super::recording(root, &id(old, number));
+            let mut meta = from.meta()?;
+            new.clone_into(&mut meta.case.id);
+            let to = recording_in(staged.path(), &id(new, number));
+            copy_tree(from.path(), to.path())?;
+            to.write_meta(&meta)?;
+            to.seal(repeats)?;
+        }
+        places.push(staged.put_recordings(&id(new, 1))?);
+    }
+    let folder = root.join(RECORDINGS).join(skill).join(old);
+    rooted::remove(&folder)?;
+    Ok(places)
+}
+
 // Directories that replace others in one step: new recordings, and merged runs.
 
 /// The prefix of directories for what is new. No skill and no run has such a name: ids do not begin with a dot.

@@ -4,6 +4,7 @@
 //! The candidate is compared with the baseline. All numbers are about the given cases, weighted equally. Trials that were not
 //! measured (errors, unscored) are only counted; they enter no rate.
 
+pub mod drift;
 pub mod fixed;
 pub mod pair_choice;
 pub mod plan;

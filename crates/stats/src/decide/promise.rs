@@ -66,6 +66,12 @@ impl PlanPromise {
     }
 }
 
+/// How many trials a plan takes on average if nothing changed.
+pub fn usual_trials(plan: ComparePlan, cases: &ExpectedCases, max_trials: u64, rule: &Rule) -> f64 {
+    let ended = Worlds { plan, cases, pairs: max_trials / 2, rule }.unchanged();
+    2.0 * real(ended.pairs) / real(ended.runs.max(1))
+}
+
 /// What a comparison finds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -146,10 +152,14 @@ impl Worlds<'_> {
         Power { finds_dead_case: self.finds_dead_case(), before: self.cases.mean(), detectable_drop, finds_drop }
     }
 
-    fn usual_trials(&self) -> u64 {
+    fn unchanged(&self) -> Ended {
         let same = |rate: f64| (rate, rate);
         let rates: Vec<(f64, f64)> = self.cases.rates.iter().map(|rate| same(*rate)).collect();
-        let ended = self.run(|_| rates.clone(), |_| true);
+        self.run(|_| rates.clone(), |ended| ended.runs >= 2 * AT_ONCE)
+    }
+
+    fn usual_trials(&self) -> u64 {
+        let ended = self.unchanged();
         2 * ended.pairs / ended.runs.max(1)
     }
 

@@ -2,7 +2,17 @@
 
 use serde::Serialize;
 
+use statrs::distribution::{ContinuousCDF, Gamma};
+
 use super::{Interval, count_up, len, ln_choose, real, two_sided_z};
+
+/// The rates of a Poisson process that a count of its events does not rule out (Garwood, Biometrika 28 (1936) 437).
+pub fn poisson(count: u64, level: f64) -> Interval {
+    let quantile = |p: f64, shape: f64| Gamma::new(shape, 1.0).map_or(f64::NAN, |gamma| gamma.inverse_cdf(p));
+    let outside = (1.0 - level) / 2.0;
+    let low = if count == 0 { 0.0 } else { quantile(outside, real(count)) };
+    Interval { low, high: quantile(1.0 - outside, real(count) + 1.0) }
+}
 
 /// `passed` of `trials`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -267,6 +277,14 @@ fn beyond_chance(observed: f64, by_chance: f64) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::stats::reference::{close, count, ends, number, rows, section};
+
+    #[test]
+    fn the_interval_of_a_count_is_that_of_tables() {
+        for (count, low, high) in [(0, 0.0, 3.689), (1, 0.0253, 5.572), (30, 20.24, 42.83)] {
+            let found = super::poisson(count, 0.95);
+            assert!((found.low - low).abs() < 0.005 && (found.high - high).abs() < 0.005, "{count}: {found:?}");
+        }
+    }
 
     #[test]
     fn intervals_of_one_rate_agree_with_statsmodels() {

@@ -1,6 +1,7 @@
 //! Worlds in which the true rates are known, to hold comparisons against.
 
 use skill_evals_stats::decide::Rule;
+use skill_evals_stats::decide::drift::{Watched, watch};
 use skill_evals_stats::decide::fixed::{BestResult, standings};
 use skill_evals_stats::decide::plan::ComparePlan;
 use skill_evals_stats::decide::sequential::{Pair, SequentialTest};
@@ -105,4 +106,41 @@ pub fn of_models((_, models, trials): &ModelWorld, times: u32) -> [f64; 3] {
         found[2] += u32::from(first.is_some() && first == (0..truth.len()).find(|at| is_good(*at)));
     }
     found.map(|count| f64::from(count) / f64::from(times))
+}
+
+/// A series of nights: the rates of the cases of a series before and since a night, and how far a night moves them all by chance.
+#[derive(Clone, Copy, Debug)]
+pub struct Series {
+    pub before: &'static [f64],
+    pub since: &'static [f64],
+    /// Trials of each case in a night.
+    pub trials: u64,
+    /// The night of the change.
+    pub night: usize,
+    /// The rates of a night are up to this much higher or lower.
+    pub moves: f64,
+}
+
+impl Series {
+    /// These rates, which never change.
+    pub const fn steady(rates: &'static [f64], trials: u64) -> Self {
+        Self { before: rates, since: rates, trials, night: usize::MAX, moves: 0.0 }
+    }
+
+    /// Its first `nights` nights.
+    pub fn nights(&self, nights: usize, seed: u64) -> Vec<Vec<Rate>> {
+        let mut world = fastrand::Rng::with_seed(seed);
+        let mut night = |night: usize| {
+            let rates = if night < self.night { self.before } else { self.since };
+            let moved = self.moves * (2.0 * world.f64() - 1.0);
+            let mut passed = |rate: f64| (0..self.trials).filter(|_| world.f64() < rate + moved).count() as u64;
+            rates.iter().map(|rate| Rate::new(passed(*rate), self.trials)).collect()
+        };
+        (0..nights).map(&mut night).collect()
+    }
+
+    /// What such a series shows among `series` like it.
+    pub fn watched(&self, nights: usize, series: usize, seed: u64) -> Watched {
+        watch(&self.nights(nights, seed), |_| false, series)
+    }
 }

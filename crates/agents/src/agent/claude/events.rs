@@ -334,9 +334,13 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         if let Some(stop) = stop_reason(&subtype, result.stop_reason.0.as_deref(), synthetic.as_ref()) {
             trace.stopped = Some(stop);
         } else if result.is_error.unwrap_or(false) {
-            let status = result.api_error_status.0.map(|status| format!("{status} ")).unwrap_or_default();
+            // claude calls a turn that the API refused a success.
+            let subtype = if subtype == "success" { String::new() } else { subtype };
+            let status = result.api_error_status.0.map(|status| status.to_string()).unwrap_or_default();
             let errors = result.errors.0.unwrap_or_default().0.join("; ");
-            let words = format!("{status}{subtype} {text} {errors}");
+            let mut words = vec![status.as_str(), &subtype, text.trim(), &errors];
+            words.retain(|part| !part.is_empty());
+            let words = words.join(" ");
             let code = synthetic.as_ref().and_then(|synthetic| synthetic.error.as_deref());
             let refusal = Refusal { status: result.api_error_status.0, code, message: &text, retried };
             let what = format!("the result is an error: {}", excerpt(&words));

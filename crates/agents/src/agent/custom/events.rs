@@ -341,6 +341,11 @@ pub fn read_in_rust(agent: String, read: Arc<ReadLine>) {
     FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).insert(agent, read);
 }
 
+/// Whether this process has a function for this agent.
+pub fn is_read_here(agent: &str) -> bool {
+    function(agent).is_ok()
+}
+
 /// The function for this agent; without one, this is not the user's harness.
 pub(super) fn function(agent: &str) -> Result<Arc<ReadLine>, Trouble> {
     FUNCTIONS.read().unwrap_or_else(PoisonError::into_inner).get(agent).cloned().ok_or_else(|| {

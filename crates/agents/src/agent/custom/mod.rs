@@ -40,7 +40,7 @@ use acp::{AcpClient, AcpLines};
 use events::EventLines;
 
 pub use events::StreamEvent;
-pub use events::{ReadLine, read_in_rust};
+pub use events::{ReadLine, is_read_here, read_in_rust};
 
 /// The file with what the trial knows of the offer.
 const SESSION: &str = "session.jsonl";

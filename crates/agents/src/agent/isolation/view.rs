@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::SandboxedProgram;
 use crate::agent::mcp_probe::ServerCommand;
-use crate::agent::sandbox::{Mount, SYSTEM};
-use crate::agent::trial_env::TrialEnv;
+use crate::agent::sandbox::{Mount, SYSTEM, shows};
+use crate::agent::trial_env::{CoveredProgram, TrialEnv};
 use crate::files::look;
 use crate::process::find_program;
 use crate::profile::{self, Profile};
@@ -62,6 +62,7 @@ pub(super) fn mounts(program: &SandboxedProgram<'_>, of_image: bool) -> Vec<(Pat
     }
     view.hide();
     let mut all = view.mounts();
+    all.extend(mocks(trial_env, &all, &PrivatePaths::new(root, trial_env)));
     all.extend(mounts.into_iter().map(|(directory, place)| (place.into(), Mount::Writable(directory.into()))));
     if let Some(skills) = trial_env.skills_to_mount() {
         let place = OsString::from(trial_env.skills());
@@ -69,6 +70,26 @@ pub(super) fn mounts(program: &SandboxedProgram<'_>, of_image: bool) -> Vec<(Pat
     }
     let identity = trial_env.identity();
     all.extend(shown.into_iter().chain(identity).map(|(file, place)| (place, Mount::ReadOnly(file))));
+    all
+}
+
+/// Mocks in the place of programs that the sandbox shows, and these programs elsewhere, with all that they find next to themselves.
+fn mocks(trial_env: &TrialEnv, shown: &[(PathBuf, Mount)], private: &PrivatePaths) -> Vec<(PathBuf, Mount)> {
+    let mut all = Vec::new();
+    for CoveredProgram { place, mock, shows_real } in trial_env.covered() {
+        if !shows(shown, &place) {
+            continue;
+        }
+        let system = SYSTEM.into_iter().map(Path::new).find(|system| place.starts_with(system));
+        let needed = system.map_or_else(|| needs(&place, private), |system| vec![system.to_path_buf()]);
+        all.push((place, Mount::ReadOnly(mock)));
+        for path in needed.into_iter().filter(|_| shows_real) {
+            let real = (trial_env.real_place(&path), Mount::ReadOnly(path));
+            if !all.contains(&real) {
+                all.push(real);
+            }
+        }
+    }
     all
 }
 

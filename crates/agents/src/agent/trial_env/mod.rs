@@ -11,13 +11,14 @@ pub mod capture;
 mod scratch;
 mod skills;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use nix::unistd::{getgid, getuid};
-use serde::Serialize;
 use thiserror::Error;
 
 use crate::cases::mocks::Mocks;
@@ -26,7 +27,8 @@ use crate::files::bounded::Stamp;
 use crate::files::look;
 use crate::files::material::{Material, MaterialProblem};
 use crate::files::rooted::{self, RootedPath};
-use crate::mock::{COMMANDS, CallLog, LOG, SERVERS, SHARE};
+use crate::mock::{COMMANDS, CallLog, MockRole, REAL, SERVERS, SHARE};
+use crate::process::{find_program, programs_in};
 use crate::text::name::RelativePath;
 use crate::text::problem::Problem;
 use crate::trace::file::ChangeMeta;
@@ -100,6 +102,8 @@ pub struct TrialEnv {
     workspace: RootedPath,
     /// The files of the runner that the agent's sandbox shows.
     shown: Mutex<Vec<(PathBuf, PathBuf)>>,
+    /// The programs in whose place its sandbox has mocks.
+    covered: Mutex<Vec<CoveredProgram>>,
     /// The case's files as they were copied, by path in the workspace.
     start_files: HashMap<PathBuf, (Stamp, blake3::Hash)>,
     /// Those that setup commands made or changed.
@@ -416,8 +420,19 @@ impl RoomPaths {
 
 // What is answered from files, in the room.
 
-/// The name of this program where no room shows it.
-const OWN: &str = "program";
+/// A program in whose place a sandbox has a mock.
+#[derive(Clone, Debug)]
+pub struct CoveredProgram {
+    /// Its path, without links.
+    pub place: PathBuf,
+    /// The file of the mock.
+    pub mock: PathBuf,
+    /// Whether the sandbox has the program itself elsewhere.
+    pub shows_real: bool,
+}
+
+/// Where shells and other programs look for commands without a PATH.
+const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What shells read at the start of a login, before they run what an agent asks for. bash reads only the first of its own.
 const LOGIN_FILES: [&str; 4] = [".bash_profile", ".bash_login", ".profile", ".zprofile"];
@@ -429,23 +444,73 @@ const MADE: [&str; 2] = [".profile", ".zprofile"];
 const LARGEST_LOGIN: u64 = 1 << 20;
 
 impl TrialEnv {
-    /// Shows the commands that are answered from files, at the front of the agent's search path. Returns the record of their calls,
-    /// which begins now.
+    /// Shows the commands that are answered from files, at the front of the agent's search path and in a sandbox also in the place of
+    /// the real programs. Returns the record of their calls, which begins now.
     pub fn show_mocks(&self, mocks: &Mocks) -> Result<CallLog, WorkspaceError> {
         let control = RootedPath::open(&self.control()).at(&self.control())?;
-        for (command, answers) in &mocks.commands {
-            self.show_program_as(&control, &Path::new(COMMANDS).join(command), answers)?;
-        }
-        for (server, answers) in &mocks.servers {
-            self.show_program_as(&control, &Path::new(SERVERS).join(server), answers)?;
-        }
-        let log = Path::new(SHARE).join(LOG);
         control.join(SHARE).create_dir_all()?;
-        let path = self.control().join(&log);
-        let calls = CallLog::open(&path).at(&path)?;
-        self.add_shown(path, &log);
+        let own_share = self.control().join(SHARE);
+        let share = self.add_shown(own_share.clone(), Path::new(SHARE));
+        let commands = mocks.commands.keys().map(|name| (name, COMMANDS, false));
+        for (name, directory, serves) in commands.chain(mocks.servers.keys().map(|name| (name, SERVERS, true))) {
+            let role = MockRole { names: vec![name.clone()], serves, shared: None, share: share.clone() };
+            let place = Path::new(directory).join(name);
+            self.add_shown(self.mock_program(&control, &role, &place)?, &place);
+        }
+        let real = self.cover(&control, mocks, &share)?;
+        let calls = CallLog::open(&own_share, mocks, real).at(&own_share)?;
         self.put_first_at_login()?;
         Ok(calls)
+    }
+
+    /// Puts mocks in the place of the real programs, as far as a sandbox can. Returns where the agent finds the real program of each
+    /// command; `None` if they are those of an image.
+    fn cover(
+        &self,
+        control: &RootedPath,
+        mocks: &Mocks,
+        share: &Path,
+    ) -> Result<Option<BTreeMap<String, PathBuf>>, WorkspaceError> {
+        let found = |command: &String| Some((command.clone(), find_program(command)?));
+        let Some(paths) = &self.paths else { return Ok(Some(mocks.commands.keys().filter_map(found).collect())) };
+        if paths.search_path.is_some() {
+            return Ok(None);
+        }
+        let (mut real, mut targets) = (BTreeMap::new(), BTreeMap::<PathBuf, Vec<String>>::new());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        for command in mocks.commands.keys() {
+            let places =
+                [path.as_os_str(), USUAL_PATH.as_ref()].into_iter().flat_map(|path| programs_in(path, command));
+            for target in places.filter_map(|place| place.canonicalize().ok()) {
+                real.entry(command.clone()).or_insert_with(|| self.real_place(&target));
+                let names = targets.entry(target).or_default();
+                if !names.contains(command) {
+                    names.push(command.clone());
+                }
+            }
+        }
+        for (place, mut names) in targets {
+            let passes = |name: &String| mocks.commands[name].iter().any(|answer| answer.passthrough);
+            let own = |name: &String| place.file_name().is_some_and(|file| file == name.as_str());
+            names.sort_by_key(|name| !own(name));
+            let shared = (!own(&names[0])).then(|| self.real_place(&place));
+            let shows_real = shared.is_some() || names.iter().any(passes);
+            let role = MockRole { names, serves: false, shared, share: share.to_path_buf() };
+            let mock = self.mock_program(control, &role, Path::new(COMMANDS))?;
+            let covered = CoveredProgram { place, mock, shows_real };
+            self.covered.lock().unwrap_or_else(PoisonError::into_inner).push(covered);
+        }
+        Ok(Some(real))
+    }
+
+    /// Where a sandbox has the real program that is covered at this path.
+    pub fn real_place(&self, program: &Path) -> PathBuf {
+        self.place_of(Path::new(REAL)).join(program.strip_prefix("/").unwrap_or(program))
+    }
+
+    /// The programs in whose place a sandbox has mocks.
+    pub fn covered(&self) -> Vec<CoveredProgram> {
+        self.covered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Puts the commands at the front of the search path of login shells, which set it anew. What a setup command wrote for them stays.
@@ -462,24 +527,25 @@ impl TrialEnv {
         Ok(())
     }
 
-    /// Shows this program as `program`, a path in a directory, and what it answers there.
-    fn show_program_as(
-        &self,
-        control: &RootedPath,
-        program: &Path,
-        answers: &impl Serialize,
-    ) -> Result<(), WorkspaceError> {
-        let answers = serde_json::to_vec(answers).map_err(std::io::Error::from).at(program)?;
-        let new = control.join(program);
-        if let Some(directory) = program.parent() {
-            control.join(directory).create_dir_all()?;
+    /// The file of a mock. In a sandbox all trials of this process have the same.
+    fn mock_program(&self, control: &RootedPath, role: &MockRole, name: &Path) -> Result<PathBuf, WorkspaceError> {
+        let trailer = role.trailer().at(name)?;
+        // The table of mounts has the name of what is mounted.
+        let hash = blake3::hash(&trailer).to_hex();
+        let common = self.paths.as_ref().map(|_| self.directory.with_file_name(&hash[..16]));
+        if let Some(place) = &common
+            && look::exists(place)?
+        {
+            return Ok(place.clone());
         }
-        rooted_in_parent(&self.own_program(OWN)?)?.copy_to(&new)?;
-        self.add_shown(self.control().join(program), program);
-        let name = Path::new(SHARE).join(program);
-        control.join(&name).replace(&answers, rooted::PRIVATE)?;
-        self.add_shown(self.control().join(&name), &name);
-        Ok(())
+        let new = control.join(common.as_ref().map_or(name, |_| Path::new(&hash[..16])));
+        let mut program = File::open(std::env::current_exe().at(name)?).at(name)?;
+        let mut file = new.create(0o755)?;
+        std::io::copy(&mut program, &mut file).and_then(|_| file.write_all(&trailer)).at(name)?;
+        match common {
+            None => Ok(self.control().join(name)),
+            Some(place) => new.rename(&rooted_in_parent(&place)?).at(&place).map(|()| place).map_err(Into::into),
+        }
     }
 
     /// The MCP servers that are answered from files: the name of each, and the program that serves it.

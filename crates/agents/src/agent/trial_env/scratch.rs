@@ -123,6 +123,7 @@ impl ScratchDir {
             paths: self.paths.clone(),
             directory,
             shown: Mutex::default(),
+            covered: Mutex::default(),
             start_files: HashMap::new(),
             setup_files: HashSet::new(),
             skills: None,

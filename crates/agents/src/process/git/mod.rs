@@ -108,6 +108,36 @@ pub fn default_branch(directory: &Path) -> Option<String> {
     of_origin.into_iter().chain(own).find(|name| commit(directory, name).is_ok())
 }
 
+/// When the history of a commit begins, in seconds since 1970.
+///
+/// # Errors
+///
+/// In a shallow clone, which has only its end.
+pub fn began(directory: &Path, commit: &str) -> io::Result<i64> {
+    let is_shallow = stdout(git(directory).args(["rev-parse", "--is-shallow-repository"]))?;
+    if is_shallow.trim_ascii() == b"true" {
+        return Err(io::Error::other(
+            "this clone is shallow, so earlier changes are not here: `git fetch --unshallow`",
+        ));
+    }
+    let listed = stdout(git(directory).args(["log", "--first-parent", "--max-parents=0", "--format=%ct", commit]))?;
+    let text = String::from_utf8_lossy(&listed);
+    text.split_whitespace().filter_map(|time| time.parse().ok()).min().ok_or_else(|| io::Error::other("git: no commit"))
+}
+
+/// The paths in `directory` that each commit of its own line changed in the last weeks, the latest first: a merge is one change.
+pub fn changes(directory: &Path, commit: &str, weeks: u64) -> io::Result<Vec<Vec<PathBuf>>> {
+    let since = format!("--since={weeks}.weeks");
+    let args =
+        ["log", "--first-parent", "-m", "--no-ext-diff", "--name-only", "-z", "--relative", "--format=%x01", &since];
+    let listed = slow_stdout(git(directory).args(args).args([commit, "--", "."]))?;
+    let of_commit = |part: &[u8]| {
+        let names = part.split(|byte| matches!(byte, 0 | b'\n')).filter(|name| !name.is_empty());
+        names.map(path).collect::<Vec<_>>()
+    };
+    Ok(listed.split(|byte| *byte == 1).map(of_commit).filter(|paths| !paths.is_empty()).collect())
+}
+
 /// The name of a branch or tag without its namespace.
 pub fn short_name(reference: &str) -> &str {
     NAMESPACES.iter().find_map(|namespace| reference.strip_prefix(namespace)).unwrap_or(reference)
@@ -467,6 +497,30 @@ mod tests {
         assert_eq!(wrong(directory.path(), "--all"), "invalid git reference \"--all\"");
         let elsewhere = tempfile::tempdir().expect("a directory");
         assert!(wrong(elsewhere.path(), "main").starts_with("git: fatal: not a git repository"));
+    }
+
+    #[test]
+    fn a_merge_is_one_change_of_all_its_files() {
+        let (directory, _) = repository(1);
+        let root = directory.path();
+        let commit_file = |file: &str| {
+            fs::create_dir_all(root.join("skills")).expect("a directory");
+            fs::write(root.join(file), "x").expect("a file");
+            run(root, &["add", "--all"]);
+            run(root, &["commit", "--quiet", "--message", file]);
+        };
+        run(root, &["checkout", "--quiet", "-b", "feature"]);
+        commit_file("skills/a");
+        commit_file("skills/b");
+        run(root, &["checkout", "--quiet", "main"]);
+        commit_file("c");
+        run(root, &["merge", "--quiet", "--no-ff", "--message", "merged", "feature"]);
+        let found = changes(root, "HEAD", 1).expect("changes");
+        let names: Vec<Vec<&str>> =
+            found.iter().map(|paths| paths.iter().filter_map(|path| path.to_str()).collect()).collect();
+        assert_eq!(names, [vec!["skills/a", "skills/b"], vec!["c"]]);
+        assert_eq!(changes(&root.join("skills"), "HEAD", 1).expect("changes")[0], [Path::new("a"), Path::new("b")]);
+        assert!(began(root, "HEAD").expect("a time") > 1_000_000_000);
     }
 
     #[test]

@@ -383,10 +383,10 @@ impl<'a> Document<'a> {
     }
 
     /// Says that these checks are written in `node`, at `key`.
-    pub fn locate(&self, key: &'static str, node: &Node, checks: &mut [CaseCheck]) {
+    pub fn locate(&self, key: &str, node: &Node, checks: &mut [CaseCheck]) {
         let place = self.place(node.range.clone());
         for check in checks {
-            check.origin = Origin { key: key.into(), line: place.line, elsewhere: Some(place.clone()) };
+            check.origin = Origin { key: key.to_owned().into(), line: place.line, elsewhere: Some(place.clone()) };
         }
     }
 

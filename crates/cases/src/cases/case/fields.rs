@@ -89,7 +89,7 @@ fn written_path(path: Option<&RelativePath>) -> Json {
 const TRIGGER: &str = "should_trigger";
 
 /// The fields that are not checks.
-static CORE: [CoreField; 18] = [
+static CORE: [CoreField; 19] = [
     required(core(TRIGGER, "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag), |case| {
         json!(case.asks_for_trigger().then_some(case.should_trigger))
     })),
@@ -165,6 +165,13 @@ static CORE: [CoreField; 18] = [
         FieldForm::Share,
         set!(Share(share) => case.repetition.threshold = Some(share)),
         |case| json!(case.repetition.threshold),
+    ),
+    core(
+        "quarantine",
+        "quarantine",
+        FieldForm::Quarantine,
+        set!(Quarantine(quarantine) => case.quarantine = Some(quarantine)),
+        |case| json!(case.quarantine.as_ref().map(ToString::to_string)),
     ),
 ];
 

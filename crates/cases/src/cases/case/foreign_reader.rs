@@ -5,18 +5,19 @@
 //! A table that a user writes would be one without functions.
 
 use std::collections::HashSet;
-use std::ops::{Deref, DerefMut};
-use std::path::Path;
+use std::ops::{Deref, DerefMut, Range};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cases::case::document::{Document, Node, NodeValue};
 use crate::cases::case::fields::{self, CaseDraft};
-use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase};
+use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
+use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, TextPlace, Work};
 use crate::settings::limits::LONGEST_TIMEOUT;
-use crate::text::diagnostic::{Diagnostic, SourceLocation, shorten};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, shorten};
 use crate::text::name::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
 use crate::trial::outcome::Weight;
@@ -37,6 +38,30 @@ impl KeyTable {
     /// The same with keys that ask for nothing.
     pub const fn and_notes(self, notes: &'static str) -> Self {
         Self { notes, ..self }
+    }
+}
+
+impl FileKeys {
+    /// The keys of these tables and of those in them, each once.
+    pub fn of(tables: &[&'static KeyTable]) -> Self {
+        let mut keys = Self::default();
+        for table in tables {
+            keys.add(table);
+        }
+        keys
+    }
+
+    fn add(&mut self, table: &'static KeyTable) {
+        for (key, meaning) in table.keys {
+            if !self.read.contains(key) {
+                self.read.push(key);
+            }
+            if let Meaning::Object(inner) | Meaning::Each(inner) = meaning {
+                self.add(inner);
+            }
+        }
+        let notes: Vec<&str> = words(table.notes).into_iter().filter(|note| !self.notes.contains(note)).collect();
+        self.notes.extend(notes);
     }
 }
 
@@ -112,6 +137,10 @@ pub struct ForeignReader<'a> {
     /// Where the values of fields are written.
     places: Vec<(&'static str, SourceLocation)>,
     ids: HashSet<String>,
+    /// The files that its cases are made of besides it.
+    pub claims: Vec<PathBuf>,
+    /// Warnings that keep no case from running.
+    warnings: Vec<Diagnostic>,
 }
 
 impl<'a> Deref for ForeignReader<'a> {
@@ -144,6 +173,8 @@ impl<'a> ForeignReader<'a> {
             base: Case::default(),
             places: Vec::new(),
             ids: HashSet::new(),
+            claims: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -160,9 +191,11 @@ impl<'a> ForeignReader<'a> {
     /// The cases that this reads of each element of a list with its number, from 1. All begin with what the file asks of every case.
     pub fn cases<T>(&mut self, list: &[T], mut read: impl FnMut(&mut Self, &T, usize) -> FoundCase) -> FileCases {
         self.base = std::mem::take(&mut self.case);
-        let problems = self.documents.iter_mut().flat_map(|document| document.problems.take()).collect();
+        let mut problems: Vec<Diagnostic> =
+            self.documents.iter_mut().flat_map(|document| document.problems.take()).collect();
         let cases = (1..).zip(list).map(|(number, element)| read(self, element, number)).collect();
-        FileCases { cases, problems, ..FileCases::default() }
+        problems.append(&mut self.warnings);
+        FileCases { cases, problems, claims: std::mem::take(&mut self.claims) }
     }
 
     /// The cases of a list of objects, each with an id and a prompt at these keys.
@@ -180,6 +213,14 @@ impl<'a> ForeignReader<'a> {
             }
             reader.finish()
         })
+    }
+
+    /// Warns of something in `node` that keeps no case from running, once for the file.
+    pub fn warn(&mut self, code: Code, node: &Node, message: String, help: String) {
+        if !self.warnings.iter().any(|known| known.message == message) {
+            let problem = Diagnostic::new(code, self.place(node.range.clone()), message).help(help);
+            self.warnings.push(Diagnostic { severity: Severity::Warning, ..problem });
+        }
     }
 
     /// Begins with the case of this id, which is written in `node`.
@@ -253,7 +294,8 @@ impl ForeignReader<'_> {
             Meaning::By(read) => read(self, object, key),
             Meaning::Prompt => {
                 if let Some(prompt) = self.required_text(object, key) {
-                    prompt.clone_into(&mut self.case.prompt);
+                    let range = object.get(key).unwrap_or(object).range.clone();
+                    self.case.prompt = self.prompt_in(prompt, range);
                 }
             }
             Meaning::Texts(list) => {
@@ -353,10 +395,38 @@ impl ForeignReader<'_> {
         }
     }
 
-    /// Keys that are neither `known` nor `notes` make the case unsupported.
+    /// Keys that are neither `known` nor `notes`, nor of the user's own, make the case unsupported.
     pub fn only_keys(&mut self, object: &Node, known: &[&str], notes: &str) {
-        let unknown = self.unsupported_keys(object, known, &words(notes));
+        let own = self.file.own_keys.iter().map(String::as_str);
+        let notes: Vec<&str> = words(notes).into_iter().chain(own).collect();
+        let unknown = self.unsupported_keys(object, known, &notes);
         self.case.unsupported.extend(unknown);
+    }
+
+    /// The prompt that a text at `range` says: itself, or what is in the file of the repository whose path it is.
+    pub fn prompt_in(&mut self, text: &str, range: Range<usize>) -> String {
+        let written = text.trim();
+        let is_path =
+            [".md", ".txt"].iter().any(|end| written.ends_with(end)) && !written.contains(char::is_whitespace);
+        let path = RelativePath::parse(written.strip_prefix("./").unwrap_or(written)).ok().filter(|_| is_path);
+        let path = path.map(|path| self.file.named_file(&path).as_path().to_path_buf());
+        let Some(path) = path.filter(|path| self.file.tree.kind(path) == FileKind::File) else {
+            return text.to_owned();
+        };
+        match self.file.text_of(&path) {
+            Ok(text) if !text.trim().is_empty() => {
+                self.claims.push(path);
+                return text.trim().to_owned();
+            }
+            Ok(_) => {
+                self.problem(Code::EmptyValue, range, format!("the file of the prompt, {}, is empty", path.display()));
+            }
+            Err(why) => {
+                let message = format!("the file of the prompt, {}, cannot be read: {why}", path.display());
+                self.problem(Code::Unreadable, range, message);
+            }
+        }
+        text.to_owned()
     }
 
     /// What is not done of the case.
@@ -451,7 +521,7 @@ impl ForeignReader<'_> {
     }
 
     /// Says that the checks from this position on are written in `node`, at `key`.
-    pub fn locate_checks(&mut self, key: &'static str, node: &Node, from: usize) {
+    pub fn locate_checks(&mut self, key: &str, node: &Node, from: usize) {
         let (documents, checks) = (&self.documents, &mut self.case.checks);
         documents[self.at].locate(key, node, &mut checks[from..]);
     }

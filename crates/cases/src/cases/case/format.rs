@@ -7,11 +7,12 @@ use std::sync::Arc;
 use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
 use crate::cases::case::foreign_reader::ForeignReader;
 use crate::cases::case::promptfoo::mentions_skill;
-use crate::cases::case::{Case, FoundCase, foreign_formats};
-use crate::cases::case_folders::case_folders;
+use crate::cases::case::{Case, FoundCase, foreign_formats, own_format};
+use crate::cases::case_folders::{EVALS, case_folders};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::profile::DEFAULT_MODE;
+use crate::settings::OwnFormat;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
@@ -41,8 +42,21 @@ pub struct ForeignFiles {
     pub mark: &'static str,
     /// The keys that every file has, for messages about files that lack one; empty for formats that nothing is nearly.
     pub keys: &'static [&'static str],
+    /// What docs/formats.md calls its files.
+    pub about: &'static str,
+    /// The keys of its files, for that page.
+    pub all_keys: fn() -> FileKeys,
     /// Reads a file with this value, which is null for a table; `None` if it is something else.
     pub parse: fn(ForeignReader<'_>) -> Option<FileCases>,
+}
+
+/// The keys of the files of a format.
+#[derive(Debug, Default)]
+pub struct FileKeys {
+    /// Those that are read.
+    pub read: Vec<&'static str>,
+    /// Those that ask for nothing of a trial.
+    pub notes: Vec<&'static str>,
 }
 
 /// A file that may hold the cases of another program.
@@ -60,11 +74,23 @@ pub struct ForeignFile<'a> {
     pub directories: &'a [(&'a Path, &'a str)],
     /// The other files of the repository.
     pub tree: &'a dyn RepoFiles,
+    /// Keys and columns that only label, by the settings.
+    pub own_keys: &'a [String],
+    /// The formats of the user's own that name the file.
+    pub formats: &'a [&'a OwnFormat],
 }
 
-impl ForeignFile<'_> {
+impl<'a> ForeignFile<'a> {
+    /// The file at this path, without anything around it.
+    pub fn at(path: &'a Path, tree: &'a dyn RepoFiles) -> Self {
+        Self { path, is_certain: false, skill: None, skills: &[], directories: &[], tree, own_keys: &[], formats: &[] }
+    }
+
     /// Its format and its cases, if its name and its content are those of a file of cases.
     pub fn read(self, bytes: &[u8]) -> Option<(&'static CaseFormat, FileCases)> {
+        if !self.formats.is_empty() {
+            return Some((&own_format::FORMAT, own_format::read(&self, bytes)));
+        }
         // Half of the bytes of UTF-16 are zeros.
         let text = String::from_utf8_lossy(bytes).replace('\0', "");
         let syntax = Syntax::named(self.path);
@@ -122,8 +148,39 @@ impl ForeignFile<'_> {
         self.is_in_evals_of_skill() || self.directories.iter().any(|(directory, _)| Some(*directory) == folder)
     }
 
+    /// Whether its place is a skill's own: the file is in the skill's directory, or in one of its evals.
+    pub fn is_of_skill(&self) -> bool {
+        let is_root = |folder: &Path| folder.as_os_str().is_empty();
+        let holds = |folder: &Path| self.path.starts_with(folder) && (!is_root(folder) || self.is_in_cases());
+        self.skill.is_some() && (self.is_in_named_evals() || self.directories.iter().any(|(folder, _)| holds(folder)))
+    }
+
+    /// Whether it is in a directory of cases of the repository, of a skill, or of what is around one.
+    pub fn is_in_cases_of_skills(&self) -> bool {
+        let holds_skill = |around: &Path| self.directories.iter().any(|(folder, _)| folder.starts_with(around));
+        case_folders(self.path).any(|around| around.as_os_str().is_empty() || holds_skill(around))
+    }
+
+    /// Whether a directory in its path, in one of cases, has the name of a skill.
+    pub fn is_named_as_skill(&self) -> bool {
+        let folders = self.path.parent().into_iter().flat_map(Path::iter);
+        self.is_in_cases() && self.skill.is_some_and(|skill| folders.into_iter().any(|name| name == skill))
+    }
+
+    /// Whether a skill of this name is here.
+    pub fn has_skill(&self, name: &str) -> bool {
+        self.skills.contains(&&*self.skill_slug(name))
+    }
+
     /// Whether its directory is `evals/` of a skill, or is the skill's in `evals/`.
     pub fn is_in_evals_of_skill(&self) -> bool {
+        // The path may begin in the skill's own directory.
+        let is_here = || self.path.parent() == Some(Path::new(EVALS)) && self.skill.is_some();
+        is_here() || self.is_in_named_evals()
+    }
+
+    /// The same by the names of directories alone.
+    fn is_in_named_evals(&self) -> bool {
         let name = |path: Option<&Path>| path.and_then(Path::file_name).unwrap_or_default().to_os_string();
         let folder = self.path.parent();
         let [folder, above] = [name(folder), name(folder.and_then(Path::parent))];
@@ -131,9 +188,7 @@ impl ForeignFile<'_> {
             let directories = self.directories.iter().filter_map(|(directory, _)| directory.file_name());
             directories.chain(self.skills.iter().map(OsStr::new)).any(|known| name == known)
         };
-        // The path may begin in the skill's own directory.
-        let is_here = above.is_empty() && self.skill.is_some();
-        folder == "evals" && (is_here || is_skill(&above)) || above == "evals" && is_skill(&folder)
+        folder == EVALS && is_skill(&above) || above == EVALS && is_skill(&folder)
     }
 
     /// The id of the case with this name in the file. Files of one skill may number their cases alike, and names may have
@@ -146,15 +201,7 @@ impl ForeignFile<'_> {
 
     /// A name as the id of a case.
     pub fn named_id(&self, name: &str) -> String {
-        let mut id = String::new();
-        for c in name.chars().skip_while(|c| !c.is_alphanumeric()) {
-            let c = if c.is_alphanumeric() || c == '_' { c } else { '-' };
-            if id.len() + c.len_utf8() > LONGEST_ID {
-                break;
-            }
-            id.push(c);
-        }
-        id
+        id_of(name)
     }
 
     /// The file that is named `path` in this file: relative to its own directory, to one above that, or to the root. Programs
@@ -189,6 +236,19 @@ impl ForeignFile<'_> {
         }
         of_directory().map(|(_, slug)| (*slug).to_owned()).or_else(of_plugin).unwrap_or(whole)
     }
+}
+
+/// A name as the id of a case.
+pub fn id_of(name: &str) -> String {
+    let mut id = String::new();
+    for c in name.chars().skip_while(|c| !c.is_alphanumeric()) {
+        let c = if c.is_alphanumeric() || c == '_' { c } else { '-' };
+        if id.len() + c.len_utf8() > LONGEST_ID {
+            break;
+        }
+        id.push(c);
+    }
+    id
 }
 
 /// Which files hold the cases of a format.
@@ -304,6 +364,20 @@ impl ForeignFiles {
     pub fn have_ending_of(&self, path: &Path) -> bool {
         let ending = path.extension().map(|end| format!(".{}", end.to_string_lossy().to_ascii_lowercase()));
         ending.is_some_and(|ending| self.endings().contains(&ending))
+    }
+
+    /// The row of docs/formats.md: what the files are, their names, and their keys.
+    pub fn row(&self) -> String {
+        let code = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        let open = match (code(self.possible_names), self.mark) {
+            (names, _) if names.is_empty() => names,
+            (names, "") => format!("{names}, if their content says so"),
+            (names, mark) => format!("{names}, if they have `{mark}`"),
+        };
+        let names = [code(self.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
+        let FileKeys { read, notes } = (self.all_keys)();
+
+        format!("| {} | {} | {} | {} |", self.about, names.join("; "), code(&read), code(&notes))
     }
 
     /// Whether their names have parts that are open.

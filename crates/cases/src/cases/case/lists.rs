@@ -7,7 +7,9 @@ use crate::checks::field::listed;
 use crate::checks::pattern::Style;
 use crate::checks::{CaseCheck, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, ListedCheck, Origin};
 use crate::settings::limits::MOST_TURNS;
-use crate::settings::{AnswerText, CommandAnswer, name_problem, pattern};
+use crate::settings::{
+    AnswerText, CommandAnswer, LONGEST_DELAY, MOST_TIMES, PASSES_AND_ANSWERS, name_problem, pattern, target_problem,
+};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, suggest};
 use crate::trace::file::{ChangeKind, MOST_CHANGES, SkillChange};
@@ -236,15 +238,24 @@ const STDOUT: &str = "stdout";
 const STDOUT_FILE: &str = "stdoutFile";
 const STDERR: &str = "stderr";
 const EXIT_CODE: &str = "exitCode";
+const STDIN: &str = "stdin";
+pub(super) const ANSWER_FILES: &str = "files";
+const DELAY: &str = "delayMs";
+const TIMES: &str = "times";
+const PASSTHROUGH: &str = "passthrough";
 
-/// The keys of an answer.
-pub(super) const ANSWER_KEYS: [(&str, FieldForm); 6] = [
+/// The keys of an answer, without its files.
+pub(super) const ANSWER_KEYS: [(&str, FieldForm); 10] = [
     (COMMAND, FieldForm::Text),
     (ARGS, FieldForm::Pattern(Style::Exact)),
     (STDOUT, FieldForm::Text),
     (STDOUT_FILE, FieldForm::Source),
     (STDERR, FieldForm::Text),
     (EXIT_CODE, FieldForm::Number { least: 0, most: 255 }),
+    (STDIN, FieldForm::Pattern(Style::Exact)),
+    (DELAY, FieldForm::Number { least: 0, most: LONGEST_DELAY }),
+    (TIMES, FieldForm::Number { least: 1, most: MOST_TIMES }),
+    (PASSTHROUGH, FieldForm::Flag),
 ];
 
 pub(super) fn answers(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<CommandAnswer> {
@@ -254,15 +265,22 @@ pub(super) fn answers(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<C
 
 /// The list that these answers are read from.
 pub(super) fn written_answers(answers: &[CommandAnswer]) -> Json {
-    let written = answers.iter().map(|CommandAnswer { command, args, stdout, stderr, exit_code, place: _ }| {
+    let written = answers.iter().map(|answer| {
+        let CommandAnswer { command, args, stdout, stderr, exit_code, stdin, files, delay_ms, times, .. } = answer;
         let stdout = match stdout {
             AnswerText::Here(text) => (!text.is_empty()).then(|| (STDOUT, json!(text))),
             AnswerText::File(path) => Some((STDOUT_FILE, json!(format!("/{path}")))),
         };
-        let args = args.as_ref().map(|args| (ARGS, json!(args)));
+        let text = |key, text: &Option<String>| text.as_ref().map(|text| (key, json!(text)));
         let stderr = (!stderr.is_empty()).then(|| (STDERR, json!(stderr)));
         let code = (*exit_code != 0).then(|| (EXIT_CODE, json!(exit_code)));
-        let keys = [Some((COMMAND, json!(command))), args, stdout, stderr, code];
+        let files = files.iter().map(|(to, from)| (to.clone(), json!(format!("/{from}")))).collect::<Map<_, _>>();
+        let files = (!files.is_empty()).then(|| (ANSWER_FILES, json!(files)));
+        let delay = delay_ms.map(|delay| (DELAY, json!(delay)));
+        let times = times.map(|times| (TIMES, json!(times)));
+        let passes = answer.passthrough.then_some((PASSTHROUGH, json!(true)));
+        let (args, stdin) = (text(ARGS, args), text(STDIN, stdin));
+        let keys = [Some((COMMAND, json!(command))), args, stdout, stderr, code, stdin, files, delay, times, passes];
         keys.into_iter().flatten().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>()
     });
     written.map(Json::from).collect()
@@ -272,40 +290,57 @@ fn answer(file: &mut Document<'_>, prefix: &str, written: &Node) -> Option<Comma
     if !is_object(file, "an answer", written) {
         return None;
     }
-    file.unknown_keys(written, &ANSWER_KEYS.map(|(key, _)| key));
+    let known: Vec<&str> = ANSWER_KEYS.into_iter().map(|(key, _)| key).chain([ANSWER_FILES]).collect();
+    file.unknown_keys(written, &known);
     let command = file.required_text(written, &[prefix, COMMAND].concat())?.to_owned();
     if let Some(why) = name_problem(&command) {
         let range = written.get(COMMAND).unwrap_or(written).range.clone();
         file.problem(Code::BadChoice, range, format!("{command:?} {why}"));
     }
-    let mut answer = CommandAnswer {
-        command,
-        args: None,
-        stdout: AnswerText::Here(String::new()),
-        stderr: String::new(),
-        exit_code: 0,
-        place: file.place(written.range.start..written.range.start + 1),
-    };
+    let mut answer = CommandAnswer::new(command, file.place(written.range.start..written.range.start + 1));
     for (key, form) in ANSWER_KEYS.into_iter().skip(1) {
-        // An empty output is one, too.
-        let Some(value) = written.get(key).filter(|value| value.text() != Some("")) else { continue };
-        match (key, file.field_value(&[prefix, key].concat(), form, value)) {
-            (ARGS, Some(FieldValue::Pattern(args))) => {
-                if let Err(why) = pattern(&args.text) {
-                    file.problem(Code::BadRegex, value.range.clone(), format!("`{prefix}{ARGS}`: {why}"));
-                }
-                answer.args = Some(args.text);
-            }
-            (STDERR, Some(FieldValue::Text(text))) => answer.stderr = text,
-            (_, Some(FieldValue::Text(text))) => answer.stdout = AnswerText::Here(text),
-            (_, Some(FieldValue::Path(path))) => answer.stdout = AnswerText::File(path),
-            (_, Some(FieldValue::Number(code))) => answer.exit_code = u8::try_from(code).unwrap_or(u8::MAX),
+        let Some(value) = written.get(key) else { continue };
+        if value.text() == Some("") {
+            // An empty output is one, too, and any input has this.
+            answer.stdin = if key == STDIN { Some(String::new()) } else { answer.stdin };
+            continue;
+        }
+        let Some(read) = file.field_value(&[prefix, key].concat(), form, value) else { continue };
+        if let FieldValue::Pattern(text) = &read
+            && let Err(why) = pattern(&text.text)
+        {
+            file.problem(Code::BadRegex, value.range.clone(), format!("`{prefix}{key}`: {why}"));
+        }
+        match (key, read) {
+            (ARGS, FieldValue::Pattern(args)) => answer.args = Some(args.text),
+            (_, FieldValue::Pattern(stdin)) => answer.stdin = Some(stdin.text),
+            (STDERR, FieldValue::Text(text)) => answer.stderr = text,
+            (_, FieldValue::Text(text)) => answer.stdout = AnswerText::Here(text),
+            (_, FieldValue::Path(path)) => answer.stdout = AnswerText::File(path),
+            (EXIT_CODE, FieldValue::Number(code)) => answer.exit_code = u8::try_from(code).unwrap_or(u8::MAX),
+            (DELAY, FieldValue::Number(delay)) => answer.delay_ms = Some(delay),
+            (_, FieldValue::Number(times)) => answer.times = Some(times),
+            (_, FieldValue::Flag(passes)) => answer.passthrough = passes,
             _ => {}
+        }
+    }
+    for NodeEntry { key, value, .. } in
+        file.map(written, &[prefix, ANSWER_FILES].concat()).map_or(&[][..], Node::entries)
+    {
+        let name = format!("{prefix}{ANSWER_FILES}.{key}");
+        if let Some(why) = target_problem(key, answer.args.as_deref()) {
+            file.problem(Code::BadPath, value.range.clone(), why);
+        }
+        if let Some(FieldValue::Path(path)) = file.field_value(&name, FieldForm::Source, value) {
+            answer.files.insert(key.clone(), path);
         }
     }
     if let (Some(_), Some(second)) = (written.get(STDOUT), written.entry(STDOUT_FILE)) {
         let message = format!("`{STDOUT}` and `{STDOUT_FILE}` both say the output");
         file.problem_with_help(Code::UnknownKey, second.key_range.clone(), message, "remove one of the two");
+    }
+    if let Some(passes) = written.entry(PASSTHROUGH).filter(|_| answer.against_passthrough()) {
+        file.problem_with_help(Code::UnknownKey, passes.key_range.clone(), PASSES_AND_ANSWERS, "remove one of the two");
     }
     Some(answer)
 }
@@ -348,8 +383,9 @@ pub(super) fn user(file: &mut Document<'_>, name: &str, user: &Node) -> Option<P
     let mut read = Persona { persona, goal, max_turns, ..Persona::default() };
     for NodeEntry { key: fact, value, .. } in file.map(user, &key(FACTS)).map_or(&[][..], Node::entries) {
         let name = format!("{name}.{FACTS}.{fact}");
-        match value.text() {
-            None => file.wrong_type(&format!("`{name}`"), "a string", value),
+        let number = Some(value.json()).filter(Json::is_number).map(|number| number.to_string());
+        match value.text().or(number.as_deref()) {
+            None => file.wrong_type(&format!("`{name}`"), "a string or a number", value),
             // It could be in no message.
             Some(text) if !has_value(text, text) => {
                 file.problem(Code::EmptyValue, value.range.clone(), format!("`{name}` has no letter and no digit"));

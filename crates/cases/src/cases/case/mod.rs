@@ -10,6 +10,7 @@ mod foreign_reader;
 mod format;
 mod lists;
 mod named_files;
+mod own_format;
 pub mod plugin_eval;
 pub mod promptfoo;
 pub mod prompts_csv;
@@ -39,9 +40,11 @@ use crate::text::name::RelativePath;
 use crate::trace::file::SkillChange;
 use crate::trial::input_file::{HistoryMessage, InputFile, Persona, Sandbox, Speaker};
 use crate::trial::outcome::Weight;
+use crate::trial::quarantine::Quarantine;
 
 pub(super) use foreign_reader::words;
-pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES};
+pub use format::{CaseFile, CaseFormat, FileCases, FileKeys, Files, ForeignFile, ForeignFiles, MOST_CASES, id_of};
+pub(in crate::cases) use own_format::files as own_files;
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
 pub static FORMATS: &[&CaseFormat] = &[
@@ -61,6 +64,7 @@ pub static FORMATS: &[&CaseFormat] = &[
     &plugin_eval::PROSE,
     &plugin_eval::YAML,
     &tessl::FORMAT,
+    &own_format::FORMAT,
 ];
 
 /// The formats of other programs with the files of each.
@@ -113,6 +117,8 @@ pub struct Case {
     pub judge: bool,
     /// How often it runs and which share must pass, if the case says so.
     pub repetition: Repetition,
+    /// Until when its trials fail nothing, if the case says so.
+    pub quarantine: Option<Quarantine>,
     /// The changes to the skills during the session, if the agent is offered any.
     pub during: Vec<SkillChange>,
     /// What must hold of its trials, besides what must hold of every trial.
@@ -192,7 +198,13 @@ impl Case {
 
     /// What it asks for and this program does not do, with what comes of that.
     pub fn unsupported_parts(&self, partial: bool) -> Vec<Diagnostic> {
-        let told = |help: &str| self.unsupported.iter().map(|part| part.diagnostic().help(help)).collect::<Vec<_>>();
+        let help = |part: &Unsupported, help: &str| {
+            let labels = if part.is_key() { "; if the key only labels, name it in `own_keys` there" } else { "" };
+            format!("{help}{labels}")
+        };
+        let told = |what: &str| {
+            self.unsupported.iter().map(|part| part.diagnostic().help(help(part, what))).collect::<Vec<_>>()
+        };
         if !partial {
             return told(
                 "the case does not run; `partial = true` in evals/evals.toml runs the rest of it, if that expects something, and says so",
@@ -293,6 +305,11 @@ pub struct Unsupported {
 }
 
 impl Unsupported {
+    /// Whether it is a key or a column, which may only label.
+    fn is_key(&self) -> bool {
+        ["the key `", "the column `"].iter().any(|start| self.what.starts_with(start))
+    }
+
     fn diagnostic(&self) -> Diagnostic {
         Diagnostic::new(Code::Unsupported, self.place.clone(), format!("unsupported: {}", self.what))
     }
@@ -430,6 +447,7 @@ impl FoundCase {
         self.parsed.get_or_init(|| {
             let mut case = self.source.case(&self.skill);
             if let Ok(case) = &mut case {
+                case.id.clone_from(&self.id);
                 self.add_scripts(case);
             }
             Box::new(ParsedCase { case, errors: OnceLock::new() })

@@ -4,7 +4,6 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::GlobBuilder;
 
-use crate::cases::case::ForeignFile;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 
 /// Maximum number of paths that one pattern may name.
@@ -26,9 +25,9 @@ pub(super) enum PathPatterns {
 }
 
 impl PathPatterns {
-    /// The files that `pattern` names, relative to the directory of `file`, sorted. Some may not be readable.
-    pub fn files(self, pattern: &str, file: &ForeignFile<'_>) -> Result<Vec<PathBuf>, String> {
-        let mut paths = vec![file.path.parent().unwrap_or(Path::new("")).to_path_buf()];
+    /// The files that `pattern` names, relative to this directory, sorted. Some may not be readable.
+    pub fn files(self, pattern: &str, directory: &Path, tree: &dyn RepoFiles) -> Result<Vec<PathBuf>, String> {
+        let mut paths = vec![directory.to_path_buf()];
         for part in Path::new(pattern).components() {
             let part = match part {
                 Component::CurDir => continue,
@@ -37,9 +36,9 @@ impl PathPatterns {
                 _ => return Err("is absolute, or leaves the repository".to_owned()),
             };
             if self == Self::Node && part == ANY_DEPTH {
-                paths = inside(paths, file.tree)?;
+                paths = inside(paths, tree)?;
             } else if part.contains(SIGNS) || self == Self::Node && part.contains('{') {
-                paths = self.matching(part, &paths, file.tree)?;
+                paths = self.matching(part, &paths, tree)?;
             } else {
                 for path in &mut paths {
                     path.push(part);
@@ -47,7 +46,7 @@ impl PathPatterns {
             }
         }
         // A directory is not a case.
-        paths.retain(|path| !matches!(file.tree.kind(path), FileKind::Folder | FileKind::Missing));
+        paths.retain(|path| !matches!(tree.kind(path), FileKind::Folder | FileKind::Missing));
         paths.sort();
         paths.dedup();
         Ok(paths)

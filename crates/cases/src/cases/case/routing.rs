@@ -13,7 +13,7 @@ use super::document::Node;
 use super::evals_json::NOTES;
 use super::foreign_reader::Meaning::{By, Known, Prompt};
 use super::foreign_reader::{ForeignReader, KeyTable, said};
-use crate::cases::case::{CaseFormat, FileCases, ForeignFiles};
+use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{self, CaseCheck, TextPlace};
 use crate::skill::SKILL_FILE;
@@ -26,6 +26,8 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         possible_names: &["cases.json"],
         mark: EXPECTED,
         keys: &["case_id", "prompt", EXPECTED],
+        about: "cases of [a routing check](contributing/field.md#what-a-routing-case-asks-for)",
+        all_keys: || FileKeys::of(&[&CASE]),
         parse,
     },
 );

@@ -20,7 +20,7 @@ use std::path::Path;
 use super::document::Node;
 use super::foreign_reader::Meaning::{By, EachBy, Known};
 use super::foreign_reader::{ForeignReader, KeyTable, quoted};
-use crate::cases::case::{CaseFormat, FileCases, ForeignFiles};
+use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::cases::repo_files::FileKind;
 use crate::checks::{self, CaseCheck, Origin};
 use crate::skill::SKILL_FILE;
@@ -37,6 +37,8 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         possible_names: &["eval.yaml"],
         mark: INSTRUCTION,
         keys: &["tasks", INSTRUCTION, GRADERS],
+        about: "[tasks of skillgrade](#what-a-task-of-skillgrade-asks-for)",
+        all_keys: || FileKeys::of(&[&FILE, &DEFAULTS, &TASK]),
         parse,
     },
 );

@@ -18,7 +18,7 @@ use super::document::Node;
 use super::fields::assertions;
 use super::foreign_reader::Meaning::{By, EachBy, Known, Object, Prompt};
 use super::foreign_reader::{ForeignReader, KeyTable, said};
-use crate::cases::case::{CaseFormat, FileCases, ForeignFiles};
+use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{CaseCheck, Origin, TextPlace};
 
@@ -30,6 +30,8 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         possible_names: &["tasks.yaml", "tasks.yml"],
         mark: "skill",
         keys: &["skill", "tasks", "prompt"],
+        about: "[tasks of skilljack-evals](#what-a-task-of-skilljack-evals-asks-for)",
+        all_keys: || FileKeys::of(&[&FILE, &TASK, &DETERMINISTIC]),
         parse,
     },
 );

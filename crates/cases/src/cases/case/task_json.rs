@@ -32,6 +32,7 @@ use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name;
 use crate::trial::input_file::Speaker;
+use crate::trial::quarantine::QUARANTINE;
 
 /// By default, tasks run under the Agent SDK with our MCP server: the format was made for it.
 pub static FORMAT: CaseFormat = format("mcp");
@@ -47,8 +48,8 @@ const fn format(default_mode: &'static str) -> CaseFormat {
             path: "evals/tasks/<case>.json",
             endings: &[".json", ".yaml", ".yml", ".toml"],
             marks: &[CONFIG],
-            parse: |file, bytes, _| {
-                let case = parse(&file.root, &file.path, &bytes);
+            parse: |file, bytes, layout| {
+                let case = parse_without(&file.root, &file.path, &bytes, layout.own_keys);
                 let skill = case.as_ref().ok().map(|case| case.skill.clone()).or_else(|| skill_named(&bytes));
                 let neutral = default_activation(true);
                 let is_neutral = case.as_ref().is_ok_and(|case| case.default_activation == neutral);
@@ -77,8 +78,13 @@ pub(super) const SKILL: [&str; 2] = ["expectedSkillName", "skill"];
 
 /// The case in `bytes`, the content of `path` in the repository at `root`, or every problem of the file.
 pub fn parse(root: &Path, path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
+    parse_without(root, path, bytes, &[])
+}
+
+/// The same without the keys that only label.
+fn parse_without(root: &Path, path: &Path, bytes: &[u8], own: &[String]) -> Result<Case, Vec<Diagnostic>> {
     let mut file = document(path, bytes);
-    match read(root, &mut file) {
+    match read(root, &mut file, own) {
         Some(case) if file.problems.is_empty() => Ok(case),
         _ => Err(file.problems.into_vec()),
     }
@@ -109,18 +115,19 @@ pub(super) fn default_activation(is_neutral: bool) -> ActivationRule {
     if is_neutral { ActivationRule::default() } else { ActivationRule::Tool }
 }
 
-fn read(repository: &Path, file: &mut Document<'_>) -> Option<Case> {
+fn read(repository: &Path, file: &mut Document<'_>, own: &[String]) -> Option<Case> {
+    let own = || own.iter().map(String::as_str);
     let root = file.root()?;
     if !root.is_map() {
         file.wrong_type("the file", "an object", &root);
         return None;
     }
     file.duplicate_keys(&root, &[]);
-    file.unknown_keys(&root, &ROOT);
+    file.unknown_keys(&root, &own().chain(ROOT).collect::<Vec<_>>());
     file.required(&root, CONFIG)?;
     let config = file.map(&root, CONFIG)?;
     let in_config = fields::all().map(|field| field.field().key).filter(|key| !ROOT.contains(key));
-    file.unknown_keys(config, &SKILL.into_iter().chain(in_config).collect::<Vec<_>>());
+    file.unknown_keys(config, &own().chain(SKILL).chain(in_config).collect::<Vec<_>>());
     let [expected, neutral] = SKILL.map(|key| config.entry(key).filter(|_| config.get(key).is_some()));
     if let (Some(_), Some(second)) = (expected, neutral) {
         let message = format!("`{PREFIX}{}` and `{PREFIX}{}` both name the skill", SKILL[0], SKILL[1]);
@@ -224,6 +231,7 @@ fn value(form: FieldForm) -> Value {
         FieldForm::Trials => {
             json!({ "description": TRIALS, "oneOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": "^until decided" }] })
         }
+        FieldForm::Quarantine => json!({ "description": QUARANTINE, "type": "string", "pattern": "^until " }),
         FieldForm::Amount => json!({ "description": "US dollars", "type": "number", "minimum": 0 }),
         FieldForm::Texts => json!({ "type": "array", "items": text() }),
         FieldForm::Json => json!(true),
@@ -256,14 +264,16 @@ fn history() -> Value {
 }
 
 fn mocks() -> Value {
-    let keys = lists::ANSWER_KEYS.map(|(key, form)| (key.to_owned(), value(form)));
-    json!({ "type": "array", "minItems": 1, "items": object(&Map::from_iter(keys), &[lists::COMMAND]) })
+    let mut keys = Map::from_iter(lists::ANSWER_KEYS.map(|(key, form)| (key.to_owned(), value(form))));
+    let files = json!({ "description": "files of the repository, by the paths where the call writes them", "type": "object",
+                        "additionalProperties": value(FieldForm::Source) });
+    keys.insert(lists::ANSWER_FILES.to_owned(), files);
+    json!({ "type": "array", "minItems": 1, "items": object(&keys, &[lists::COMMAND]) })
 }
 
 fn user() -> Value {
     let mut keys = Map::from_iter(lists::USER_KEYS.map(|(key, form)| (key.to_owned(), value(form))));
-    let facts =
-        json!({ "description": "values by names", "type": "object", "additionalProperties": value(FieldForm::Text) });
+    let facts = json!({ "description": "values by names", "type": "object", "additionalProperties": { "type": ["string", "number"] } });
     keys.insert(lists::FACTS.to_owned(), facts);
     object(&keys, &[lists::GOAL])
 }

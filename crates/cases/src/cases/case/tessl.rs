@@ -10,7 +10,7 @@
 use super::document::{Document, Node, Syntax};
 use super::foreign_reader::Meaning::{By, Only};
 use super::foreign_reader::{ForeignReader, KeyTable};
-use crate::cases::case::{CaseFormat, FileCases, ForeignFiles, Unsupported};
+use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles, Unsupported};
 use crate::cases::repo_files::FileKind;
 use crate::text::diagnostic::{Code, SourceLocation};
 use crate::trial::outcome::Weight;
@@ -18,7 +18,15 @@ use crate::trial::outcome::Weight;
 /// A task with a checklist.
 pub static FORMAT: CaseFormat = CaseFormat::foreign(
     "Tessl scenario",
-    ForeignFiles { names: &[], possible_names: &[TASK], mark: "", keys: &[], parse },
+    ForeignFiles {
+        names: &[],
+        possible_names: &[TASK],
+        mark: "",
+        keys: &[],
+        about: "[scenarios of Tessl](#what-a-scenario-of-tessl-asks-for), with `criteria.json` next to them",
+        all_keys: || FileKeys::of(&[&KEYS]),
+        parse,
+    },
 );
 
 pub(in crate::cases) const TASK: &str = "task.md";

@@ -478,10 +478,19 @@ pub(super) fn answer_command(subject: &GradingInput<'_>, most: u64) -> CheckAnsw
 
 const KEY: &str = "mock";
 
+/// The option that a test is about the standard input.
+const STDIN: &str = "stdin";
+
+/// The option that only calls without an answer count.
+const UNANSWERED: &str = "unanswered";
+
+/// What a case writes to ask whether every call was answered.
+pub const EVERY_CALL_ANSWERED: &str = r#"{ "mock": "*", "unanswered": true, "not": true }"#;
+
 pub(in crate::checks) static CALLED: CheckKind = CheckKind::new("mock", Goal::Process).in_list(&ListForm {
     key: KEY,
     form: FieldForm::Text,
-    options: &COUNTS,
+    options: &[COUNTS[0], COUNTS[1], COUNTS[2], (STDIN, FieldForm::Flag), (UNANSWERED, FieldForm::Flag)],
     tests: true,
     ask: |check| {
         let name = check.text(KEY).unwrap_or_default();
@@ -494,7 +503,16 @@ pub(in crate::checks) static CALLED: CheckKind = CheckKind::new("mock", Goal::Pr
         })?;
         // `not` is about the calls, not about their inputs.
         let input = test_of(check)?.map(|test| TextTest { negated: false, ..test });
-        Ok(Arc::new(MockCheck { name: name.compile_matcher(), input, count: check.count()? }))
+        let (stdin, unanswered) = (check.is(STDIN), check.is(UNANSWERED));
+        if stdin && input.is_none() {
+            let help = "write `contains`, `matches` or `equals` next to it";
+            return Err(InvalidCheck::new(
+                STDIN,
+                format!("`{STDIN}` says what a test is about, and there is none"),
+                help,
+            ));
+        }
+        Ok(Arc::new(MockCheck { name: name.compile_matcher(), input, stdin, unanswered, count: check.count()? }))
     },
 });
 
@@ -504,10 +522,25 @@ struct MockCheck {
     name: GlobMatcher,
     /// About the arguments on a line, or the input of a tool.
     input: Option<TextTest>,
+    /// Whether `input` is about the standard input.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stdin: bool,
+    /// Whether only calls without an answer count.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unanswered: bool,
     count: CallCount,
 }
 
 impl MockCheck {
+    /// What it counts, in words.
+    fn expected(&self) -> String {
+        let of = if self.stdin { "a standard input" } else { "an input" };
+        let with =
+            self.input.as_ref().map_or_else(String::new, |test| format!(" with {of} that {}", test.words(false)));
+        let without = if self.unanswered { " without an answer" } else { "" };
+        format!("`{}`, answered from files, called{without} {}{with}", self.name.glob().glob(), self.count.words())
+    }
+
     /// How often the trace names what may be called: a command with this word, or with a path that ends so, and a tool.
     fn named(&self, subject: &GradingInput<'_>) -> u64 {
         // This is about whatever is answered from files, and the trace does not say what that is.
@@ -530,16 +563,14 @@ impl MockCheck {
 
 impl Condition for MockCheck {
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
-        let with =
-            self.input.as_ref().map_or_else(String::new, |test| format!(" with an input that {}", test.words(false)));
-        let name = self.name.glob().glob();
-        let expected = format!("`{name}`, answered from files, called {}{with}", self.count.words());
+        let expected = self.expected();
         let Some(record) = &subject.evidence.meta.mocks else {
             return Some(CheckAnswer::new(Status::Unknown, expected, "nothing was answered from files"));
         };
         let mut counted = Counted::default();
-        for MockCall { name, input, .. } in record.calls.iter().filter(|call| self.name.is_match(&call.name)) {
-            let (input, is_cut) = kept_part(input);
+        let counts = |call: &&MockCall| self.name.is_match(&call.name) && !(self.unanswered && call.answered);
+        for MockCall { name, input, stdin, .. } in record.calls.iter().filter(counts) {
+            let (input, is_cut) = kept_part(if self.stdin { stdin.as_deref().unwrap_or_default() } else { input });
             match self.input.as_ref().map(|test| test.of(input, is_cut)) {
                 None | Some(TextResult::Holds(_)) => counted.sure += 1,
                 Some(TextResult::Differs(_)) => {}
@@ -557,11 +588,12 @@ impl Condition for MockCheck {
 
     fn written(&self) -> Option<WrittenCheck> {
         let written = WrittenCheck::new(self.name.glob().glob()).with_count(self.count);
+        let written = written.with_flag(STDIN, self.stdin).with_flag(UNANSWERED, self.unanswered);
         self.input.iter().try_fold(written, WrittenCheck::with_test)
     }
 
     fn names(&self) -> Named<'_> {
-        Named { mocks: Some(&self.name), ..Named::default() }
+        Named { mocks: Some((&self.name, self.unanswered)), ..Named::default() }
     }
 
     fn forbids(&self) -> bool {

@@ -26,7 +26,7 @@ use crate::results::outcome_table::OutcomeTable;
 use crate::results::result_files::{self, ResultFile, ResultSide};
 use crate::results::run_status::{AgentVersions, RunState, is_live, standing};
 use crate::results::side_results::{self, Incomparable, SideReader, SideResults, TrialSide};
-use crate::results::{stored_comparison, table};
+use crate::results::{graded_trial, stored_comparison};
 use crate::settings::{Trust, load};
 use crate::store::{self, KeptTrial, KeptTrials, RunFolder};
 use crate::text::problem::{About, Problem};
@@ -240,7 +240,7 @@ pub fn drift_of_kept(args: &CompareArgs, root: &Path) -> CliResultOf<ComparisonR
     for (key, trials) in kept.all() {
         let first = first_runs(&trials);
         for trial in &trials {
-            let Ok(mut row) = table::row(&trial.folder, &prices) else { continue };
+            let Ok(mut row) = graded_trial::row(&trial.folder, &prices) else { continue };
             let is_later = !first.contains(trial.meta.run_id.as_str());
             number += 1;
             // The same case with other skills is another case.

@@ -16,8 +16,8 @@ use crate::exports::EXPORTS;
 use crate::report::diagnostics::counted;
 use crate::report::export::{ChangeLocations, Export, ExportKind, Results, StartTrials};
 use crate::report::export::{ExportPart, ExportedTrial, TrialPlan};
+use crate::results::graded_trial;
 use crate::results::stored_summary::{no_trials, of_runs};
-use crate::results::table;
 use crate::run::planned::PlannedRun;
 use crate::run::regrade::TrialReview;
 use crate::store::{self, RunFolder, TrialFolder};
@@ -165,7 +165,7 @@ impl<'a> TrialExporter<'a> {
                 }
             };
             let (meta, grade) = (&review.meta, &review.grade);
-            let outcome = table::outcome(meta.id(), grade.clone(), meta, folder, &self.run.settings.prices);
+            let outcome = graded_trial::outcome(meta.id(), grade.clone(), meta, folder, &self.run.settings.prices);
             let record = TrialRecord::new(&outcome, attempts.unwrap_or(1));
             let trial = ExportedTrial {
                 record: &record,

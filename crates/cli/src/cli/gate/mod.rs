@@ -24,8 +24,8 @@ use crate::engine::compare::MeasuredComparison;
 use crate::engine::gate::Gate;
 use crate::engine::{Engine, Loaded};
 use crate::exports::{github, junit};
-use crate::process::interrupt;
-use crate::report::gate as report;
+use crate::process::{find_program, interrupt};
+use crate::report::{estimate, gate as report};
 use crate::results::gate::{GateAnswer, GateResults};
 use crate::run::changed_skills::change_locations;
 use crate::settings::GateSettings;
@@ -95,6 +95,9 @@ pub struct GateArgs {
     /// Start no agent: lint and replay, and say what an agent has to measure
     #[arg(long, conflicts_with_all = ["dry_run", "shard", "merge"])]
     free: bool,
+    /// Say what a month of gates is expected to take, by the changes of the last 12 weeks; start nothing
+    #[arg(long, conflicts_with_all = ["dry_run", "free", "shard", "merge", "markdown"])]
+    forecast: bool,
     #[command(flatten)]
     shard: ShardArgs,
     /// Answer by the shards of a gate, which `--shard` ran: the run id of all, or directories
@@ -110,12 +113,21 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     if args.start.resume || args.start.background {
         return Err("a gate takes neither --resume nor --background: run it again".into());
     }
+    if find_program("git").is_none() {
+        return Err("a gate compares with a commit, which git reads: install git".into());
+    }
     args.start.quiet |= args.markdown;
     args.start.repository.for_gate = true;
     args.start.repository.gate_base.clone_from(&args.base);
     let mut loaded = args.start.read()?;
     args.tags.select(&mut loaded.settings.selection, &loaded.catalog)?;
     let asked = args.asked(&loaded.settings.gate);
+    if args.forecast {
+        let host = args.start.host(true);
+        let forecast = host.engine(&args.start).forecast(loaded, &asked)?;
+        write!(text_stdout(), "{}", estimate::forecast(&forecast, asked.plan))?;
+        return Ok(Exit::Clean);
+    }
     let root = loaded.repository.root.clone();
     let out = args.output.clone().map_or_else(|| store::gate_folder(&root), Ok)?;
     let shard = args.shard.shard()?;
@@ -167,7 +179,7 @@ fn exit(answer: GateAnswer) -> Exit {
 
 /// Writes the files of the gate, and prints its answer or its comment.
 fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
-    let page = report::markdown(results);
+    let page = report::markdown(results, ci_pages().as_ref());
     let junit = junit::junit(&results.replayed)?;
     store::write_whole(&out.join(PAGE), page.as_bytes())?;
     store::write_whole(&out.join(JUNIT), junit.as_bytes())?;
@@ -180,6 +192,19 @@ fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
         warn(&why)?;
     }
     Ok(())
+}
+
+/// The pages of the job of GitHub or GitLab in which this runs. The jobs of `init --ci` and the action upload the gate's directory.
+fn ci_pages() -> Option<report::CiPages> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(job) = variable("CI_JOB_URL") {
+        let report = format!("{job}/artifacts/browse/artifacts/skill-evals/gate");
+        return Some(report::CiPages { job, report });
+    }
+    let parts = ["GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"].map(variable);
+    let [Some(server), Some(repository), Some(run)] = parts else { return None };
+    let job = format!("{server}/{repository}/actions/runs/{run}");
+    Some(report::CiPages { report: format!("{job}#artifacts"), job })
 }
 
 /// Writes the report of the comparison. An earlier gate's says nothing about this change.

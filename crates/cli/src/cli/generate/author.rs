@@ -21,7 +21,6 @@ use crate::settings::mode::AgentKind;
 use crate::setup::generate::drafted::{Drafter, DraftingPlace, Drafts};
 use crate::setup::generate::{self, GeneratedCase, review};
 use crate::store;
-use crate::text::diagnostic::suggest;
 use crate::text::escape;
 use crate::text::problem::Problem;
 use crate::trace::trouble::Trouble;
@@ -42,7 +41,7 @@ pub struct AuthorArgs {
 
 /// An agent by its name in settings, or by that of its program.
 pub fn agent(name: &str) -> Result<AgentKind, String> {
-    AgentKind::called(name).ok_or_else(|| format!("unknown agent; {}", suggest(name, &AgentKind::names())))
+    AgentKind::called(name).ok_or_else(|| format!("unknown agent; {}", AgentKind::suggest(name, &AgentKind::names())))
 }
 
 /// An agent that drafts, ready to be asked.

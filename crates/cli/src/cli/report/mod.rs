@@ -24,12 +24,13 @@ use crate::report::compared::short_names;
 use crate::report::diagnostics::counted;
 use crate::report::trial_text::again;
 use crate::results::compared::{self, ChangedText, ComparisonResults, changed_texts};
+use crate::results::drift;
 use crate::results::history::{self, HistoryPoint, TrendFilter};
 use crate::results::side_results::{self, SideReader, TrialSide};
 use crate::results::stored_summary::{RestOfRun, no_trials};
 use crate::results::summary::Summary;
 use crate::results::timeline::{EventKind, Timeline};
-use crate::results::{stored_comparison, table};
+use crate::results::{graded_trial, stored_comparison};
 use crate::run::live::Redactors;
 use crate::run::planned::PlannedRun;
 use crate::run::regrade::TrialReview;
@@ -151,6 +152,10 @@ fn write(
         _ => Some(compare(&baseline, &candidate)?),
     };
     let history = history(&run.root, &summary);
+    let (nights, warnings) =
+        store::nights(&run.root).unwrap_or_else(|error| (Vec::new(), vec![format!("nights cannot be read: {error}")]));
+    reader.notes.extend(warnings);
+    let series = drift::series(&nights);
     let overview = Overview {
         summary: &summary,
         compared: compared.as_ref(),
@@ -159,6 +164,7 @@ fn write(
         created: &reader.created,
         agents: &reader.agents,
         history: &history,
+        series: &series,
         notes: &reader.notes,
     };
     let (title, overview) = (overview::title(&overview), overview::overview(&overview));
@@ -329,7 +335,7 @@ impl<'a> ReportReader<'a> {
         let review = TrialReview::of(self.run, folder)?;
         let timeline = review.timeline();
         let (meta, grade) = (&review.meta, &review.grade);
-        let outcome = table::outcome(meta.id(), grade.clone(), meta, folder, &self.run.settings.prices);
+        let outcome = graded_trial::outcome(meta.id(), grade.clone(), meta, folder, &self.run.settings.prices);
         let record = TrialRecord::new(&outcome, 1);
         let packed = self.pack(id, &review, &timeline, folder)?;
         self.sessions.add(record.verdict, &packed)?;

@@ -17,7 +17,7 @@ pub(super) fn lift(args: &RunArgs, loaded: Loaded) -> CliResult {
     let mut chosen = args.choice.chosen(&settings)?;
     args.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
     choose::apply(&chosen, &mut settings)?;
-    engine.choose_default_modes(&mut settings, &catalog, &mut chosen);
+    engine.choose_default_modes(&repository.root, &mut settings, &catalog, &mut chosen)?;
     let run = with_part(planned(Loaded { repository, settings, catalog }, chosen.clone())?, &RunPart::All)?;
     preflight::check_decidable(&run)?;
     let modes: BTreeSet<&str> = run.plan.entries.iter().map(|entry| entry.planned.mode.name.as_str()).collect();

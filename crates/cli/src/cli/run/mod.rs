@@ -5,6 +5,7 @@ mod watch;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -17,7 +18,7 @@ use super::start::{ProgramHost, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
 use crate::cli::exit_code::Exit;
 use crate::cli::export_args::ExportArgs;
-use crate::cli::next_step::after_built_in;
+use crate::cli::next_step::{after_built_in, next};
 use crate::cli::output::{Stream, document_stdout, paint, stderr, text_stdout};
 use crate::cli::select;
 use crate::engine::choose::{self, planned};
@@ -104,7 +105,7 @@ const WITHOUT_LIFT: &str =
 /// Options that decide what is measured. A resumed run keeps those of its first part.
 #[derive(Args)]
 struct ChoiceArgs {
-    /// Only trials whose name contains one of these: `greeting`, `xlsx/verify`, `/codex`
+    /// Only trials whose name contains one of these, or of these skills by path: `greeting`, `xlsx/verify`, `/mcp`
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     #[command(flatten)]
@@ -118,7 +119,7 @@ struct ChoiceArgs {
     #[arg(long, value_name = "AGENT")]
     agent: Vec<String>,
     /// Trials of each case, whatever the case says: a number, `until decided`, or `until decided at most N`
-    #[arg(long, value_name = "N", value_parser = Trials::from_str)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = Trials::from_str)]
     trials: Option<Trials>,
     /// Share of a case's trials that must pass, whatever the case says: 0.8 is four of five
     #[arg(long, value_name = "SHARE", value_parser = select::share)]
@@ -371,6 +372,12 @@ fn print_results(
         }
         if run.settings.live && !interrupt::raised() {
             after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
+            if let Some(id) = run.folder().and_then(Path::file_name).filter(|_| summary.cases_with(Verdict::Fail) > 0) {
+                let id = escape::word(&id.to_string_lossy());
+                next(&format!(
+                    "edit the skill, or the case if it expects too much; `skill-evals run --failed {id}` runs again what did not pass"
+                ));
+            }
         }
     }
     out.flush()

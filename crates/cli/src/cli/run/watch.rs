@@ -26,6 +26,7 @@ use crate::run::digests::opened_skills;
 use crate::run::plan::PlannedCase;
 use crate::run::planned::PlannedRun;
 use crate::run::preflight;
+use crate::settings::CommandAnswer;
 use crate::store::{self, RECORDINGS};
 use crate::text::diagnostic::shown_path;
 use crate::text::{cut, escape};
@@ -110,7 +111,8 @@ fn places(run: &PlannedRun) -> BTreeSet<PathBuf> {
     let skills = run.catalog.skills.iter().map(|found| found.skill().folder.clone());
     let mut places: Vec<PathBuf> = named.chain(usual).chain(skills).chain([PathBuf::from(EVALS)]).collect();
     places.extend(rubric::judge_paths(&run.settings).map(Path::to_path_buf));
-    places.extend(run.settings.mocks.iter().filter_map(|answer| Some(answer.source()?.as_path().to_path_buf())));
+    let of_mocks = run.settings.mocks.iter().flat_map(CommandAnswer::sources);
+    places.extend(of_mocks.map(|path| path.as_path().to_path_buf()));
     for case in run.plan.entries.iter().filter_map(|entry| entry.planned.found.case().ok()) {
         places.extend(case.parts().iter().flat_map(CasePart::files));
     }

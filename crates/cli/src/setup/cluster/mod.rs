@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::settings::mode::AgentKind;
 use crate::setup::init::github_nightly;
 use crate::setup::init::{CrateSource, InitError};
 use crate::text::escape;
@@ -48,8 +49,9 @@ impl ShardedRun<'_> {
             .replace("@OPTIONS@", &self.shell_options())
     }
 
-    pub fn github(&self, source: &CrateSource) -> Result<String, InitError> {
-        github_nightly(self.root, source, self.shards, &self.shell_options())
+    /// The nightly workflow of these agents.
+    pub fn github(&self, source: &CrateSource, agents: &[AgentKind]) -> Result<String, InitError> {
+        github_nightly(self.root, source, agents, self.shards, &self.shell_options())
     }
 
     /// An Indexed Job and the merge job. `now` is the id of a run that has none.

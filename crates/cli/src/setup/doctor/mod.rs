@@ -22,6 +22,7 @@ use crate::grade::rubric;
 use crate::process::{self, Job, OutputListener, Start, git};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
+use crate::run::default_modes::{self, SubstituteMode};
 use crate::run::live::Redactors;
 use crate::run::{plan, preflight};
 use crate::settings::load::{self, ConfigError};
@@ -207,9 +208,18 @@ impl Doctor {
     fn needs(&mut self, repository: Option<&Repository>, settings: &Settings, catalog: &Catalog) -> NeededAgents {
         let Some(repository) = repository else { return NeededAgents::default() };
         let mut settings = Settings { live: true, ..settings.clone() };
-        for substitute in preflight::substitutes(&settings, catalog) {
-            self.ok("agent", substitute.to_string());
-            settings.default_modes.insert(substitute.default, substitute.mode.name);
+        let substitutes = match default_modes::substitutes(&repository.root, &settings, catalog) {
+            Ok(substitutes) => substitutes,
+            Err(problem) => {
+                self.missing("recordings", problem.to_string(), "correct the directory of the recordings");
+                return NeededAgents::default();
+            }
+        };
+        for SubstituteMode { default, mode, note } in substitutes {
+            if let Some(note) = note {
+                self.ok("agent", note);
+            }
+            settings.default_modes.insert(default, mode.name.clone());
         }
         let plan = match plan::plan(&repository.root, &settings, catalog, &Filters::default()) {
             Ok(plan) => plan,

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::GeneratedCase;
 use crate::agent::trial_env::ScratchDir;
+use crate::cases::case::FoundCase;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::engine::tune;
 use crate::lint;
@@ -113,7 +114,11 @@ impl Drafter<'_> {
         prompt: &str,
         place: &DraftingPlace<'_>,
     ) -> Result<Drafts<UsableDrafts>, Trouble> {
-        self.answer(found, prompt, SCHEMA, place, read)
+        // A case that cannot be read has its id all the same.
+        let cases = self.catalog.cases_of(&found.skill().slug);
+        let prompt_of = |found: &FoundCase| found.case().map(|case| case.prompt.clone()).unwrap_or_default();
+        let existing: Vec<_> = cases.map(|found| (found.id.clone(), prompt_of(found))).collect();
+        self.answer(found, prompt, SCHEMA, place, |text, author| read(text, author, &existing))
     }
 
     /// Asks with the [prompt](Self::prompt_for_descriptions) for other descriptions of a skill.
@@ -236,11 +241,12 @@ word_enum! {
     }
 }
 
-/// Reads an answer, of which nothing is trusted. An error is the end of a sentence that starts with the answer.
-pub fn read(text: &str, author: &str) -> Result<UsableDrafts, String> {
+/// Reads an answer, of which nothing is trusted. The drafts have neither the ids nor the prompts of the skill's `existing` cases. An
+/// error is the end of a sentence that starts with the answer.
+pub fn read(text: &str, author: &str, existing: &[(String, String)]) -> Result<UsableDrafts, String> {
     let written: WrittenAnswer = object(text)?;
     let mut usable = UsableDrafts::default();
-    let (mut ids, mut prompts) = (BTreeSet::new(), BTreeSet::new());
+    let (mut ids, mut prompts): (BTreeSet<String>, BTreeSet<String>) = existing.iter().cloned().unzip();
     for (number, WrittenCase { kind, id, prompt }) in written.cases.into_iter().enumerate() {
         let number = number + 1;
         let prompt = prompt.trim().to_owned();

@@ -28,17 +28,71 @@ pub struct GeneratedCase {
     pub author: Option<String>,
 }
 
-/// A prompts.csv with these cases. Its trials write nothing, and their authors add what an answer must contain.
+/// A prompts.csv with these cases behind those of `old`, of which every byte stays: rows get empty cells for the columns that the
+/// header lacks.
+pub fn appended(old: &str, drafts: &[GeneratedCase]) -> Result<String, csv::Error> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(old.as_bytes());
+    let (mut record, mut names, mut text, mut done) = (csv::StringRecord::new(), Vec::new(), String::new(), 0);
+    let mut more = String::new();
+    while reader.read_record(&mut record)? {
+        if names.is_empty() {
+            names = record.iter().map(|name| name.trim().trim_start_matches('\u{feff}').to_owned()).collect();
+            let needs_author = drafts.iter().any(|draft| draft.author.is_some());
+            let needed = ["sandbox"].into_iter().chain(needs_author.then_some(AUTHOR));
+            let lacking: Vec<&str> = needed.filter(|name| !names.iter().any(|known| known == name)).collect();
+            more = lacking.iter().flat_map(|name| [",", name]).collect();
+            names.extend(lacking.into_iter().map(str::to_owned));
+        }
+        let end = usize::try_from(reader.position().byte()).unwrap_or(old.len()).min(old.len());
+        let (row, break_after) = split_at_line_end(old.get(done..end).unwrap_or_default());
+        text.extend([row, &more, break_after]);
+        done = end;
+        // Behind the header, each row gets cells for the names that were added.
+        more.retain(|c| c == ',');
+    }
+    text.push_str(old.get(done..).unwrap_or_default());
+    let is_crlf = old.contains("\r\n");
+    if !text.ends_with(['\n', '\r']) {
+        text.push_str(if is_crlf { "\r\n" } else { "\n" });
+    }
+    let line_end = if is_crlf { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') };
+    let mut writer = csv::WriterBuilder::new().terminator(line_end).from_writer(Vec::new());
+    for draft in drafts {
+        writer.write_record(names.iter().map(|name| draft.cell(name)))?;
+    }
+    text.push_str(&String::from_utf8_lossy(&writer.into_inner().unwrap_or_default()));
+    Ok(text)
+}
+
+/// A row and the line breaks behind it.
+fn split_at_line_end(row: &str) -> (&str, &str) {
+    row.split_at(row.trim_end_matches(['\r', '\n']).len())
+}
+
+impl GeneratedCase {
+    /// Its cell in a column. Its trials write nothing, and its author adds what an answer must contain.
+    fn cell(&self, column: &str) -> &str {
+        match column {
+            "id" => &self.id,
+            "should_trigger" if self.should_trigger => "true",
+            "should_trigger" => "false",
+            "prompt" => &self.prompt,
+            "sandbox" => "read-only",
+            AUTHOR => self.author.as_deref().unwrap_or_default(),
+            _ => "",
+        }
+    }
+}
+
+/// A prompts.csv with these cases.
 pub fn prompts_csv(drafts: &[GeneratedCase]) -> String {
     let has_author = drafts.iter().any(|draft| draft.author.is_some());
+    let columns: Vec<&str> = COLUMNS.into_iter().chain(has_author.then_some(AUTHOR)).collect();
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing to memory cannot fail, and every record has all columns.
-    let _ = writer.write_record(COLUMNS.into_iter().chain(has_author.then_some(AUTHOR)));
+    let _ = writer.write_record(&columns);
     for draft in drafts {
-        let should_trigger = if draft.should_trigger { "true" } else { "false" };
-        let author = has_author.then(|| draft.author.as_deref().unwrap_or_default());
-        let cells = [&draft.id, should_trigger, &draft.prompt, "read-only", ""];
-        let _ = writer.write_record(cells.into_iter().chain(author));
+        let _ = writer.write_record(columns.iter().map(|column| draft.cell(column)));
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()

@@ -3,6 +3,7 @@
 
 mod manifest;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -16,6 +17,7 @@ use crate::files::at::PathError;
 use crate::files::{bounded, inside, look};
 use crate::run::stubs;
 use crate::settings::load::{self, ConfigError};
+use crate::settings::mode::AgentKind;
 use crate::settings::{FILE, Trust};
 use crate::setup::generate;
 use crate::skill::{SKILL_FILE, SkillFile};
@@ -55,9 +57,18 @@ pub enum InitError {
     /// The settings are invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// It is not known where the program or the crate is from.
+    #[error("skill-evals is not published yet: say where it is from with --git URL or --path DIR; nothing was written")]
+    NoSource,
     /// A directory is not a checkout of this crate.
     #[error("{0} is not a checkout of skill-evals")]
     NoCheckout(PathBuf),
+    /// Nothing says which agent CI has to run.
+    #[error("no recording says which agent CI is to run, and none can run here: name it with --agent")]
+    NoAgent,
+    /// npm does not have an agent.
+    #[error("`init --ci` cannot install {0}, which npm does not have; --agent names another")]
+    NotInNpm(&'static str),
     /// A directory is not the root of a git repository.
     #[error("{0} is not the root of a git repository: run `init --ci` there")]
     NoGitRoot(PathBuf),
@@ -107,8 +118,8 @@ pub enum FileAction {
 pub struct InitSummary {
     /// The files, in order.
     pub steps: Vec<InitStep>,
-    /// The arguments with which `cargo test`, run in the directory, finds the harness, if there is one.
-    pub cargo: Option<&'static str>,
+    /// The directory of the crate with the harness, if there is one.
+    pub harness: Option<PathBuf>,
 }
 
 /// Whether `init` writes.
@@ -122,8 +133,13 @@ pub enum InitMode {
 
 /// Adds evals to the crate or repository in `folder`, an absolute path. Skills and cases are those of the repository around it. A
 /// directory without Cargo.toml gets a harness only if `wants_rust`, or if it has one.
-pub fn init(folder: &Path, source: &CrateSource, wants_rust: bool, mode: InitMode) -> Result<InitSummary, InitError> {
-    if let CrateSource::Path { folder, .. } = source
+pub fn init(
+    folder: &Path,
+    source: Option<&CrateSource>,
+    wants_rust: bool,
+    mode: InitMode,
+) -> Result<InitSummary, InitError> {
+    if let Some(CrateSource::Path { folder, .. }) = source
         && !manifest::is_checkout(&bounded::read_text(&folder.join("Cargo.toml")).unwrap_or_default())
     {
         return Err(InitError::NoCheckout(folder.clone()));
@@ -134,7 +150,12 @@ pub fn init(folder: &Path, source: &CrateSource, wants_rust: bool, mode: InitMod
         init.first_case()?;
         init.settings(None)?;
         init.ignore_rules(&[IGNORED])?;
-        return Ok(InitSummary { steps: init.files.steps, cargo: None });
+        return Ok(InitSummary { steps: init.files.steps, harness: None });
+    }
+    if let Some(other) = init.other_harness()? {
+        let again = "it is the harness of this repository: a second one would run each trial once more";
+        init.files.step(&other.join(MAIN), FileAction::LeftAlone(again.to_owned()));
+        return Ok(InitSummary { steps: init.files.steps, harness: Some(other) });
     }
     init.manifest(source)?;
     init.first_case()?;
@@ -145,12 +166,7 @@ pub fn init(folder: &Path, source: &CrateSource, wants_rust: bool, mode: InitMod
     let nextest = init.layout.workspace.join(".config/nextest.toml");
     init.files.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
     init.ignore_rules(if is_alone { &[IGNORED, TARGET] } else { &[IGNORED] })?;
-    let cargo = match init.layout.kind {
-        HarnessCrate::Own => "--test skill_evals",
-        HarnessCrate::Member => "-p evals --test skill_evals",
-        HarnessCrate::Alone => "--manifest-path evals/Cargo.toml --test skill_evals",
-    };
-    Ok(InitSummary { steps: init.files.steps, cargo: Some(cargo) })
+    Ok(InitSummary { steps: init.files.steps, harness: Some(init.layout.package) })
 }
 
 struct Init<'a> {
@@ -159,49 +175,53 @@ struct Init<'a> {
 }
 
 impl Init<'_> {
+    /// The directory of another crate that has a harness for the same repository, unless this one has a harness already.
+    fn other_harness(&self) -> Result<Option<PathBuf>, InitError> {
+        let InitLayout { root, package, .. } = &self.layout;
+        let is_harness = |folder: &Path| -> Result<bool, InitError> {
+            Ok(self.files.read(&folder.join(MAIN))?.is_some_and(|text| text.contains("skill_evals::harness")))
+        };
+        if is_harness(package)? {
+            return Ok(None);
+        }
+        for folder in stubs::crates(root) {
+            let found = root.join(&folder);
+            // A crate with skills or evals of its own is a repository of its own, but for the small crate.
+            let is_of_root = stubs::CRATES.iter().any(|known| folder == Path::new(known))
+                || Repository::around(&found).is_ok_and(|around| around.is_some_and(|around| around.root == *root));
+            if is_of_root && is_harness(&found)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
     /// The Cargo.toml of the existing crate, or of a small crate next to the cases.
-    fn manifest(&mut self, source: &CrateSource) -> Result<(), InitError> {
+    fn manifest(&mut self, source: Option<&CrateSource>) -> Result<(), InitError> {
         let path = self.layout.package.join("Cargo.toml");
+        let existing = self.files.read(&path)?;
+        if source.is_none() && !existing.as_deref().is_some_and(manifest::depends) {
+            return Err(InitError::NoSource);
+        }
         // A stored answer of a judge counts, whether its case asks for a judge or not.
         let is_judged = |trial: &TrialFolder| !matches!(trial.judgment(), Ok(None));
         let needs_schemas = self.catalog()?.cases.iter().any(|found| found.case().is_ok_and(Case::needs_schemas))
             || store::trials_below(&self.layout.root.join(RECORDINGS))?.iter().any(is_judged);
-        let source = source.from(&self.layout.package, if needs_schemas { &["schemas"] } else { &[] });
-        let existing = self.files.read(&path)?;
+        let features: &[&str] = if needs_schemas { &["schemas"] } else { &[] };
+        let source = source.map(|source| source.from(&self.layout.package, features));
         if existing.is_some() {
             // Ordinary tests in that file would no longer run.
             let test = self.files.read(&self.layout.package.join(MAIN))?;
             let is_harness = test.is_none_or(|text| text.contains("skill_evals::harness"));
-            self.edit(&path, |text| manifest::with_harness(text, &source, is_harness))?;
-        } else {
+            self.files.edit(&path, |text| manifest::with_harness(text, source.as_ref(), is_harness))?;
+        } else if let Some(source) = source {
             let alone = self.layout.kind == HarnessCrate::Alone;
             self.files.new_file(&path, &manifest::small_crate(&source, alone), "")?;
         }
         // The existing crate may be a workspace of its own.
         if self.layout.kind == HarnessCrate::Member && existing.is_none_or(|text| !manifest::is_workspace(&text)) {
-            self.edit(&self.layout.workspace.join("Cargo.toml"), manifest::with_member)?;
+            self.files.edit(&self.layout.workspace.join("Cargo.toml"), manifest::with_member)?;
         }
-        Ok(())
-    }
-
-    fn edit(
-        &mut self,
-        path: &Path,
-        change: impl Fn(&str) -> Result<(String, ManifestChange), String>,
-    ) -> Result<(), InitError> {
-        let text = self.files.read(path)?.unwrap_or_default();
-        let (new, change) =
-            change(&text).map_err(|why| InitError::Manifest { path: relative(self.files.folder, path), why })?;
-        if let ManifestChange::Added(_) = change {
-            // The editor of TOML ends all lines with `\n`.
-            self.files.write(path, &new.replace("\r\n", "\n").replace('\n', line_end(&text)))?;
-        }
-        let action = match change {
-            ManifestChange::Nothing => FileAction::IsThere,
-            ManifestChange::Added(what) => FileAction::Added(what),
-            ManifestChange::Impossible(why) => FileAction::LeftAlone(why),
-        };
-        self.files.step(path, action);
         Ok(())
     }
 
@@ -351,28 +371,98 @@ impl CiService {
     }
 }
 
-/// Adds the files of `service` to the repository in `folder`, an absolute path. They install the program from `source`.
-pub fn init_ci(folder: &Path, service: CiService, source: &CrateSource) -> Result<Vec<InitStep>, InitError> {
+/// Adds the files of `service` to the repository in `folder`, an absolute path. They install the program from `source`, and these agents.
+pub fn init_ci(
+    folder: &Path,
+    service: CiService,
+    source: &CrateSource,
+    agents: &[AgentKind],
+) -> Result<Vec<InitStep>, InitError> {
     if !look::is_usable(&folder.join(".git")) {
         return Err(InitError::NoGitRoot(folder.to_path_buf()));
     }
-    let (install, parts) = install(folder, source)?;
+    let job = CiJob::of(folder, source, agents)?;
+    let is_recorded = is_recorded(folder)?;
     let mut files = InitFiles::new(folder, InitMode::Write);
     for (path, text, by_hand) in service.files() {
-        let text = with_source(&in_shards(text, SHARDS, OPTIONS), &install, &parts);
-        files.new_file(&folder.join(path), &text, by_hand)?;
+        files.new_file(&folder.join(path), &job.filled(&in_shards(text, SHARDS, OPTIONS)), by_hand)?;
+    }
+    if !is_recorded {
+        files.edit(&folder.join(FILE), manifest::without_required_recordings)?;
     }
     Ok(files.steps)
 }
 
-/// The workflow of a nightly run in this many shards, with these options of `run`: empty, or with a space before each.
-pub fn github_nightly(folder: &Path, source: &CrateSource, shards: u32, options: &str) -> Result<String, InitError> {
-    let (install, parts) = install(folder, source)?;
-    Ok(with_source(&in_shards(NIGHTLY, shards, options), &install, &parts))
+/// Whether every case of the repository has a recording.
+fn is_recorded(root: &Path) -> Result<bool, InitError> {
+    let settings = load::read_file(root, Trust::Trusted)?;
+    let mut recordings = store::Recordings::new(root);
+    for found in &Repository::new(root.to_path_buf()).catalog(Layout::of(&settings), Scope::All).cases {
+        if recordings.modes(&found.skill, &found.id)?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
-fn with_source(text: &str, install: &str, parts: &str) -> String {
-    text.replace("@SOURCE@", install).replace("@FILES@", &format!("'.github/workflows/skill-evals*.yml'{parts}"))
+/// The workflow of a nightly run of these agents in this many shards, with these options of `run`: empty, or with a space before each.
+pub fn github_nightly(
+    folder: &Path,
+    source: &CrateSource,
+    agents: &[AgentKind],
+    shards: u32,
+    options: &str,
+) -> Result<String, InitError> {
+    Ok(CiJob::of(folder, source, agents)?.filled(&in_shards(NIGHTLY, shards, options)))
+}
+
+/// What the jobs of a repository install and get.
+struct CiJob {
+    /// The arguments of `cargo install`.
+    source: String,
+    /// The files on which the program depends, for a cache.
+    files: String,
+    /// The packages of the agents, for npm. Empty if the agent is that of this program.
+    packages: String,
+    /// The variables with the agents' credentials.
+    variables: BTreeSet<&'static str>,
+}
+
+impl CiJob {
+    fn of(folder: &Path, source: &CrateSource, agents: &[AgentKind]) -> Result<Self, InitError> {
+        let (source, parts) = install(folder, source)?;
+        let files = format!("'.github/workflows/skill-evals*.yml'{parts}");
+        let (mut packages, mut variables) = (BTreeSet::new(), BTreeSet::new());
+        for profile in agents.iter().map(|agent| agent.profile()) {
+            if profile.ci_variables.is_empty() {
+                return Err(InitError::NotInNpm(profile.name));
+            }
+            variables.extend(profile.ci_variables);
+            let package = profile.packages.first().zip(profile.measured.last());
+            packages.extend(package.map(|(package, version)| format!("{package}@{version}")));
+        }
+        if variables.is_empty() {
+            return Err(InitError::NoAgent);
+        }
+        let packages = packages.into_iter().collect::<Vec<_>>().join(" ");
+        Ok(Self { source, files, packages, variables })
+    }
+
+    /// The text of a file for this job.
+    fn filled(&self, text: &str) -> String {
+        let Self { source, files, packages, variables } = self;
+        // Without a package there is nothing to install or cache.
+        let lines = text.lines().filter(|line| !packages.is_empty() || !line.contains("@AGENTS@"));
+        let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+        let names = variables.iter().copied().collect::<Vec<_>>().join(", ");
+        let secrets: Vec<String> =
+            variables.iter().map(|name| format!("{name}: \"${{{{ secrets.{name} }}}}\"")).collect();
+        text.replace("@SOURCE@", source)
+            .replace("@FILES@", files)
+            .replace("@AGENTS@", packages)
+            .replace("@VARIABLES@", &names)
+            .replace("@SECRETS@", &secrets.join(", "))
+    }
 }
 
 fn in_shards(text: &str, shards: u32, options: &str) -> String {
@@ -386,7 +476,6 @@ fn in_shards(text: &str, shards: u32, options: &str) -> String {
 /// The arguments of `cargo install`, and the further files on which the program depends, for a cache.
 fn install(folder: &Path, source: &CrateSource) -> Result<(String, String), InitError> {
     match source {
-        CrateSource::Release => Ok((concat!("skill-evals-cli@", env!("CARGO_PKG_VERSION")).to_owned(), String::new())),
         CrateSource::Git { url, rev } => {
             let rev = rev.as_ref().map(|rev| format!(" --rev {}", escape::word(rev))).unwrap_or_default();
             Ok((format!("--git {}{rev} skill-evals-cli", escape::word(url)), String::new()))
@@ -433,6 +522,30 @@ impl<'a> InitFiles<'a> {
             }
             Some(old) if old == text || by_hand.is_empty() => FileAction::IsThere,
             Some(_) => FileAction::LeftAlone(by_hand.to_owned()),
+        };
+        self.step(path, action);
+        Ok(())
+    }
+
+    /// Changes a manifest or settings as `change` says, and keeps the rest and its line ends.
+    fn edit(
+        &mut self,
+        path: &Path,
+        change: impl Fn(&str) -> Result<(String, ManifestChange), String>,
+    ) -> Result<(), InitError> {
+        let old = self.read(path)?;
+        let text = old.as_deref().unwrap_or_default();
+        let (new, change) =
+            change(text).map_err(|why| InitError::Manifest { path: relative(self.folder, path), why })?;
+        if let ManifestChange::Added(_) = change {
+            // The editor of TOML ends all lines with `\n`.
+            self.write(path, &new.replace("\r\n", "\n").replace('\n', line_end(text)))?;
+        }
+        let action = match change {
+            ManifestChange::Nothing => FileAction::IsThere,
+            ManifestChange::Added(_) if old.is_none() => FileAction::Written,
+            ManifestChange::Added(what) => FileAction::Added(what),
+            ManifestChange::Impossible(why) => FileAction::LeftAlone(why),
         };
         self.step(path, action);
         Ok(())
@@ -545,7 +658,7 @@ fn read(path: &Path) -> io::Result<Option<String>> {
 // Relative paths between absolute ones. Pure.
 
 /// The path of `to` from the directory `from`. Both are absolute.
-fn relative(from: &Path, to: &Path) -> PathBuf {
+pub fn relative(from: &Path, to: &Path) -> PathBuf {
     let (from, to) = (normal(from), normal(to));
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
     let up = from.components().skip(shared).map(|_| Component::ParentDir);

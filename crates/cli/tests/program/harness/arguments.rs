@@ -182,6 +182,13 @@ fn fail_fast_starts_nothing_after_the_first_failure() {
 }
 
 #[test]
+fn no_more_threads_are_started_than_there_are_tests() {
+    // No machine starts this many.
+    let ran = harness(&fixture(), &["--test-threads", "100000000"]).run();
+    ran.exits(101).prints("3 passed; 1 failed; 4 ignored");
+}
+
+#[test]
 fn times_are_reported_where_they_are_asked_for() {
     let ran = harness(&fixture(), &["--report-time", "tidy::lint"]).run();
     assert!(ran.stderr.lines().any(|line| line.starts_with("tidy::lint: ") && line.ends_with(" s")), "{}", ran.stderr);

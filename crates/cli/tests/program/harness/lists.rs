@@ -79,6 +79,27 @@ fn every_name_can_be_run_on_its_own_with_the_same_result() {
 }
 
 #[test]
+fn a_list_as_json_says_what_is_ignored_and_why() {
+    let ran = harness(&fixture(), &["--list", "--format", "json"]).run();
+    let events = events(&ran);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let found: Vec<_> = events.iter().filter(|event| event["event"] == "discovered").collect();
+    assert_eq!(found.iter().map(|event| event["name"].as_str().expect("a name")).collect::<Vec<_>>(), ALL);
+    let message = |name: &str| {
+        let event = found.iter().find(|event| event["name"] == name).expect("a test");
+        (event["ignore"].as_bool(), event["ignore_message"].as_str())
+    };
+    let why = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
+    assert_eq!(message("tidy::last::codex"), (Some(true), Some(why)));
+    assert_eq!(message("tidy::bad::codex"), (Some(false), Some("")), "it fails");
+    let last = events.last().expect("events");
+    assert_eq!(
+        (last["event"].as_str(), last["tests"].as_u64(), last["ignored"].as_u64()),
+        (Some("completed"), Some(8), Some(4))
+    );
+}
+
+#[test]
 fn json_is_json_line_by_line() {
     let ran =
         harness(&Fixture::copy_of_sample(), &["--format", "json", "-Z", "unstable-options", "--show-output"]).run();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use skill_evals::harness::{Harness, StreamEvent};
+use skill_evals::harness::{Harness, Recording, StreamEvent};
 
 use crate::support::examples::example;
 use crate::support::fixture::Ran;
@@ -101,6 +101,17 @@ fn its_recording_is_read_by_the_harness_and_by_no_other_program() {
         let said = other.stdout + &other.stderr;
         assert!(other.code != 0 && said.contains("is read in Rust, by `Harness::agent`"), "{args:?}: {said}");
     }
+    // As a unit test opens it. Only here, functions of this process read it.
+    let path = stub.root().join("evals/recordings/tidy/p/mine/1");
+    let refused = Recording::open(&path).expect_err("nothing reads it").to_string();
+    assert!(refused.contains("`Harness::new().agent(\"mine\", …).recording(…)`"), "{refused}");
+    let reads = |line: &serde_json::Value| match line["text"].as_str() {
+        Some(text) => Ok(vec![StreamEvent::Message { text: text.to_owned(), is_piece: false }]),
+        None if line["type"] == "end" => Ok(vec![StreamEvent::Done]),
+        None => Ok(vec![]),
+    };
+    let opened = Harness::new().agent("mine", reads).recording(&path).expect("the harness reads it");
+    assert_eq!(opened.trial().final_text(), Some("Done."));
     let replay = |harness: Harness| harness.chosen_root(stub.root()).results(["tidy::p"]);
     let panics = replay(Harness::new().agent("mine", |_| panic!("a function of the user's")));
     let [trial] = &panics.expect("a result")[..] else { panic!("one trial") };

@@ -131,7 +131,7 @@ fn a_skill_beside_its_cases_is_not_passed_over_in_silence() {
         assert!(lines.contains("evals/skills/lost/SKILL.md") && lines.contains("[skill-root]"), "{lines}");
         let drawn = fixture.drawn();
         assert!(
-            drawn.contains("[unknown-skill]") && drawn.contains("it lies in evals/skills/lost/SKILL.md"),
+            drawn.contains("[unknown-skill]") && drawn.contains("it is evals/skills/lost/SKILL.md, which is not read"),
             "{drawn}"
         );
         let line = line_to_write(&drawn);

@@ -38,7 +38,7 @@ const OF_AGENT: [&str; 13] = [
 ];
 
 /// The keys that no trial sees.
-const OF_NOBODY: [&str; 3] = ["tags", "solution", "answer"];
+const OF_NOBODY: [&str; 4] = ["tags", "solution", "answer", "quarantine"];
 
 /// A value of a key that differs from what a case says without it.
 fn value(field: CaseField) -> &'static str {
@@ -68,6 +68,7 @@ fn value(field: CaseField) -> &'static str {
             FieldForm::Messages | FieldForm::Commands | FieldForm::Tags => r#"["true"]"#,
             FieldForm::Trials => "3",
             FieldForm::Share => "0.8",
+            FieldForm::Quarantine => r#""until 2999-01-31, issue 12""#,
             FieldForm::Amount => "0.25",
             form => unreachable!("{form:?} is only in lists"),
         },

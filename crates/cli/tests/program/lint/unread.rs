@@ -106,10 +106,11 @@ fn cases_in_the_folder_that_holds_the_skills_are_told() {
 }
 
 #[test]
-fn cases_that_name_no_skill_may_be_those_of_every_skill_without_any() {
+fn cases_that_name_no_skill_are_broken_and_break_no_skill() {
     let fixture = with_file("evals/prompts.csv", SHEET).skill("done").prompts("done", SHEET);
-    assert_eq!(fixture.broken_cases(), ["prompts.csv"; 2]);
-    assert_eq!(fixture.good_cases(), ["a", "b"]);
+    assert_eq!(fixture.broken_cases(), ["evals-prompts.csv"]);
+    assert_eq!(fixture.good_cases().len(), 8);
+    fixture.run("run --dry-run").exits(2).prints("evals/prompts.csv");
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn a_file_beside_cases_that_are_read_is_an_error_that_the_settings_can_lower() {
     assert_eq!(fixture.good_cases(), ["a", "b"]);
     fixture.run("lint").exits(1);
     fixture.run("harness repository::lint").exits(101);
-    let fixture = fixture.file("evals/evals.toml", "lint.warning = [\"unread-cases\"]\n");
+    let fixture = fixture.file("evals/evals.toml", "lint.warning = [\"misplaced-cases\"]\n");
     fixture.run("lint").exits(0);
 }
 

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use super::{http_bridge, skill, skills};
-use crate::support::real::HOW_TO_GET_AGENTS;
+use crate::support::real::{HOW_TO_GET_AGENTS, ignored};
 
 /// The scenarios that ask for more than a server of skills, each with the reason.
 const NOT_OURS: &str = include_str!("conformance_expected_failures.yml");
@@ -29,8 +29,7 @@ fn official(program: &str) -> Option<Command> {
         return Some(command);
     }
     let missing = format!("{program} is not there, or Node is older than 22 (it is {version:?}); {HOW_TO_GET_AGENTS}");
-    assert!(std::env::var_os("REQUIRE_AGENTS").is_none(), "{missing}");
-    eprintln!("ignored: {missing}");
+    ignored(&missing);
     None
 }
 
@@ -118,9 +117,11 @@ fn the_official_conformance_suite_finds_what_is_expected() {
 fn the_official_conformance_suite_accepts_the_skills_extension() {
     let modules = repository().join("target/agents/node_modules");
     let package = fs::read_to_string(modules.join("@modelcontextprotocol/conformance/package.json"));
-    if official("conformance").is_none() || package.is_ok_and(|package| package.contains("\"version\": \"0.1.")) {
-        eprintln!("ignored: conformance 0.1 does not know the extension");
+    if official("conformance").is_none() {
         return;
+    }
+    if package.is_ok_and(|package| package.contains("\"version\": \"0.1.")) {
+        return ignored("conformance 0.1 does not know the extension");
     }
     let skills = tempfile::tempdir().unwrap();
     let notes = skill(skills.path(), "notes", "Keeps notes. Use for <notes> & co.", "See references/deep/one.md.");

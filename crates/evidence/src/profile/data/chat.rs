@@ -7,6 +7,7 @@ pub const PROFILE: Profile = Profile {
     provider: "openai_compatible",
     program: "skill-evals",
     how_to_get: "this build of skill-evals lacks its own agent: add \"chat\" to the `features` of skill-evals in Cargo.toml",
+    ci_variables: &["OPENAI_API_KEY"],
     measured: &[env!("CARGO_PKG_VERSION")],
     modes: &[("chat", AgentKind::Chat, Delivery::Native), ("chat-none", AgentKind::Chat, Delivery::None)],
     home: ".skill-evals",

@@ -13,6 +13,7 @@ pub const PROFILE: Profile = Profile {
     how_to_get: "get it with `npm install -g @anthropic-ai/claude-code`, or name it in evals/evals.toml under \
                  [agents.claude-cli] and [agents.claude-sdk]",
     packages: &["@anthropic-ai/claude-code"],
+    ci_variables: &["ANTHROPIC_API_KEY"],
     measured: &["2.1.197", "2.1.332"],
     first_request_tokens: Some(16_348),
     modes: &[
@@ -154,6 +155,7 @@ pub const PROFILE: Profile = Profile {
             "hour limit reached",
             "opus limit reached",
             "usage limit is set to $0",
+            "credit balance is too low",
             "seat type doesn't include",
             "usage allocation has been disabled",
         ],

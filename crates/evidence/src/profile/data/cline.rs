@@ -10,6 +10,7 @@ pub const PROFILE: Profile = Profile {
     program: "cline",
     how_to_get: "get it with `npm install -g cline`, or name it in evals/evals.toml under [agents.cline]",
     packages: &["cline", "@cline/cli"],
+    ci_variables: &["CLINE_API_KEY"],
     measured: &["3.0.65"],
     modes: usual_modes!("cline", Cline),
     home: ".cline",

@@ -10,6 +10,7 @@ pub const PROFILE: Profile = Profile {
     program: "codex",
     how_to_get: "get it with `npm install -g @openai/codex`, or name it in evals/evals.toml under [agents.codex]",
     packages: &["@openai/codex"],
+    ci_variables: &["CODEX_API_KEY"],
     measured: &["0.169.0", "0.171.0"],
     first_request_tokens: Some(9_949),
     modes: usual_modes!("codex", Codex),

@@ -10,6 +10,7 @@ pub const PROFILE: Profile = Profile {
     program: "copilot",
     how_to_get: "get it with `npm install -g @github/copilot`, or name it in evals/evals.toml under [agents.copilot]",
     packages: &["@github/copilot"],
+    ci_variables: &["COPILOT_GITHUB_TOKEN"],
     measured: &["1.0.102"],
     modes: usual_modes!("copilot", Copilot),
     home: ".copilot",

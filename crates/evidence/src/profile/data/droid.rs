@@ -11,6 +11,7 @@ pub const PROFILE: Profile = Profile {
     how_to_get: "get it with `npm install -g droid`, or name it in evals/evals.toml under [agents.droid]",
     // Its models see only the names of MCP tools until they search for them, so no mode has the built-in server.
     packages: &["droid"],
+    ci_variables: &["FACTORY_API_KEY"],
     measured: &["0.215.0"],
     modes: &[("droid", AgentKind::Droid, Delivery::Native), ("droid-none", AgentKind::Droid, Delivery::None)],
     home: ".factory",

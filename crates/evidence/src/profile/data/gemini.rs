@@ -10,6 +10,7 @@ pub const PROFILE: Profile = Profile {
     program: "gemini",
     how_to_get: "get it with `npm install -g @google/gemini-cli`, or name it in evals/evals.toml under [agents.gemini]",
     packages: &["@google/gemini-cli"],
+    ci_variables: &["GEMINI_API_KEY"],
     measured: &["0.61.0"],
     modes: usual_modes!("gemini", Gemini),
     home: ".gemini",

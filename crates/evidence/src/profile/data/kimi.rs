@@ -11,6 +11,7 @@ pub const PROFILE: Profile = Profile {
     how_to_get: "get it with `npm install -g @moonshot-ai/kimi-code` and Node 22.19 or later, or name it in evals/evals.toml under \
                  [agents.kimi]",
     packages: &["@moonshot-ai/kimi-code"],
+    ci_variables: &["KIMI_MODEL_API_KEY", "KIMI_MODEL_NAME"],
     measured: &["2.1.0"],
     modes: usual_modes!("kimi", Kimi),
     home: ".kimi-code",

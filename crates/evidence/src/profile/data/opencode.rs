@@ -10,6 +10,7 @@ pub const PROFILE: Profile = Profile {
     program: "opencode",
     how_to_get: "get it with `npm install -g opencode-ai`, or name it in evals/evals.toml under [agents.opencode]",
     packages: &["opencode-ai"],
+    ci_variables: &["OPENCODE_API_KEY"],
     measured: &["1.18.33"],
     modes: usual_modes!("opencode", OpenCode),
     home: ".local/share/opencode",

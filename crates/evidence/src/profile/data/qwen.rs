@@ -11,6 +11,7 @@ pub const PROFILE: Profile = Profile {
     how_to_get: "get it with `npm install -g @qwen-code/qwen-code` and Node 22 or later (with an older one, npm installs an old \
                  version), or name it in evals/evals.toml under [agents.qwen]",
     packages: &["@qwen-code/qwen-code"],
+    ci_variables: &["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"],
     measured: &["0.24.4"],
     modes: usual_modes!("qwen", Qwen),
     home: ".qwen",

@@ -238,23 +238,12 @@ fn a_catalogue_that_outgrows_what_agents_show_is_a_warning_for_each_list() {
 
 #[test]
 fn two_skills_with_one_slug() {
-    let fixture = Fixture::new().skill("tidy").skill_text("b/tidy", "---\nname: Tidy\ndescription: Tidies.\n---\n");
-    let lines = fixture.task("one", TASK).lines();
-    assert!(lines.contains("skills/tidy/SKILL.md: [slug-collision] the slug `tidy` of the skill `tidy` is also that of skills/b/tidy/SKILL.md"), "{lines}");
-}
-
-#[test]
-fn a_skill_with_the_name_of_one_of_a_plugin_in_the_same_root_says_whose_each_is() {
-    let skill = "---\nname: tidy\ndescription: Tidies the files.\n---\n";
-    let nested = Fixture::new()
-        .skill("tidy")
-        .file("skills/pack/.claude-plugin/plugin.json", r#"{ "name": "pack" }"#)
-        .file("skills/pack/skills/tidy/SKILL.md", skill);
-    let said = "is also that of skills/pack/skills/tidy/SKILL.md of the plugin skills/pack";
-    assert!(nested.lines().contains(&format!("the skill `tidy` {said}")), "{}", nested.lines());
-    let both = nested.file(".claude-plugin/plugin.json", r#"{ "name": "house" }"#);
-    let said = format!("the skill `tidy` of the plugin of the repository {said}");
-    assert!(both.lines().contains(&said), "{}", both.lines());
+    let skill = "---\nname: Tidy\ndescription: Tidies.\n---\n";
+    for other in ["skills/b/tidy", "skills/pack/skills/tidy"] {
+        let lines = Fixture::new().skill("tidy").file(&format!("{other}/SKILL.md"), skill).task("one", TASK).lines();
+        let said = format!("[skill-root] not read, because another skill has the same name: {other}/SKILL.md");
+        assert!(lines.contains(&said), "{lines}");
+    }
 }
 
 #[test]

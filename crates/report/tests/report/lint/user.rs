@@ -23,8 +23,8 @@ fn a_user_that_nobody_can_play_is_named_where_it_is_written() {
             "1:113: [value-type] `evalConfig.user.maxTurns` is a number; expected a number from 1 to 50",
         ),
         (
-            r#"{ "goal": "x", "facts": { "a": 1 } }"#,
-            "1:117: [value-type] `evalConfig.user.facts.a` is a number; expected a string",
+            r#"{ "goal": "x", "facts": { "a": true } }"#,
+            "1:117: [value-type] `evalConfig.user.facts.a` is true or false; expected a string or a number",
         ),
         (
             r#"{ "goal": "x", "facts": { "a": "…" } }"#,

@@ -59,6 +59,7 @@ fn timeline(trace: &Trace, final_text: &str, checks: Vec<CheckResult>) -> Timeli
         judged: None,
         threshold: None,
         max_trials: None,
+        quarantine: None,
         unsupported: Vec::new(),
     };
     Timeline::new(&Evidence { meta: &meta(), trace, final_text: Some(final_text) }, &grade)

@@ -1,17 +1,20 @@
 //! One case of an evals.json or a trigger set.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::{EvalEntry, ForeignReader, NOTES, PROMPTS, SKILL, SKILLS, skill_named};
+use super::own_key::{self, OwnKey};
+use super::{EvalEntry, ForeignReader, NOTES, PROMPT_FILES, PROMPTS, SKILL, SKILLS, skill_named};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::{name, words};
-use crate::cases::case::{Assertion, FoundCase, Unsupported};
+use crate::cases::case::{Assertion, ForeignFile, FoundCase, Unsupported};
+use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, Origin, TextPlace};
 use crate::text::diagnostic::{Code, shorten, slip};
 use crate::text::name::RelativePath;
 use crate::trial::input_file::InputContent;
+use crate::trial::outcome::Weight;
 
 /// The key of whether the skill should trigger, or of the skill that should.
 pub(super) const SHOULD_TRIGGER: &str = "should_trigger";
@@ -23,7 +26,7 @@ const FLAGS: [([&str; 4], bool); 2] = [(["true", "yes", "y", "on"], true), (["fa
 pub(super) const EXPECTED_SKILL: [&str; 2] = ["expect_skill", "expected_skill"];
 
 /// The key of the skills that should trigger.
-const ACTIVATED: &str = "skills_expected_to_activate";
+pub(super) const ACTIVATED: &str = "skills_expected_to_activate";
 
 /// The key of the script that the agent runs.
 const SCRIPT: &str = "expected_script";
@@ -31,20 +34,52 @@ const SCRIPT: &str = "expected_script";
 /// The key of the files that the workspace holds.
 const FILES: &str = "files";
 
+/// The key of a directory that the workspace is a copy of.
+const FIXTURE: &str = "fixture";
+
 /// What a file says of its cases.
-pub(super) struct FileSays {
+pub(super) struct FileSays<'n> {
     /// The skill that it names.
     pub skill: Option<String>,
+    /// The key of its own that says which skill should trigger.
+    pub own_key: Option<OwnKey<'n>>,
     /// The skills of which none may trigger where a case expects none.
     pub tested: Vec<String>,
     /// The names of the cases that have one.
     pub names: HashSet<String>,
 }
 
+impl FileSays<'_> {
+    /// The keys of the skill that should trigger.
+    fn expected(&self) -> impl Iterator<Item = &str> {
+        let own = self.own_key.as_ref().filter(|own| own.names_skills).map(|own| own.key);
+        EXPECTED_SKILL.into_iter().chain(own)
+    }
+
+    /// Whether a case says that no skill is expected: there is the key, and nothing at it.
+    fn expects_none(&self, node: &Node) -> bool {
+        let mut expected = self.expected().filter_map(|key| node.entry(key));
+        expected.any(|entry| entry.value.value == NodeValue::Null || entry.value.text().is_some_and(is_none))
+    }
+}
+
+/// The skills that these cases expect.
+pub(super) fn expected_skills(
+    entries: &[EvalEntry<'_>],
+    own_key: Option<&OwnKey<'_>>,
+    file: &ForeignFile<'_>,
+) -> Vec<String> {
+    let keys = || EXPECTED_SKILL.into_iter().chain(own_key.filter(|own| own.names_skills).map(|own| own.key));
+    let values = entries.iter().flat_map(|entry| keys().filter_map(|key| entry.node.get(key)));
+    let names = values.filter_map(|value| own_key::skill_at(value, file)).filter(|name| !name.is_empty());
+    let names: BTreeSet<String> = names.map(|name| file.skill_slug(name)).collect();
+    names.into_iter().collect()
+}
+
 /// The case with this number, from 1.
 pub(super) fn found(
     reader: &mut ForeignReader<'_>,
-    says: &FileSays,
+    says: &FileSays<'_>,
     entry: &EvalEntry<'_>,
     number: usize,
 ) -> FoundCase {
@@ -60,12 +95,12 @@ pub(super) fn found(
     reader.start(reader.file.case_id(&name), node);
     reader.duplicate_keys(node, &[]);
     let skill = expected(reader, says, entry);
-    read(reader, node);
+    read(reader, says, node);
     reader.case.skill = reader.file.skill_slug(&skill);
     reader.finish()
 }
 
-fn read(reader: &mut ForeignReader<'_>, node: &Node) {
+fn read(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node) {
     if let Some(text) = node.text() {
         text.clone_into(&mut reader.case.prompt);
         return reader.locate_value("prompt", Some(node));
@@ -76,18 +111,33 @@ fn read(reader: &mut ForeignReader<'_>, node: &Node) {
     let meant = || node.entries().iter().find_map(|entry| slip(&entry.key, PROMPTS));
     let key = PROMPTS.into_iter().find(|key| node.get(key).is_some()).or_else(meant).unwrap_or(PROMPTS[0]);
     if let Some(prompt) = reader.required_text(node, key) {
-        prompt.clone_into(&mut reader.case.prompt);
+        reader.case.prompt = reader.prompt_in(prompt, node.get(key).unwrap_or(node).range.clone());
+        if PROMPT_FILES.contains(&key) && reader.case.prompt == prompt {
+            reader.problem_at(
+                Code::Unreadable,
+                node,
+                key,
+                format!("`{key}` is {:?}, which is not a text file here", shorten(prompt)),
+            );
+        }
     }
     read_assertions(reader, node);
     let tags = node.get("tags").and_then(Node::elements).unwrap_or_default();
     reader.case.tags = tags.iter().filter_map(Node::text).map(str::to_owned).collect();
     files(reader, node);
     script(reader, node);
-    let own = ["id", SHOULD_TRIGGER, ACTIVATED, FILES, SKILLS, SCRIPT, key];
-    let known: Vec<&str> = own.into_iter().chain(SKILL).chain(EXPECTED_SKILL).chain(ASSERTION_KEYS).collect();
-    reader.only_keys(node, &known, NOTES);
+    let known: Vec<&str> = keys().chain(SKILL).collect();
+    let own: Vec<&str> = says.own_key.iter().map(|own| own.key).chain([key]).collect();
+    reader.only_keys(node, &[&known[..], &own[..]].concat(), NOTES);
     reader.locate_value("prompt", node.get(key));
     reader.locate_value(FILES, node.get(FILES));
+}
+
+/// The keys of a case besides its prompt and its skill.
+pub(super) fn keys() -> impl Iterator<Item = &'static str> + use<> {
+    let own = ["id", SHOULD_TRIGGER, ACTIVATED, FILES, FIXTURE, SKILLS, SCRIPT].into_iter().chain(EXPECTED_SKILL);
+    let said = words(SAID).into_iter().filter(|key| !ASSERTION_KEYS.contains(key));
+    own.chain(ASSERTION_KEYS).chain(said).chain(words(REFERENCES))
 }
 
 /// The script that a command runs, wherever the agent has it.
@@ -101,6 +151,14 @@ fn script(reader: &mut ForeignReader<'_>, node: &Node) {
 }
 
 fn files(reader: &mut ForeignReader<'_>, node: &Node) {
+    if let Some(written) = node.get(FIXTURE) {
+        let path = written.text().map(|path| path.strip_prefix("./").unwrap_or(path).trim_end_matches('/'));
+        let found = path.and_then(|path| RelativePath::parse(path).ok()).map(|path| reader.file.named_file(&path));
+        match found.filter(|path| reader.file.tree.kind(path.as_path()) == FileKind::Folder) {
+            Some(path) => reader.case.fixture = Some(path),
+            None => reader.not_done(written, format!("the key `{FIXTURE}`, whose value is not a directory here")),
+        }
+    }
     for file in reader.list(node, FILES).unwrap_or_default() {
         reader.only_keys(file, &["path", "content"], "description");
         let path = if file.is_map() { reader.required_text(file, "path") } else { file.text() };
@@ -124,11 +182,14 @@ fn files(reader: &mut ForeignReader<'_>, node: &Node) {
 }
 
 /// Whether the skill should trigger, by the key or by the list of the case.
-fn said(reader: &mut ForeignReader<'_>, entry: &EvalEntry<'_>) -> Option<bool> {
+fn said(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEntry<'_>) -> Option<bool> {
     let node = entry.node;
+    if let Some(own) = says.own_key.as_ref().filter(|own| !own.names_skills) {
+        return node.get(own.key).and_then(|value| own_key::said_at(own.key, value));
+    }
     let Some(written) = node.get(SHOULD_TRIGGER) else {
         // `null` at the key of the skill that should trigger says that it should not.
-        return entry.should_trigger.or(expects_none(node).then_some(false));
+        return entry.should_trigger.or(says.expects_none(node).then_some(false));
     };
     match &written.value {
         NodeValue::Flag(flag) => return Some(*flag),
@@ -150,15 +211,15 @@ fn said(reader: &mut ForeignReader<'_>, entry: &EvalEntry<'_>) -> Option<bool> {
 }
 
 /// Reads whether the skill under test should trigger. Returns that skill.
-fn expected(reader: &mut ForeignReader<'_>, says: &FileSays, entry: &EvalEntry<'_>) -> String {
+fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEntry<'_>) -> String {
     let (file, node) = (reader.file, entry.node);
     let own = skill_named(reader, node);
     let own = own.or_else(|| entry.skill.map(str::to_owned)).or_else(|| says.skill.clone());
-    let named = named(reader, node);
-    let said = said(reader, entry);
+    let named = named(reader, says, node);
+    let said = said(reader, says, entry);
     // The directory says it if nothing else does.
     let about = own.as_deref().or(file.skill);
-    contradiction(reader, node, said, named);
+    contradiction(reader, says, node, said, named);
     reader.should_trigger = said;
     let skill = about.unwrap_or_default();
     let is_own = |own: Option<&str>, name: &str| own.is_none_or(|own| file.skill_slug(own) == file.skill_slug(name));
@@ -177,6 +238,11 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays, entry: &EvalEntry<'
             }
             add_check(reader, key, value, checks::activates(slugs(&skills), false));
             about.unwrap_or(first).to_owned()
+        }
+        // Of a key of the file's own, an empty list is nothing.
+        (Some((key, _)), []) if !EXPECTED_SKILL.contains(&key) && key != ACTIVATED => {
+            reader.should_trigger = Some(false);
+            skill.to_owned()
         }
         (Some((key @ ACTIVATED, value)), []) => {
             add_check(reader, key, value, checks::rejects(vec!["*".to_owned()]));
@@ -200,9 +266,10 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays, entry: &EvalEntry<'
 /// Reports a case whose skill should trigger although none is expected, or is expected to be "".
 fn contradiction(
     reader: &mut ForeignReader<'_>,
+    says: &FileSays<'_>,
     node: &Node,
     said: Option<bool>,
-    named: Option<(&'static str, &Node)>,
+    named: Option<(&str, &Node)>,
 ) {
     let is_blank = |node: &Node| node.text().is_some_and(|text| text.trim().is_empty());
     let mut expected = EXPECTED_SKILL.iter().filter_map(|key| node.entry(key));
@@ -211,7 +278,7 @@ fn contradiction(
         return reader.problem_with_help(Code::EmptyValue, entry.value.range.clone(), message, help);
     }
     let is_none =
-        expects_none(node) || named.is_some_and(|(_, value)| value.elements().is_some_and(<[Node]>::is_empty));
+        says.expects_none(node) || named.is_some_and(|(_, value)| value.elements().is_some_and(<[Node]>::is_empty));
     if said == Some(true) && is_none {
         let place = node.get(SHOULD_TRIGGER).unwrap_or(node).range.clone();
         let message = "the case contradicts itself: the skill should trigger, and no skill is expected";
@@ -220,10 +287,9 @@ fn contradiction(
 }
 
 /// The first key that names skills which trigger, and its value. Other skills at another key are unsupported.
-fn named<'n>(reader: &mut ForeignReader<'_>, node: &'n Node) -> Option<(&'static str, &'n Node)> {
-    let keys = [SHOULD_TRIGGER, EXPECTED_SKILL[0], EXPECTED_SKILL[1], ACTIVATED];
+fn named<'n>(reader: &mut ForeignReader<'_>, says: &'n FileSays<'_>, node: &'n Node) -> Option<(&'n str, &'n Node)> {
+    let keys = [SHOULD_TRIGGER].into_iter().chain(says.expected()).chain([ACTIVATED]);
     let mut all = keys
-        .into_iter()
         .filter_map(|key| Some((key, node.get(key)?)))
         .filter(|(key, value)| *key != SHOULD_TRIGGER || value.text().is_some_and(|text| flag(text).is_none()))
         .filter(|(_, value)| !value.text().is_some_and(|text| is_none(text) || text.trim().is_empty()));
@@ -235,19 +301,14 @@ fn named<'n>(reader: &mut ForeignReader<'_>, node: &'n Node) -> Option<(&'static
 }
 
 /// Adds a check that is written in `value`, the value of `key`.
-fn add_check(reader: &mut ForeignReader<'_>, key: &'static str, value: &Node, check: CaseCheck) {
+fn add_check(reader: &mut ForeignReader<'_>, key: &str, value: &Node, check: CaseCheck) {
     let line = reader.line_of(value.range.start);
-    reader.case.checks.push(CaseCheck { origin: Origin { key: key.into(), line, elsewhere: None }, ..check });
-}
-
-/// Whether a case says that no skill is expected: there is the key, and nothing at it.
-fn expects_none(node: &Node) -> bool {
-    let mut expected = EXPECTED_SKILL.iter().filter_map(|key| node.entry(key));
-    expected.any(|entry| entry.value.value == NodeValue::Null || entry.value.text().is_some_and(is_none))
+    let origin = Origin { key: key.to_owned().into(), line, elsewhere: None };
+    reader.case.checks.push(CaseCheck { origin, ..check });
 }
 
 /// Whether a text stands for nothing.
-fn is_none(text: &str) -> bool {
+pub(in crate::cases::case) fn is_none(text: &str) -> bool {
     ["none", "null", "n/a", "-"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }
 
@@ -259,7 +320,7 @@ fn flag(text: &str) -> Option<bool> {
 
 pub(super) fn name_of(node: &Node) -> Option<String> {
     let text = |key: &str| node.get(key).and_then(name).filter(|text| !text.trim().is_empty());
-    text("name").or_else(|| text("id"))
+    ["name", "id", "eval_id", "case_id"].into_iter().find_map(text)
 }
 
 // What a case expects of the output: statements for the judge, and assertions with a `type` as checks.
@@ -273,14 +334,45 @@ const EXPECTED: [&str; 2] = ["expected_output", "ground_truth"];
 /// The keys of what must not happen.
 const FORBIDDEN: [&str; 2] = ["forbidden_behaviors", "must_not"];
 
-const LISTS: [&str; 5] = ["expectations", "assertions", "expected_behavior", "expected_behaviors", CHECKS];
+const LISTS: [&str; 4] = ["expectations", "assertions", "expected_behavior", "expected_behaviors"];
 
-/// The key of statements that is also one of objects of another form.
-const CHECKS: &str = "checks";
+/// Keys of statements that are also those of objects of other forms.
+const OPEN_LISTS: [&str; 6] = ["checks", "success_criteria", "acceptance_criteria", "criteria", RUBRIC[0], RUBRIC[1]];
 
-/// All keys that are read here.
-pub(super) const ASSERTION_KEYS: [&str; 9] =
-    [EXPECTED[0], EXPECTED[1], FORBIDDEN[0], FORBIDDEN[1], LISTS[0], LISTS[1], LISTS[2], LISTS[3], LISTS[4]];
+/// The keys of statements that may be an object with those that must hold, that are welcome, and that must not.
+pub(super) const RUBRIC: [&str; 2] = ["rubric", "rubrics"];
+const MUST: &str = "must";
+const BONUS: &str = "bonus";
+const AVOID: &str = "avoid";
+
+/// The keys of texts that the final message has, or with a `not` has not.
+const SAID: &str = "must_contain must_include must_not_contain must_not_include should_contain should_not_contain contains \
+                    not_contains output_contains output_not_contains";
+
+/// The keys of files of the skill that the agent loads.
+const REFERENCES: &str = "required_references expected_references";
+
+/// The keys of statements.
+pub(super) const ASSERTION_KEYS: [&str; 18] = [
+    EXPECTED[0],
+    EXPECTED[1],
+    FORBIDDEN[0],
+    FORBIDDEN[1],
+    LISTS[0],
+    LISTS[1],
+    LISTS[2],
+    LISTS[3],
+    OPEN_LISTS[0],
+    OPEN_LISTS[1],
+    OPEN_LISTS[2],
+    OPEN_LISTS[3],
+    OPEN_LISTS[4],
+    OPEN_LISTS[5],
+    "must_contain",
+    "must_include",
+    "must_not_contain",
+    "must_not_include",
+];
 
 /// The keys of the statement in an assertion that is an object.
 const TEXTS: &str = "text assertion expectation description check criterion criteria";
@@ -309,6 +401,9 @@ const MATCHES: &str =
 /// Words that negate a type and say nothing else.
 const NOT: &str = "not does do must should doesnt dont";
 
+/// Those of them that say nothing without a negation.
+const MODAL: &str = "must should";
+
 /// How the words of types begin that mean the opposite of something: a statement would be turned around.
 const NEGATIONS: &str =
     "absent avoid cannot disallow doesn dont exclud forbid lack miss negat never no omit prohibit reject without";
@@ -319,23 +414,37 @@ const PROGRAMS: &str = "command contain count end equal exact exist exit file gr
 
 /// Adds the assertions of a case.
 pub(super) fn read_assertions(reader: &mut ForeignReader<'_>, node: &Node) {
-    // In other files, an object of checks has kinds of its own.
-    let is_other = |key: &str| key == CHECKS && node.get(CHECKS).is_some_and(Node::is_map);
-    if let Some(checks) = node.get(CHECKS).filter(|_| is_other(CHECKS)) {
-        reader.not_done(checks, format!("the key `{CHECKS}`"));
+    for key in LISTS.into_iter().chain(OPEN_LISTS) {
+        match node.get(key).filter(|written| written.is_map() && OPEN_LISTS.contains(&key)) {
+            Some(rubric)
+                if RUBRIC.contains(&key) && [MUST, BONUS, AVOID].iter().any(|key| rubric.get(key).is_some()) =>
+            {
+                read_rubric(reader, rubric);
+            }
+            // A name for each statement.
+            Some(rubric)
+                if RUBRIC.contains(&key) && rubric.entries().iter().all(|entry| entry.value.text().is_some()) =>
+            {
+                rubric.entries().iter().for_each(|entry| read_one(reader, &entry.value));
+            }
+            // In other files, an object has kinds of its own.
+            Some(other) => reader.not_done(other, format!("the key `{key}`")),
+            None => list(reader, node, key).iter().for_each(|assertion| read_one(reader, assertion)),
+        }
     }
-    for key in LISTS.into_iter().filter(|key| !is_other(key)) {
-        for assertion in list(reader, node, key) {
-            read_one(reader, assertion);
+    for key in words(SAID) {
+        let written = node.get(key).map(Node::each).unwrap_or_default();
+        for text in written {
+            contains(reader, key, text);
+        }
+    }
+    for key in words(REFERENCES) {
+        for text in reader.texts(node, key) {
+            add_check(reader, key, node, checks::loads(Pattern { text, style: Style::Verbatim }));
         }
     }
     for key in FORBIDDEN {
-        for text in list(reader, node, key) {
-            match text.text() {
-                Some(said) => add(reader, text, &Assertion::forbidding(said)),
-                None => reader.wrong_type(&format!("an element of `{key}`"), "a string", text),
-            }
-        }
+        forbid(reader, node, key);
     }
     // In words, as everything else here: a judge reads it, nothing compares it.
     for key in EXPECTED {
@@ -345,6 +454,64 @@ pub(super) fn read_assertions(reader: &mut ForeignReader<'_>, node: &Node) {
             add(reader, place, expected);
         }
     }
+}
+
+/// The final message has a text, in any case, or a match of `{ regex }`. With a `not` in the key it has not.
+fn contains(reader: &mut ForeignReader<'_>, key: &str, written: &Node) {
+    let regex = written.get("regex").or(written.get("pattern"));
+    reader.only_keys(written, &["regex", "pattern"], NOTES);
+    let style = if regex.is_some() { Style::Loose } else { Style::Literal };
+    match regex.unwrap_or(written).text().filter(|wanted| !wanted.is_empty()) {
+        Some(wanted) => {
+            let pattern = Pattern { text: wanted.to_owned(), style };
+            let (_, negated) = positive(&kind_words(key));
+            let test = of_pattern(key, pattern, negated);
+            add_typed(reader, key, written, test.map(|test| checks::text(TextPlace::Final, test)));
+        }
+        None => reader.wrong_type(&format!("an element of `{key}`"), "a text, or an object with `regex`", written),
+    }
+}
+
+/// What must not happen.
+fn forbid(reader: &mut ForeignReader<'_>, node: &Node, key: &str) {
+    for text in list(reader, node, key) {
+        match text.text() {
+            Some(said) => add(reader, text, &Assertion::forbidding(said)),
+            None => reader.wrong_type(&format!("an element of `{key}`"), "a string", text),
+        }
+    }
+}
+
+/// What must hold, what must not, and what is welcome: the judge says whether it does, and it decides nothing.
+fn read_rubric(reader: &mut ForeignReader<'_>, rubric: &Node) {
+    reader.only_keys(rubric, &[MUST, BONUS, AVOID], NOTES);
+    for kind in [MUST, BONUS, AVOID] {
+        for statement in list(reader, rubric, kind) {
+            read_of_rubric(reader, kind, statement);
+        }
+    }
+}
+
+/// A statement of this kind: a text, or an object that has it at `text`.
+fn read_of_rubric(reader: &mut ForeignReader<'_>, kind: &str, node: &Node) {
+    reader.only_keys(node, &["type", "text"], NAMES);
+    if !node.is_map() && node.text().is_none() {
+        return reader.wrong_type("a statement of a rubric", "a text", node);
+    }
+    let text = if node.is_map() { reader.required_text(node, "text") } else { node.text() };
+    let Some(text) = text else { return };
+    let judged = reader.case.assertions.len();
+    add(reader, node, &if kind == AVOID { Assertion::forbidding(text) } else { text.to_owned() });
+    if kind == BONUS {
+        reader.case.weigh(usize::MAX, judged, Weight::new(0.0, 1));
+    }
+}
+
+/// Adds the check of an assertion with a type.
+fn add_typed(reader: &mut ForeignReader<'_>, key: &str, node: &Node, check: Result<CaseCheck, InvalidCheck>) {
+    let before = reader.case.checks.len();
+    reader.add(node, check);
+    reader.locate_checks(key, node, before);
 }
 
 /// The elements of a list, or a text in its place.
@@ -364,13 +531,12 @@ fn read_one(reader: &mut ForeignReader<'_>, node: &Node) {
     }
     if node.get("type").is_some() {
         let Some(kind) = reader.required_text(node, "type") else { return };
+        if [MUST, BONUS, AVOID].contains(&kind) {
+            return read_of_rubric(reader, kind, node);
+        }
         match typed(node, &kind_words(kind)) {
             Typed::Words => {}
-            Typed::CaseCheck(check) => {
-                let before = reader.case.checks.len();
-                reader.add(node, check);
-                return reader.locate_checks("assertions", node, before);
-            }
+            Typed::CaseCheck(check) => return add_typed(reader, "assertions", node, check),
             Typed::Unknown => {
                 let what = format!("an assertion of the type `{}` with these keys", shorten(kind));
                 return reader.not_done(node, what);
@@ -379,7 +545,9 @@ fn read_one(reader: &mut ForeignReader<'_>, node: &Node) {
     }
     let key = words(TEXTS).into_iter().find(|key| node.get(key).is_some());
     // Another key, as `value`, may say that no judge is meant.
-    let is_known = |other: &str| Some(other) == key || words(NAMES).contains(&other);
+    let own = reader.file.own_keys;
+    let is_known =
+        |other: &str| Some(other) == key || words(NAMES).contains(&other) || own.iter().any(|own| own == other);
     match (node.entries().iter().find(|entry| !is_known(&entry.key)), key) {
         (Some(other), _) => {
             let place = reader.place(other.key_range.clone());
@@ -455,7 +623,7 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
 }
 
 /// The words of a type, in lower case: `notContains`, `not-contains` and `not_contains` have the same.
-fn kind_words(kind: &str) -> Vec<String> {
+pub(super) fn kind_words(kind: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
     for c in kind.chars() {
@@ -480,7 +648,7 @@ fn positive(kind: &[String]) -> (String, bool) {
     }
     let is_negation = |word: &&String| ["not", "doesnt", "dont"].contains(&word.as_str());
     let negated = kind.iter().filter(is_negation).count() == 1;
-    let kept = kind.iter().map(String::as_str).filter(|word| !negated || !words(NOT).contains(word));
+    let kept = kind.iter().map(String::as_str).filter(|word| !words(if negated { NOT } else { MODAL }).contains(word));
     (kept.collect::<Vec<_>>().join("_"), negated)
 }
 
@@ -501,10 +669,14 @@ fn test(
         (false, true) => Style::Literal,
         (false, false) => Style::Verbatim,
     };
-    let pattern = Pattern { text: text(node, key).to_owned(), style };
+    of_pattern(key, Pattern { text: text(node, key).to_owned(), style }, negated)
+}
+
+/// The test of a pattern that is at a key, if it compiles.
+fn of_pattern(key: &str, pattern: Pattern, negated: bool) -> Result<TextTest, InvalidCheck> {
     if let Err(error) = pattern.check() {
         let (message, help) = pattern.problem(key, &error);
-        return Err(InvalidCheck::new(key, message, help));
+        return Err(InvalidCheck::new("", message, help));
     }
     Ok(TextTest { negated, ..pattern.into() })
 }

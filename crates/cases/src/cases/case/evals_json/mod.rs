@@ -13,13 +13,19 @@
 //! not checked for it. A key that may ask for something and is not known makes the case unsupported.
 
 mod entry;
+mod own_key;
 
-use entry::FileSays;
+pub(super) use entry::is_none;
+
+use entry::{ACTIVATED, ASSERTION_KEYS, EXPECTED_SKILL, FileSays, SHOULD_TRIGGER, kind_words};
+use own_key::OwnKey;
 
 use super::document::{Document, Node, NodeEntry, NodeValue};
 use super::foreign_reader::{ForeignReader, words};
-use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles};
-use crate::text::diagnostic::{Code, nearest, slip};
+use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles};
+use crate::settings::{FILE, key_rows};
+use crate::skill::SKILL_FILE;
+use crate::text::diagnostic::{Code, nearest, shorten, slip};
 
 /// Cases with expectations of the output.
 pub static FORMAT: CaseFormat = CaseFormat::foreign(
@@ -29,6 +35,8 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "",
         keys: &["prompt"],
+        about: "[`evals.json`](#what-a-case-of-an-evalsjson-asks-for) of skill-creator, agentskills.io and others",
+        all_keys,
         parse,
     },
 );
@@ -49,12 +57,21 @@ pub static TRIGGERS: CaseFormat = CaseFormat::foreign(
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "should_trigger",
         keys: &["query", "should_trigger"],
+        about: "trigger sets: the same; lists at `should_trigger` and `should_not_trigger`, or `positive` and `negative`, also for each skill",
+        all_keys: FileKeys::default,
         parse,
     },
 );
 
+fn all_keys() -> FileKeys {
+    let read = LISTS.into_iter().chain(PROMPTS).chain(SKILL).chain([SKILLS_TESTED]).chain(entry::keys());
+    FileKeys { read: read.collect(), notes: words(NOTES) }
+}
+
 /// The keys of lists of cases.
-const LISTS: [&str; 7] = ["evals", "cases", "tests", "test_cases", "queries", "trigger_evals", "expects"];
+const LISTS: [&str; 8] = ["evals", "cases", "tests", "test_cases", QUERIES, "trigger_evals", "expects", "prompts"];
+
+const QUERIES: &str = "queries";
 
 /// The values of an object that are lists of cases, or should be, each with its key.
 pub(in crate::cases) fn case_lists(root: &Node) -> impl Iterator<Item = (&str, &Node)> {
@@ -63,9 +80,10 @@ pub(in crate::cases) fn case_lists(root: &Node) -> impl Iterator<Item = (&str, &
     keys.filter_map(|key| Some((key, root.get(key)?)))
 }
 
-/// The keys of what a case expects.
+/// The keys of what a case expects, and that mean nothing else elsewhere.
 pub(in crate::cases) fn expectation_keys() -> impl Iterator<Item = &'static str> {
-    entry::ASSERTION_KEYS.into_iter().chain(entry::EXPECTED_SKILL).chain([entry::SHOULD_TRIGGER])
+    let keys = ASSERTION_KEYS.into_iter().filter(|key| !entry::RUBRIC.contains(key));
+    keys.chain(EXPECTED_SKILL).chain([SHOULD_TRIGGER])
 }
 
 /// The keys of lists of cases, for messages.
@@ -73,8 +91,8 @@ pub(in crate::cases) fn list_names() -> String {
     LISTS.join(", ")
 }
 
-/// The keys of the skill under test, of a file or of a case.
-const SKILL: [&str; 2] = ["skill_name", "skill"];
+/// The keys of the skill under test, of a file or of a case. Some have the path of it.
+const SKILL: [&str; 4] = ["skill_name", "skill", "skill_url", "skill_path"];
 
 /// The key of the skills that are offered: the first that is here is the one under test.
 const SKILLS: &str = "skills";
@@ -82,22 +100,27 @@ const SKILLS: &str = "skills";
 /// The skills of which a query may name one.
 const SKILLS_TESTED: &str = "skills_tested";
 
-const PROMPTS: [&str; 4] = ["prompt", "query", "input", "question"];
+const PROMPTS: [&str; 7] = ["prompt", "query", "input", "question", "task", PROMPT_FILES[0], PROMPT_FILES[1]];
+
+/// Those of them whose text is the path of a file with the prompt.
+const PROMPT_FILES: [&str; 2] = ["prompt_file", "prompt_path"];
 
 /// Keys that ask for nothing.
-pub(in crate::cases::case) const NOTES: &str = "$schema area author category comment _comment confidence created date description \
-    difficulty eval_name failure_mode generated_at harness instructions language license metadata name note notes rationale reason \
-    reasoning scenario_name schema_version source tags title updated version why";
+pub(in crate::cases::case) const NOTES: &str = "$schema area author category classification comment _comment confidence created \
+    date default_model derived_from description difficulty domain eval_id eval_name failure_mode generated_at harness instructions \
+    intent kind lang language license locale metadata name note notes owner persona product_area purpose rationale reason reasoning \
+    scenario_name schema_version severity slug source tags title updated version why";
 
 fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     let (file, root) = (reader.file, reader.root);
     let groups = groups(root, file);
     let entries = entries(root, &groups);
-    let is_set = is_trigger_set(root, &entries);
+    let own_key = own_key::find(root, &entries, file);
+    let is_set = is_trigger_set(root, &entries, own_key.as_ref());
     let holds_results = || is_result(root) || entries.iter().any(|entry| is_result(entry.node));
     let shows_cases = || {
         has_prompts(&entries, file.is_in_cases())
-            && (!is_set || entries.iter().any(is_about_trigger))
+            && (!is_set || own_key.is_some() || entries.iter().any(is_about_trigger))
             && !holds_results()
     };
     // A file with a name of cases is one, even if its content does not say so.
@@ -117,9 +140,14 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     }
     check_keys(&mut reader, &groups, is_one_case);
     let skill = skill_named(&mut reader, root);
+    let mut tested = reader.texts(root, SKILLS_TESTED);
+    if tested.is_empty() && skill.is_none() && file.skill.is_none() {
+        tested = entry::expected_skills(&entries, own_key.as_ref(), file);
+    }
     let says = FileSays {
         skill,
-        tested: reader.texts(root, SKILLS_TESTED),
+        own_key,
+        tested,
         names: entries.iter().filter_map(|entry| entry::name_of(entry.node)).collect(),
     };
     let mut found = reader.cases(&entries, |reader, entry, number| entry::found(reader, &says, entry, number));
@@ -140,7 +168,8 @@ fn check_keys(reader: &mut ForeignReader<'_>, groups: &[Group<'_>], is_one_case:
         reader.duplicate_keys(root, &known);
     }
     for group in groups.iter().filter(|group| !std::ptr::eq(group.node, root)) {
-        let own = sides(group.node).map(|(entry, _)| &*entry.key).collect::<Vec<_>>();
+        let own = sides(group.node).map(|(entry, _)| &*entry.key);
+        let own = own.chain(queries_of_skill(group.node).map(|_| QUERIES)).collect::<Vec<_>>();
         if own.is_empty() {
             continue;
         }
@@ -167,13 +196,20 @@ fn entries<'n>(root: &'n Node, groups: &[Group<'n>]) -> Vec<EvalEntry<'n>> {
     let is_group = |node: &Node| groups.iter().any(|group| std::ptr::eq(group.node, node));
     let whole = root.elements().unwrap_or_default().iter().filter(|node| !is_group(node));
     let cases = whole.chain(lists.flatten());
-    let cases = cases.map(|node| EvalEntry { node, should_trigger: None, skill: None });
+    let is_query = |node: &Node| {
+        queries_of_skill(root).is_some_and(|queries| queries.as_ptr_range().contains(&std::ptr::from_ref(node)))
+    };
+    let should_trigger = |node: &'n Node| is_query(node).then_some(true);
+    let cases = cases.map(|node| EvalEntry { node, should_trigger: should_trigger(node), skill: None });
     let of_group = |group: &Group<'n>| {
         let (node, skill) = (group.node, group.skill);
         let lists = sides(node).filter_map(|(entry, side)| Some((entry.value.elements()?, side)));
-        let queries = lists.flat_map(|(nodes, side)| nodes.iter().map(move |node| (node, Some(side))));
+        let of_skill = queries_of_skill(node).map(|queries| (queries, true));
+        let lists: Vec<(&'n [Node], bool)> = lists.chain(of_skill.filter(|_| !std::ptr::eq(node, root))).collect();
+        let has_lists = !lists.is_empty();
+        let queries = lists.into_iter().flat_map(|(nodes, side)| nodes.iter().map(move |node| (node, Some(side))));
         let mut queries: Vec<(&'n Node, Option<bool>)> = queries.collect();
-        if sides(node).next().is_none() {
+        if !has_lists {
             // It is reported as a case without a prompt.
             queries.push((node, None));
         }
@@ -190,25 +226,27 @@ fn entries<'n>(root: &'n Node, groups: &[Group<'n>]) -> Vec<EvalEntry<'n>> {
 /// Whether a file is one case.
 fn is_case(root: &Node) -> bool {
     let has = |keys: &[&str]| keys.iter().any(|key| root.entry(key).is_some());
-    !has(&LISTS)
-        && has(&PROMPTS)
-        && (has(&entry::ASSERTION_KEYS) || has(&[entry::SHOULD_TRIGGER]) || has(&entry::EXPECTED_SKILL))
+    !has(&LISTS) && has(&PROMPTS) && (has(&ASSERTION_KEYS) || has(&[SHOULD_TRIGGER]) || has(&EXPECTED_SKILL))
 }
 
 /// Whether the cases say only which queries trigger the skill.
-fn is_trigger_set(root: &Node, entries: &[EvalEntry<'_>]) -> bool {
-    let asks_more = |entry: &EvalEntry<'_>| entry::ASSERTION_KEYS.iter().any(|key| entry.node.get(key).is_some());
+fn is_trigger_set(root: &Node, entries: &[EvalEntry<'_>], own_key: Option<&OwnKey<'_>>) -> bool {
     let is_query = |entry: &EvalEntry<'_>| {
-        entry.should_trigger.is_some()
-            || ["query", entry::SHOULD_TRIGGER].iter().any(|key| entry.node.get(key).is_some())
+        entry.should_trigger.is_some() || ["query", SHOULD_TRIGGER].iter().any(|key| entry.node.get(key).is_some())
     };
-    (root.get("queries").is_some() || entries.iter().any(is_query)) && !entries.iter().any(asks_more)
+    let is_set = root.get("queries").is_some() || own_key.is_some() || entries.iter().any(is_query);
+    is_set && !entries.iter().any(asks_more)
+}
+
+/// Whether a case expects something of the output.
+fn asks_more(entry: &EvalEntry<'_>) -> bool {
+    ASSERTION_KEYS.iter().any(|key| entry.node.get(key).is_some())
 }
 
 /// Whether a case says if the skill should trigger, at a key that may have a slip.
 fn is_about_trigger(entry: &EvalEntry<'_>) -> bool {
     let mut keys = entry.node.entries().iter().map(|entry| &*entry.key);
-    entry.should_trigger.is_some() || keys.any(|key| nearest(key, [entry::SHOULD_TRIGGER]).is_some())
+    entry.should_trigger.is_some() || keys.any(|key| nearest(key, [SHOULD_TRIGGER]).is_some())
 }
 
 /// Whether a case has a prompt. In a directory of cases, its key may have a slip, and its value any type, if the case says what is
@@ -231,6 +269,12 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
     if !document.problems.is_empty() {
         return;
     }
+    let is_setting = |entry: &NodeEntry| key_rows().any(|row| row.table.is_empty() && row.key == entry.key);
+    if !root.entries().is_empty() && root.entries().iter().all(is_setting) {
+        let message = format!("this file has settings and no cases; settings are read from {FILE} only");
+        let help = format!("write them in TOML to {FILE}, and remove this file");
+        return document.problem_with_help(Code::UnreadSettings, 0..0, message, help);
+    }
     let list = case_lists(root).next();
     let (code, message) = match list {
         Some((key, _)) => (Code::EmptyValue, format!("`{key}` is empty")),
@@ -238,21 +282,41 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
         None => (Code::MissingKey, "the file has no cases: the key `evals` is missing".to_owned()),
     };
     let range = list.map_or(root, |(_, list)| list).range.clone();
-    let help = format!("cases are a list at one of the keys {}, or the whole file", list_names());
+    let help = format!(
+        "cases are a list at one of the keys {}, or the whole file; settings are in evals/evals.toml",
+        list_names()
+    );
     document.problem_with_help(code, range.start..range.start + 1, message, help);
 }
 
-fn skill_named(document: &mut ForeignReader<'_>, node: &Node) -> Option<String> {
-    let file = document.file;
+/// The skill that an object names. At the place of a skill, the name of none is a label.
+fn skill_named(reader: &mut ForeignReader<'_>, node: &Node) -> Option<String> {
+    let file = reader.file;
     let Some(key) = SKILL.into_iter().find(|key| node.get(key).is_some()) else {
         // Skills with lists of their own are no names.
         let has_names = node.get(SKILLS).is_some_and(|skills| !skills.each().iter().any(Node::is_map));
-        let names = if has_names { document.texts(node, SKILLS) } else { Vec::new() };
-        let is_here = |name: &&String| file.skills.contains(&&*file.skill_slug(name));
+        let names = if has_names { reader.texts(node, SKILLS) } else { Vec::new() };
+        let is_here = |name: &&String| file.has_skill(name);
         // The directory of a skill says more than a name that no skill has.
         return names.iter().find(is_here).or(names.first().filter(|_| file.skill.is_none())).cloned();
     };
-    document.required_text(node, key).map(str::to_owned)
+    let written = reader.required_text(node, key)?;
+    let path = written.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let is_path = SKILL[2..].contains(&key) || path.ends_with(SKILL_FILE);
+    let folder = path.strip_suffix(SKILL_FILE).unwrap_or(path).trim_end_matches('/');
+    let name = if is_path { folder.rsplit('/').next().unwrap_or(folder) } else { written };
+    if file.is_of_skill() && !file.has_skill(name) {
+        if !is_path {
+            let place = file.skill.unwrap_or_default();
+            let message = format!("`{key}` is {:?}, which is not the name of a skill here", shorten(written));
+            let help = format!(
+                "the cases are about `{place}`, since the file is in its directory; write that name, or remove the key"
+            );
+            reader.warn(Code::UnknownSkill, node.get(key).unwrap_or(node), message, help);
+        }
+        return None;
+    }
+    Some(name.to_owned())
 }
 
 /// Ends of the keys that only say what is in the list.
@@ -275,8 +339,9 @@ fn side(key: &str) -> Option<bool> {
     let key = plain(key);
     let word = ENDS.iter().find_map(|end| key.strip_suffix(end)).unwrap_or(&key);
     match word.strip_suffix('s').unwrap_or(word) {
-        "shouldtrigger" | "shouldactivate" | "positive" | "trigger" => Some(true),
-        "shouldnottrigger" | "shouldnotactivate" | "negative" | "nontrigger" | "notrigger" => Some(false),
+        "shouldtrigger" | "shouldactivate" | "positive" | "trigger" | "activate" => Some(true),
+        "shouldnottrigger" | "shouldnotactivate" | "negative" | "nontrigger" | "notrigger" | "nottrigger"
+        | "notactivate" | "noactivate" | "donottrigger" | "donotactivate" | "donttrigger" => Some(false),
         _ => None,
     }
 }
@@ -302,9 +367,17 @@ fn sides(node: &Node) -> impl Iterator<Item = (&NodeEntry, bool)> {
     lists.into_iter().filter(move |_| is_set)
 }
 
+/// The texts that a skill is asked for by an object that names it and lists them.
+fn queries_of_skill(node: &Node) -> Option<&[Node]> {
+    SKILL.iter().find(|key| node.get(key).is_some())?;
+    node.get(QUERIES)?.elements().filter(|queries| queries.iter().all(|query| query.text().is_some()))
+}
+
 /// The groups of a file: itself, or those of its skills. If one of `skills` is a group, all are: what has no queries lacks them.
 fn groups<'n>(root: &'n Node, file: &ForeignFile<'_>) -> Vec<Group<'n>> {
-    let is_group = |group: &Group<'_>| sides(group.node).next().is_some();
+    let is_group = |group: &Group<'_>| {
+        sides(group.node).next().is_some() || !std::ptr::eq(group.node, root) && queries_of_skill(group.node).is_some()
+    };
     let of_entries = |node: &'n Node| {
         let group = |entry: &'n NodeEntry| Group { skill: Some(&entry.key), key: Some(&entry.key), node: &entry.value };
         node.entries().iter().map(group)
@@ -316,7 +389,7 @@ fn groups<'n>(root: &'n Node, file: &ForeignFile<'_>) -> Vec<Group<'n>> {
     let names_skill = SKILL.iter().any(|key| root.get(key).is_some());
     let has_lists = LISTS.iter().any(|key| root.get(key).is_some_and(|list| list.elements().is_some()));
     let is_skill = |name: &&str| {
-        let is_here = || file.skills.contains(&&*file.skill_slug(name));
+        let is_here = || file.has_skill(name);
         side(name).is_none() && !LISTS.contains(name) && (!names_skill || is_here())
     };
     // Next to lists of cases, an object is something else.

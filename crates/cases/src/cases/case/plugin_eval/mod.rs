@@ -28,7 +28,7 @@ use super::fields::CaseDraft;
 use super::foreign_reader::Meaning::{By, EachBy, Known, List, Number, Text};
 use super::foreign_reader::{ForeignReader, KeyTable, quoted};
 use crate::cases::case::{
-    Case, CaseFormat, FileCases, ForeignFile, ForeignFiles, FoundCase, ReadCase, ToolLimits, Unsupported,
+    Case, CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, FoundCase, ReadCase, ToolLimits, Unsupported,
 };
 use crate::cases::repo_files::FileKind;
 use crate::settings::trials::{Repetition, Trials};
@@ -41,17 +41,29 @@ use crate::trial::input_file::{HistoryMessage, Speaker};
 pub use mocks::servers;
 
 /// Cases whose prompt is a file.
-pub static PROSE: CaseFormat = format(&[PROMPT], "", &[]);
+pub static PROSE: CaseFormat = format(&[PROMPT], "", &[], "cases of plugin evals, with graders, in a plugin's `evals`");
 
 /// Cases in a YAML file.
-pub static YAML: CaseFormat = format(&[CASE], VERSION, &[VERSION, "name", "execution", GRADERS]);
+pub static YAML: CaseFormat = format(&[CASE], VERSION, &[VERSION, "name", "execution", GRADERS], "the same in YAML");
 
 const fn format(
     possible_names: &'static [&'static str],
     mark: &'static str,
     keys: &'static [&'static str],
+    about: &'static str,
 ) -> CaseFormat {
-    CaseFormat::foreign("plugin eval", ForeignFiles { names: &[], possible_names, mark, keys, parse })
+    CaseFormat::foreign(
+        "plugin eval",
+        ForeignFiles {
+            names: &[],
+            possible_names,
+            mark,
+            keys,
+            about,
+            all_keys: || FileKeys::of(&[&HEAD, &EXECUTION, &CONTEXT]),
+            parse,
+        },
+    )
 }
 
 /// The file with the prompt.

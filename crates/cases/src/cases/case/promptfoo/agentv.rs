@@ -26,6 +26,8 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         possible_names: &["*eval.yaml", "*eval.yml", "*suite.yaml", "*suite.yml"],
         mark: "",
         keys: &["tests", "input", "assert"],
+        about: "[evals of AgentV](#what-a-test-of-promptfoo-or-agentv-asks-for), if they are about a skill",
+        all_keys: || super::keys(&DIALECT),
         parse: |reader| parse(&DIALECT, reader),
     },
 );

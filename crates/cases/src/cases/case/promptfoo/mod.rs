@@ -28,7 +28,7 @@ use super::document::{Document, Node, Syntax};
 use super::foreign_reader::Meaning::{By, Known, Object, Trials};
 use super::foreign_reader::{ForeignReader, KeyTable, words};
 use super::named_files::PathPatterns;
-use crate::cases::case::{CaseFormat, FileCases, ForeignFiles, Unsupported};
+use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles, Unsupported};
 use crate::cases::repo_files::FileKind;
 use crate::settings::ActivationRule;
 use crate::settings::limits::LONGEST_TIMEOUT;
@@ -47,9 +47,22 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         possible_names: &["promptfoo*.yaml", "promptfoo*.yml", "promptfoo*.json"],
         mark: "",
         keys: &["prompts", "tests", "assert"],
+        about: "[configurations of promptfoo](#what-a-test-of-promptfoo-or-agentv-asks-for) and the files of tests that they name, if they are about a skill",
+        all_keys: || keys(&DIALECT),
         parse: |reader| parse(&DIALECT, reader),
     },
 );
+
+/// The keys of a file, of a test and of what every test has.
+fn keys(dialect: &'static Dialect) -> FileKeys {
+    let mut keys = FileKeys::of(&[&dialect.file]);
+    for key in test_reader::KEYS.iter().chain(dialect.test_keys) {
+        if !keys.read.contains(key) {
+            keys.read.push(key);
+        }
+    }
+    keys
+}
 
 /// What the files of a program call things.
 #[derive(Debug)]
@@ -132,7 +145,7 @@ struct TestsFile<'a> {
 /// Reads a file; `None` if it has nothing to do with skills.
 fn parse(dialect: &'static Dialect, mut reader: ForeignReader<'_>) -> Option<FileCases> {
     let (file, root) = (reader.file, reader.root);
-    let is_in_evals = file.is_in_evals_of_skill();
+    let is_in_evals = file.is_in_evals_of_skill() || dialect.implied_prompt.is_none() && file.is_named_as_skill();
     let default = root.get(dialect.default_test);
     let Some(written) = TESTS.iter().find_map(|key| root.entry(key)).map(|entry| &entry.value) else {
         let is_suite = file.is_certain || dialect.implied_prompt.is_none() && root.get(PROMPTS).is_some();
@@ -158,7 +171,9 @@ fn parse(dialect: &'static Dialect, mut reader: ForeignReader<'_>) -> Option<Fil
         tests.extend(named.flat_map(|at| roots[at].iter().flat_map(Node::each).map(move |node| (at + 1, node))));
     }
     let lists = tests.iter().map(|(_, node)| *node).chain(default).chain([root]);
-    let skills: Vec<String> = lists.flat_map(test_reader::skills).map(|(name, _)| file.skill_slug(&name)).collect();
+    let named = lists.clone().flat_map(test_reader::skills).map(|(name, _)| name);
+    let named = named.chain(lists.filter_map(|object| test_reader::skill_of_vars(object, file)));
+    let skills: Vec<String> = named.map(|name| file.skill_slug(&name)).collect();
     // A file of tests that cannot be parsed may be about a skill too.
     let is_lost = || roots.iter().zip(&files).any(|(root, (_, bytes))| root.is_none() && mentions_skill(bytes));
     if skills.is_empty() && !is_in_evals && !is_lost() {
@@ -194,7 +209,7 @@ fn read_files(reader: &mut ForeignReader<'_>, entry: &Node) -> Vec<(PathBuf, Vec
     };
     let Some(name) = name.filter(is_read) else { return Vec::new() };
     let tree = reader.file.tree;
-    match PathPatterns::Node.files(name, reader.file) {
+    match PathPatterns::Node.files(name, reader.folder(), reader.file.tree) {
         Ok(paths) => {
             let read = paths.into_iter().map(|path| tree.read(&path).ok().map(|bytes| (path, bytes)));
             read.collect::<Option<_>>().unwrap_or_default()
@@ -253,6 +268,11 @@ fn unsupported(document: &Document<'_>, node: &Node, what: &str) -> (String, Vec
     (String::new(), vec![document.unsupported(what, node)])
 }
 
+/// Whether the file at a path is a text by its name.
+fn is_text_file(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|end| end == "txt" || end == "md")
+}
+
 /// The prompts that a text is, or that the file named by it holds.
 fn prompts_in(reader: &ForeignReader<'_>, node: &Node, text: &str) -> Vec<(String, Vec<Unsupported>)> {
     let (file, name) = (reader.file, text.strip_prefix(SIGN));
@@ -261,7 +281,7 @@ fn prompts_in(reader: &ForeignReader<'_>, node: &Node, text: &str) -> Vec<(Strin
     let is_one_line = !text.contains('\n');
     let end = Path::new(text).extension().and_then(OsStr::to_str).unwrap_or_default();
     let content = match (name, path) {
-        (_, Some(path)) if is_one_line && ["txt", "md"].contains(&end) => file.text_of(&path).ok(),
+        (_, Some(path)) if is_one_line && is_text_file(text) => file.text_of(&path).ok(),
         (None, path) if path.is_none() || !is_one_line => {
             let is_chat =
                 text.trim_start().starts_with(['[', '{']) && serde_json::from_str::<serde_json::Value>(text).is_ok();

@@ -2,12 +2,14 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::{PROVIDERS, TestsFile, providers, template};
-use crate::cases::case::FoundCase;
+use super::{PROVIDERS, SIGN, TestsFile, is_text_file, providers, template};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::ForeignReader;
+use crate::cases::case::{ForeignFile, FoundCase};
 use crate::checks;
+use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, shorten};
+use crate::text::name::resolved;
 
 pub(super) const ASSERT: &str = "assert";
 
@@ -27,7 +29,7 @@ pub(super) const WEIGHT: &str = "weight";
 const ANY: &str = "*";
 
 /// The keys of a test, and of what every test has.
-const KEYS: [&str; 6] = ["vars", ASSERT, "options", THRESHOLD, PROVIDERS[0], PROVIDERS[1]];
+pub(super) const KEYS: [&str; 6] = ["vars", ASSERT, "options", THRESHOLD, PROVIDERS[0], PROVIDERS[1]];
 
 /// A test while it is read.
 pub(super) struct TestReader<'r, 'a> {
@@ -103,8 +105,9 @@ fn id(reader: &mut ForeignReader<'_>, test: &Node, prompt: Option<usize>, number
 fn skill(reader: &ForeignReader<'_>, suite: &TestsFile<'_>, test: &Node) -> String {
     let file = reader.file;
     let lists = [Some(test), suite.default, Some(reader.root)].into_iter().flatten();
-    let mut asked: Vec<(String, bool)> = lists.flat_map(skills).collect();
+    let mut asked: Vec<(String, bool)> = lists.clone().flat_map(skills).collect();
     asked.sort_by_key(|(_, is_required)| !is_required);
+    asked.extend(lists.filter_map(|object| skill_of_vars(object, file)).map(|name| (name, false)));
     let names = file.skill.into_iter().chain(asked.iter().map(|(name, _)| name.as_str()));
     let slugs: Vec<String> = names.map(|name| file.skill_slug(name)).collect();
     let mut all = slugs.iter().chain(&suite.other_skill);
@@ -168,9 +171,20 @@ impl<'a> TestReader<'_, 'a> {
             if expands && value.elements().and_then(<[Node]>::first).is_some_and(|first| first.text().is_some()) {
                 self.not_done(value, format!("several values of the variable `{name}`"));
             }
-            let read = (self.suite.dialect.message)(value).unwrap_or_else(|| template::value(name, value));
+            let message = self.suite.dialect.message;
+            let read = message(value).or_else(|| self.text_file(value).map(Ok));
+            let read = read.unwrap_or_else(|| template::value(name, value));
             self.vars.push((name, read));
         }
+    }
+
+    /// What is in the text file that a value names.
+    fn text_file(&mut self, value: &Node) -> Option<String> {
+        let path = value.text()?.strip_prefix(SIGN).filter(|path| is_text_file(path))?;
+        let path = resolved(&self.folder().join(path))?;
+        let text = self.file.text_of(&path).ok()?;
+        self.claims.push(path);
+        Some(text.trim_end().to_owned())
     }
 
     /// The value of an option of the test, or of every test.
@@ -305,6 +319,17 @@ pub(super) fn skills(object: &Node) -> Vec<(String, bool)> {
         }
     }
     found
+}
+
+/// The skill here whose SKILL.md a variable of an object names, or that a variable of a skill names.
+pub(super) fn skill_of_vars(object: &Node, file: &ForeignFile<'_>) -> Option<String> {
+    let named = object.get("vars")?.entries().iter().filter_map(|entry| {
+        let text = entry.value.text()?.trim();
+        let folder = text.strip_suffix(SKILL_FILE).map(|path| path.trim_end_matches('/'));
+        let name = folder.map(|folder| folder.rsplit('/').next().unwrap_or(folder));
+        name.or(Some(text).filter(|_| entry.key.to_lowercase().contains("skill")))
+    });
+    named.filter(|name| file.has_skill(name)).map(str::to_owned).next()
 }
 
 /// The kind of an assertion, and whether that must not hold.

@@ -4,6 +4,8 @@
 //! line breaks inside cells, extra empty cells at the end of a row. [`parse`] only cuts the file into rows, which is enough
 //! to list them. A [`CsvRow`] reads its cells when its case is needed.
 
+mod foreign;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,13 +15,8 @@ use std::sync::{Arc, LazyLock};
 use csv_core::{ReadFieldResult, Reader};
 
 use crate::cases::case::document::{Document, Syntax};
-use crate::cases::case::evals_json::NOTES;
 use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField};
-use crate::cases::case::foreign_reader::words;
-use crate::cases::case::{
-    Assertion, Case, CaseFormat, CaseSource, FileCases, Files, ForeignFile, ForeignFiles, FoundCase, MOST_CASES,
-    Unsupported,
-};
+use crate::cases::case::{Case, CaseFormat, CaseSource, FileCases, Files, FoundCase, MOST_CASES};
 use crate::cases::case_places::CasePlaces;
 use crate::cases::repo_files::RepoFiles;
 use crate::checks::{FieldForm, FieldValue, InvalidField};
@@ -30,6 +27,9 @@ use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, SourceText, ends
 use crate::text::name;
 use crate::text::problem::ProblemList;
 
+pub use foreign::FORMAT as FOREIGN;
+pub(super) use foreign::table;
+
 /// Rows run under the default agent unless chosen otherwise.
 pub static FORMAT: CaseFormat = CaseFormat {
     name: "row",
@@ -39,7 +39,8 @@ pub static FORMAT: CaseFormat = CaseFormat {
         endings: &[".csv", ".tsv", ".txt", ".xls", ".ods"],
         marks: &["should_trigger", "prompt"],
         parse: |file, bytes, layout| {
-            let ParsedCsv { rows, problems } = parse(&file.root, &file.path, bytes, layout.own_columns);
+            let own = [layout.own_columns, layout.own_keys].concat();
+            let ParsedCsv { rows, problems } = parse(&file.root, &file.path, bytes, &own);
             let skill: Arc<str> = Arc::from(&*file.name);
             FileCases {
                 cases: rows.into_iter().map(|row| row.found(Arc::clone(&skill))).collect(),
@@ -51,6 +52,9 @@ pub static FORMAT: CaseFormat = CaseFormat {
     }),
     foreign: None,
 };
+
+/// The byte order mark.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The columns that every prompts.csv has.
 const REQUIRED: [&str; 3] = ["id", "should_trigger", "prompt"];
@@ -95,16 +99,15 @@ pub fn parse(root: &Path, path: &Path, bytes: Vec<u8>, own: &[String]) -> Parsed
 
 /// The same for a file of this format.
 fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, own: &[String]) -> ParsedCsv {
-    let text_start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let header_start = skip_line_breaks(&bytes, text_start);
-    if let Some(problem) = utf_16(path, &bytes).or_else(|| separator(path, &bytes, header_start)) {
+    let header_start = skip_line_breaks(&bytes, if bytes.starts_with(MARK) { MARK.len() } else { 0 });
+    let problem = || first_line(path, &bytes, header_start).or_else(|| separator(path, &bytes, header_start));
+    if let Some(problem) = not_text(path, &bytes).or_else(problem) {
         return ParsedCsv { rows: Vec::new(), problems: vec![problem] };
     }
     let mut problems = ProblemList::of_file();
     problems.extend(line_ends(path, &bytes, header_start));
     let header = CsvRecord::at(&bytes, header_start);
-    let names: Vec<String> =
-        (0..header.cells.len()).map(|index| header.text(&bytes, index).trim().to_owned()).collect();
+    let names = header.names(&bytes);
     let columns = read_header(path, &bytes, &header, &names, format, own, &mut problems);
     if problems.has_errors() {
         return ParsedCsv { rows: Vec::new(), problems: problems.into_vec() };
@@ -112,7 +115,8 @@ fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, ow
     let has_blanks = header.cells.iter().any(|cell| bytes.get(cell.start) == Some(&b' '));
     let sheet = Arc::new(CsvSheet { root: root.into(), path: path.into(), bytes, format, columns, names });
     let rows = rows(&sheet, header.range(usize::MAX).end, &mut |row, record| {
-        problems.extend(unquoted_comma(row, record, has_blanks));
+        let typographic = row.typographic(record);
+        problems.extend(typographic.map_or_else(|| unquoted_comma(row, record, has_blanks), |cell| row.quoted(cell)));
     });
     let mut problems = problems.into_vec();
     if rows.is_empty() {
@@ -127,6 +131,7 @@ fn rows(sheet: &Arc<CsvSheet>, header_end: usize, look: &mut dyn FnMut(&CsvRow, 
     let bytes = &sheet.bytes;
     let mut rows = Vec::new();
     let (mut line, mut counted, mut end) = (1, 0, header_end);
+    let none: Arc<[String]> = Arc::default();
     loop {
         let start = skip_line_breaks(bytes, end);
         // One case more than a file may have says that there are too many.
@@ -147,7 +152,7 @@ fn rows(sheet: &Arc<CsvSheet>, header_end: usize, look: &mut dyn FnMut(&CsvRow, 
             _ => None,
         };
         let id = cell("id").trim().to_owned();
-        let row = CsvRow { sheet: Arc::clone(sheet), start, line, id, should_trigger };
+        let row = CsvRow { sheet: Arc::clone(sheet), start, line, id, should_trigger, own: Arc::clone(&none) };
         look(&row, &record);
         rows.push(row);
     }
@@ -216,6 +221,28 @@ pub(in crate::cases) fn utf_16(path: &Path, bytes: &[u8]) -> Option<Diagnostic> 
     let is_utf_16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || is_unmarked;
     let problem = Diagnostic::new(Code::NotUtf8, SourceLocation::file(path), "this file is UTF-16; expected UTF-8");
     is_utf_16.then(|| problem.help("save it as \"CSV UTF-8\""))
+}
+
+/// The problem of a file that is not text: UTF-16, or a workbook by another name.
+fn not_text(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
+    let is_workbook = bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"\xd0\xcf\x11\xe0");
+    let message = "this file is a workbook of Excel by another name; expected CSV text";
+    let problem = Diagnostic::new(Code::NotUtf8, SourceLocation::file(path), message);
+    let help = "open it in Excel and save it as \"CSV UTF-8\": to rename it is not enough";
+    utf_16(path, bytes).or_else(|| is_workbook.then(|| problem.help(help)))
+}
+
+/// The problem of a first line that only Excel reads: it names the sign between cells.
+fn first_line(path: &Path, bytes: &[u8], start: usize) -> Option<Diagnostic> {
+    let line = bytes[start..].split(|byte| matches!(byte, b'\r' | b'\n')).next()?;
+    let sign = line.trim_ascii().strip_prefix(b"sep=")?;
+    let message = "only Excel reads this first line; expected the header";
+    let place = SourceLocation::in_text(path, bytes, start..start + line.len());
+    let help = match sign {
+        b"," => "remove this line",
+        _ => "save the file as \"CSV UTF-8\" with commas between cells, without this line",
+    };
+    Some(Diagnostic::new(Code::CsvSeparator, place, message).help(help))
 }
 
 /// The problem of a file whose header is separated by something other than commas.
@@ -333,6 +360,11 @@ impl CsvRecord {
         content
     }
 
+    /// The texts of its cells, as the names of columns.
+    fn names(&self, text: &[u8]) -> Vec<String> {
+        (0..self.cells.len()).map(|index| self.text(text, index).trim().to_owned()).collect()
+    }
+
     /// The same as text.
     fn text(&self, text: &[u8], index: usize) -> String {
         String::from_utf8_lossy(&self.content(text, index)).into_owned()
@@ -356,6 +388,8 @@ pub struct CsvRow {
     line: usize,
     id: String,
     should_trigger: Option<bool>,
+    /// Columns that only label, in a file of another program.
+    own: Arc<[String]>,
 }
 
 impl CsvRow {
@@ -385,6 +419,22 @@ impl CsvRow {
             let place = || self.place_of_bytes(record.range(index));
             (!text.is_empty()).then(|| (name.as_str(), text, place()))
         })
+    }
+
+    /// The first cell that begins with a typographic quote.
+    fn typographic(&self, record: &CsvRecord) -> Option<Range<usize>> {
+        let content = |cell: &Range<usize>| self.sheet.bytes[cell.start..cell.end].trim_ascii();
+        let is_typographic =
+            |cell: &&Range<usize>| TYPOGRAPHIC.iter().any(|quote| content(cell).starts_with(quote.as_bytes()));
+        record.cells.iter().find(is_typographic).cloned()
+    }
+
+    /// The warning about a cell that is in typographic quotes: a pattern in them is found nowhere.
+    fn quoted(&self, cell: Range<usize>) -> Option<Diagnostic> {
+        let content = self.sheet.bytes[cell.start..cell.end].trim_ascii();
+        let is_quoted = TYPOGRAPHIC.iter().any(|quote| content.ends_with(quote.as_bytes()));
+        let message = "this cell is in typographic quotes, which are a part of its text";
+        is_quoted.then(|| Diagnostic::new(Code::CsvQuotes, self.place_of_bytes(cell), message).help(QUOTES))
     }
 
     /// The place of a column's cell.
@@ -463,6 +513,12 @@ impl CaseSource for CsvRow {
     }
 }
 
+/// Quotes that are none of CSV.
+const TYPOGRAPHIC: [&str; 3] = ["“", "”", "„"];
+
+/// What helps against them.
+const QUOTES: &str = "the quotes of CSV are straight: write \" in place of “ and ”, or remove them";
+
 /// Reads the cells of a row and collects their problems.
 struct RowReader<'a> {
     row: &'a CsvRow,
@@ -490,6 +546,7 @@ impl RowReader<'_> {
                 (format!("the header has {width} columns"), "put quotes around a cell that holds a comma")
             };
             let message = format!("cell {} of a row, but {why}", index + 1);
+            let help = if self.row.typographic(record).is_some() { QUOTES } else { help };
             return Some(problem(Code::CsvExtraCell, record.range(index), message).help(help));
         }
         let written = &sheet.bytes[self.row.start..record.range(usize::MAX).end];
@@ -511,7 +568,7 @@ impl RowReader<'_> {
         }
         let mut draft = CaseDraft::new(skill, id, self.row.place("id"));
         if is_foreign {
-            read_other_columns(self.row, &mut draft.case);
+            foreign::read_other_columns(self.row, &mut draft.case);
         }
         for field in fields::all() {
             let column = field.field().column;
@@ -640,85 +697,5 @@ impl RowReader<'_> {
             problem(Code::Unreadable, format!("`{column}`: {} cannot be read: {error}", path.display()))
         })?;
         Ok((path, bytes))
-    }
-}
-
-// `evals/<skill>.prompts.csv`: the file that a guide to evals of skills by `OpenAI` suggests.
-//
-// ```csv
-// id,should_trigger,prompt
-// test-01,true,"Create a demo app with the $setup-demo-app skill"
-// ```
-//
-// Public files have more columns, with names of their authors' own. Words about the answer are for the judge. Any other filled
-// cell may ask for something and makes its case unsupported.
-
-/// Prompts and whether they should trigger the skill.
-pub static FOREIGN: CaseFormat = CaseFormat::foreign(
-    "prompt",
-    ForeignFiles {
-        names: &["evals/*.prompts.csv"],
-        possible_names: &["evals/*prompts.csv", "prompts.csv"],
-        mark: "",
-        keys: &["id", "should_trigger", "prompt"],
-        parse: |reader| parse_row(reader.file, reader.bytes),
-    },
-);
-
-/// The end of a file's name behind the name of its skill.
-const END: &str = ".prompts.csv";
-
-/// The column of the skill under test.
-const SKILL: &str = "skill";
-
-/// The columns that say in words what is expected.
-const EXPECTED: [&str; 5] =
-    ["expected", "expected_behavior", "expected_behaviors", "expected_output", "required_behaviors"];
-
-/// The column of what must not happen.
-const FORBIDDEN: &str = "forbidden_behaviors";
-
-/// Columns that say what kind of prompt a row has.
-const KINDS: [&str; 4] = ["check_type", "invocation", "kind", "type"];
-
-fn parse_row(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
-    // No column that is read here names a file of the repository.
-    let ParsedCsv { rows, problems } = cut(Path::new(""), file.path, bytes.to_vec(), &FOREIGN, &[]);
-    let of_file = skill_of(file);
-    let names_skills = || rows.iter().any(|row| row.cells().any(|(column, ..)| column == SKILL));
-    let is_in_evals = file.path.parent().is_some_and(|parent| parent.ends_with("evals")) || file.is_in_evals_of_skill();
-    if !file.is_certain && (rows.is_empty() || !is_in_evals || of_file.is_none() && !names_skills()) {
-        return None;
-    }
-    let cases = rows.into_iter().map(|row| {
-        let named = row.cells().find(|(column, ..)| *column == SKILL).map(|(_, skill, _)| file.skill_slug(&skill));
-        let id = if row.id.is_empty() { format!("row-{}", row.line) } else { row.id.clone() };
-        row.found_as(file.case_id(&id), named.or_else(|| of_file.clone()).unwrap_or_default())
-    });
-    Some(FileCases { cases: cases.collect(), problems, ..FileCases::default() })
-}
-
-/// The slug of the skill that the file's name says if it is here, or else of the one that the file's place stands for.
-fn skill_of(file: &ForeignFile<'_>) -> Option<String> {
-    let name = file.path.file_name()?.to_str()?;
-    let named = name.strip_suffix(END).map(|name| file.skill_slug(name));
-    let is_here = |slug: &String| file.skills.contains(&slug.as_str());
-    named.clone().filter(is_here).or_else(|| file.skill.map(str::to_owned)).or(named)
-}
-
-/// Reads the columns besides the required ones.
-fn read_other_columns(row: &CsvRow, case: &mut Case) {
-    for (column, text, place) in row.cells() {
-        let is_note = words(NOTES).contains(&column) || KINDS.contains(&column) || column.starts_with(OWN_PREFIX);
-        if is_note || REQUIRED.contains(&column) || column == SKILL {
-            continue;
-        }
-        if EXPECTED.contains(&column) {
-            case.assertions.push(Assertion { text, place, weight: None });
-        } else if column == FORBIDDEN {
-            case.assertions.push(Assertion { text: Assertion::forbidding(&text), place, weight: None });
-        } else {
-            case.unsupported.push(Unsupported { what: format!("the column `{column}`"), place });
-        }
     }
 }

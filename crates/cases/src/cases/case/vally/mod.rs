@@ -23,7 +23,7 @@ use super::foreign_reader::Meaning::{By, Known, Number, Object, Skills, Texts, T
 use super::foreign_reader::{ForeignReader, KeyTable};
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
 use crate::cases::case::foreign_reader::words;
-use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFiles, FoundCase};
+use crate::cases::case::{Case, CaseFormat, FileCases, FileKeys, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
 use crate::checks;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
@@ -33,20 +33,41 @@ use crate::text::name::{RelativePath, resolved};
 use crate::trial::input_file::InputContent;
 
 /// Stimuli and how their trials are graded.
-pub static FORMAT: CaseFormat = format("stimulus", STIMULI, &[STIMULI, "prompt", "graders"], parse);
+pub static FORMAT: CaseFormat = CaseFormat::foreign(
+    "stimulus",
+    ForeignFiles {
+        names: NAMES,
+        possible_names: POSSIBLE_NAMES,
+        mark: STIMULI,
+        keys: &[STIMULI, "prompt", "graders"],
+        about: "[eval specs of Vally](#what-a-stimulus-of-vally-asks-for)",
+        all_keys: || FileKeys::of(&[&SPEC, &STIMULUS, &ENVIRONMENT_KEYS]),
+        parse,
+    },
+);
 
 /// Scenarios: each stands for a stimulus.
-pub static SCENARIOS: CaseFormat = format("scenario", SCENARIO_KEY, &[SCENARIO_KEY, "prompt"], parse_scenarios);
+pub static SCENARIOS: CaseFormat = CaseFormat::foreign(
+    "scenario",
+    ForeignFiles {
+        names: NAMES,
+        possible_names: POSSIBLE_NAMES,
+        mark: SCENARIO_KEY,
+        keys: &[SCENARIO_KEY, "prompt"],
+        about: "[the same of dotnet/skills](#what-a-scenario-of-dotnetskills-asks-for) before Vally",
+        all_keys: || {
+            let own = [&[SCENARIO_KEY, SETUP, ASSERTIONS][..], &SCENARIO_CONSTRAINTS].concat();
+            let FileKeys { read, notes } = FileKeys::of(&[&STIMULUS]);
+            let read = own.iter().chain(&read).copied().filter(|key| *key != graders::KEY).collect();
+            FileKeys { read, notes }
+        },
+        parse: parse_scenarios,
+    },
+);
 
-const fn format(
-    name: &'static str,
-    mark: &'static str,
-    keys: &'static [&'static str],
-    parse: fn(ForeignReader<'_>) -> Option<FileCases>,
-) -> CaseFormat {
-    let names = &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"];
-    CaseFormat::foreign(name, ForeignFiles { names, possible_names: &["*eval.yaml", "*eval.yml"], mark, keys, parse })
-}
+const NAMES: &[&str] =
+    &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"];
+const POSSIBLE_NAMES: &[&str] = &["*eval.yaml", "*eval.yml"];
 
 /// The key of the cases.
 const STIMULI: &str = "stimuli";

@@ -31,7 +31,7 @@ use crate::cases::case::foreign_reader::Meaning::{
     self, By, Content, Each, EachBy, Files, Judged, Known, Must, Number, Only, Said, Tools,
 };
 use crate::cases::case::foreign_reader::{ForeignReader, KeyTable, KnownTool, said, words};
-use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFiles, FoundCase};
+use crate::cases::case::{Case, CaseFormat, FileCases, FileKeys, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
 use crate::checks::field::CallCount;
 use crate::checks::pattern::{Pattern, Style};
@@ -51,6 +51,8 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         // Waza runs no file without it.
         mark: TRIALS,
         keys: &[TRIALS, TASKS],
+        about: "[eval specs of waza](#what-a-task-of-waza-asks-for), and the task files that they name",
+        all_keys: || FileKeys::of(&[&SPEC, &TASK, &INPUTS, &EXPECTED]),
         parse,
     },
 );
@@ -201,7 +203,7 @@ fn tasks(reader: &mut ForeignReader<'_>) -> Vec<PathBuf> {
             reader.wrong_type("an element of `tasks`", expected, pattern);
             continue;
         };
-        match PathPatterns::Go.files(text, reader.file) {
+        match PathPatterns::Go.files(text, reader.folder(), reader.file.tree) {
             Ok(paths) if paths.is_empty() => {
                 reader.problem(Code::EmptyValue, pattern.range.clone(), format!("`{text}` names no file"));
             }

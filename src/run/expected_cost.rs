@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::calibration::InstalledAgent;
+use super::digests::MODEL;
 use super::planned::PlannedRun;
 use crate::agent;
 use crate::cases::selection::TestCase;
@@ -13,6 +14,7 @@ use crate::stats::proportion::Rate;
 use crate::stats::real;
 use crate::store::{self, TrialFolder, TrialOrigin};
 use crate::trace::exposure::Reference;
+use crate::trial::evidence::digest;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::AttemptCost;
 use crate::trial::outcome::Verdict;
@@ -50,7 +52,7 @@ fn expected(run: &PlannedRun, ids: &[TrialId], known: &BTreeMap<CaseInMode, Know
             *trials.entry(case).or_default() += 1;
         }
     }
-    let (mut all, mut overheads) = (ExpectedCost::default(), BTreeMap::new());
+    let (mut all, mut overheads, mut priced) = (ExpectedCost::default(), BTreeMap::new(), BTreeMap::new());
     let mut cost = Some(AmountRange::<f64>::default());
     for case in run.plan.entries.iter().map(|entry| &entry.planned) {
         let Some(trials) = trials.remove(&case.case_in_mode()) else { continue };
@@ -61,14 +63,16 @@ fn expected(run: &PlannedRun, ids: &[TrialId], known: &BTreeMap<CaseInMode, Know
         all.trials += trials;
         all.tokens.low += trials * of.low.all();
         all.tokens.high += trials * of.high.all();
-        let model: Vec<&str> = run.settings.model_for(&case.mode).into_iter().collect();
-        let price = run.settings.prices.of(agent, &model).map(|(price, _)| price);
-        cost = cost.zip(price).map(|(sum, price)| AmountRange {
-            low: sum.low + real(trials) * of.low.cost(price),
-            high: sum.high + real(trials) * of.high.cost(price),
+        let model = (agent, run.settings.model_for(&case.mode));
+        let priced = priced.entry(model).or_insert_with(|| PricedModel::of(run, &case.mode, ids));
+        cost = cost.zip(priced.range(of)).map(|(sum, of)| AmountRange {
+            low: sum.low + real(trials) * of.low,
+            high: sum.high + real(trials) * of.high,
         });
-        if !all.basis.contains(&overhead.basis) {
-            all.basis.push(overhead.basis.clone());
+        for basis in std::iter::once(&overhead.basis).chain(&priced.basis) {
+            if !all.basis.contains(basis) {
+                all.basis.push(basis.clone());
+            }
         }
     }
     all.cost_usd = cost;
@@ -156,6 +160,61 @@ fn complete(known: &mut BTreeMap<CaseInMode, KnownCost>, ids: &[TrialId]) {
     }
 }
 
+/// What is known of the price of a mode's model.
+#[derive(Debug, Default)]
+struct PricedModel {
+    /// One price, or those that it may have; none if nothing is known.
+    prices: Vec<Price>,
+    /// What that rests on, if not on the name of the model.
+    basis: Option<String>,
+}
+
+impl PricedModel {
+    /// Of the requested model. An alias or a default is the model that the agent last named for it, else one of its family.
+    fn of(run: &PlannedRun, mode: &Mode, ids: &[TrialId]) -> Self {
+        let (agent, requested) = (mode.agent.as_str(), run.settings.model_for(mode));
+        let price = |name: &str| run.settings.prices.of(agent, &[name]).map(|(price, _)| price);
+        let own: Vec<&str> = requested.into_iter().collect();
+        if let Some((price, _)) = run.settings.prices.of(agent, &own) {
+            return Self { prices: vec![price], basis: None };
+        }
+        let alias = requested.map_or_else(|| format!("the default model of {agent}"), |name| format!("`{name}`"));
+        let last = last_named(run, mode, ids);
+        if let Some((model, price)) = last.as_ref().and_then(|name| Some((name, price(name)?))) {
+            let basis = format!("{alias} at the price of {model}, which the agent last named");
+            return Self { prices: vec![price], basis: Some(basis) };
+        }
+        let is_of = |name: &str| requested.is_none_or(|alias| name.split('-').any(|part| part == alias));
+        let family: Vec<&str> =
+            mode.agent.profile().prices.iter().map(|(name, _)| *name).filter(|name| is_of(name)).collect();
+        let prices: Vec<Price> = family.iter().filter_map(|name| price(name)).collect();
+        let basis = (!prices.is_empty())
+            .then(|| format!("{alias} at the prices of {}: no run here shows which of them it is", family.join(", ")));
+        Self { prices, basis }
+    }
+
+    /// What a trial costs, from the least to the most.
+    fn range(&self, tokens: AmountRange<TrialTokens>) -> Option<AmountRange<f64>> {
+        let costs = |tokens: TrialTokens| self.prices.iter().map(move |price| tokens.cost(*price));
+        Some(AmountRange { low: costs(tokens.low).reduce(f64::min)?, high: costs(tokens.high).reduce(f64::max)? })
+    }
+}
+
+/// The model that the agent of a mode reported in its last trial with the same requested model: of runs, else of recordings.
+fn last_named(run: &PlannedRun, mode: &Mode, ids: &[TrialId]) -> Option<String> {
+    let requested = run.settings.model_for(mode).map(|name| digest(name.as_bytes()));
+    let named = |folder: &TrialFolder| {
+        let meta = folder.meta().ok()?;
+        let is_it = meta.agent.kind == mode.agent && meta.inputs.0.get(MODEL) == requested.as_ref();
+        meta.agent.model.filter(|_| is_it && meta.scripted.is_none())
+    };
+    let runs = store::runs(&run.root).unwrap_or_default().into_iter().take(RUNS);
+    let mut trials = runs.filter_map(|run| run.trials().ok()).flatten();
+    let of_runs = trials.find_map(|trial| trial.id().filter(|id| id.mode == mode.name).and_then(|_| named(&trial)));
+    let recorded = ids.iter().filter(|id| id.mode == mode.name).map(|id| store::recording(&run.root, id));
+    of_runs.or_else(|| recorded.into_iter().find_map(|folder| named(&folder)))
+}
+
 /// What an agent itself adds to each request.
 #[derive(Debug)]
 struct Overhead {
@@ -225,4 +284,62 @@ fn of_trial(run: &PlannedRun, case: &TestCase, overhead: u64) -> AmountRange<Tri
         TrialTokens { fresh, cached, written: requests * written }
     };
     AmountRange { low: of(REQUESTS.low, WRITTEN.low, true), high: of(REQUESTS.high, WRITTEN.high, false) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::catalog::Catalog;
+    use crate::store::RunFolder;
+    use crate::trial::evidence::{CaseMeta, Inputs, Meta, SkillMeta};
+
+    /// The prices of Claude Code's model in the repository at `root`, if this one is requested.
+    fn priced(root: &std::path::Path, model: Option<&str>) -> PricedModel {
+        let settings = Settings { model: model.map(str::to_owned), ..Settings::default() };
+        let run = PlannedRun::new(root.to_path_buf(), settings, Catalog::default());
+        let mode = run.settings.mode("cli-native").cloned().expect("a mode");
+        PricedModel::of(&run, &mode, &[])
+    }
+
+    #[test]
+    fn an_alias_has_the_price_of_what_the_agent_last_named_else_of_its_family() {
+        let root = tempfile::tempdir().expect("a directory");
+        let [own, alias, default, other] =
+            [Some("claude-opus-5-5"), Some("opus"), None, Some("gpt-oss")].map(|model| priced(root.path(), model));
+        assert_eq!((own.prices.len(), own.basis), (1, None));
+        let inputs: Vec<f64> = alias.prices.iter().map(|price| price.input).collect();
+        assert_eq!(inputs, [4.0, 5.0, 5.0]);
+        let basis = alias.basis.expect("a basis");
+        assert!(
+            basis.starts_with("`opus` at the prices of claude-opus-5-5, claude-opus-5, claude-opus-4-5: "),
+            "{basis}"
+        );
+        assert!(
+            default.prices.len() > 3 && default.basis.is_some_and(|basis| basis.starts_with("the default model of "))
+        );
+        assert!(other.prices.is_empty() && other.basis.is_none());
+
+        let run = RunFolder::create(root.path(), Some("r")).expect("a run");
+        let mut meta = Meta::new(
+            SkillMeta::default(),
+            CaseMeta::default(),
+            crate::trial::evidence::AgentMeta::default(),
+            Delivery::Native,
+        );
+        let id = TrialId { skill: "tidy".into(), case: "a".into(), mode: "cli-native".into(), number: 1 };
+        (meta.skill.slug, meta.case.id, meta.mode) = (id.skill.clone(), id.case.clone(), id.mode.clone());
+        meta.agent.kind = Settings::default().mode("cli-native").expect("a mode").agent;
+        meta.agent.model = Some("claude-opus-5".to_owned());
+        meta.inputs = Inputs::default();
+        meta.inputs.add(MODEL, b"opus");
+        run.trial(&id).write_meta(&meta).expect("a trial");
+        run.write_run(&super::super::open_run::record(
+            &PlannedRun::new(root.path().into(), Settings::default(), Catalog::default()),
+            "r",
+        ))
+        .expect("a run");
+        let last = priced(root.path(), Some("opus"));
+        assert_eq!(last.basis.as_deref(), Some("`opus` at the price of claude-opus-5, which the agent last named"));
+        assert_eq!(priced(root.path(), Some("sonnet")).prices.len(), 2, "another alias");
+    }
 }
