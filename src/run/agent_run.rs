@@ -28,6 +28,7 @@ use crate::trace::exposure::{Reference, SkillTexts};
 use crate::trace::file::ChangeMeta;
 use crate::trial::evidence::{Ending, ServerMeta};
 use crate::trial::input_file::UserMeta;
+use crate::trial::network::NetworkMeta;
 use crate::trial::outcome::{Trouble, TroubleKind};
 
 /// Errors of a disk that can store nothing more.
@@ -42,6 +43,8 @@ pub struct AgentRun {
     pub not_enforced: Vec<String>,
     /// `None` if the agent was not started.
     pub isolation: Option<Isolation>,
+    /// What passed, if its network was limited.
+    pub network: Option<NetworkMeta>,
     /// The MCP server of skills, if the mode has one and it works.
     pub server: Option<ServerMeta>,
     pub changes: Vec<ChangeMeta>,
@@ -93,6 +96,7 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
         ending: Ending::default(),
         not_enforced: Vec::new(),
         isolation: None,
+        network: None,
         server: None,
         changes: Vec::new(),
         redactor: redactors.masking(Vec::new()),
@@ -103,6 +107,8 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
     };
     run.ending = run.execute(job, &reference)?;
     let agent = agent::of(assignment.mode.agent);
+    let mask_text = |text: &str| String::from_utf8_lossy(&run.redactor.mask(text.as_bytes())).into_owned();
+    run.network = assignment.trial_env.finish_network(&folder.wire(), &mask_text)?;
     let mask = |bytes: &[u8]| run.redactor.mask(bytes).into_owned();
     agent.keep_evidence(assignment.trial_env, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
     reference.changes.clone_from(&run.changes);

@@ -245,6 +245,7 @@ impl LiveTrial<'_> {
             mocks,
             user: ran.user,
             isolation: ran.isolation,
+            network: ran.network,
             not_enforced: ran.not_enforced,
             ..meta
         };

@@ -17,11 +17,13 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
+use skill_evals_evidence::settings::HostPort;
+
 use crate::authority::Authority;
 use crate::forward::SharedAnswer;
-use crate::record::{Mask, RecordError, RecordWriter};
+use crate::record::{RecordError, RecordWriter};
 use crate::room::{Room, RoomState, Task};
-use crate::rules::{HostPort, Rules};
+use crate::rules::Rules;
 
 /// Why a door or a room cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -139,8 +141,7 @@ impl Way {
 
     /// The server that takes a host's place.
     pub(crate) fn instead(&self, host: &str, port: u16) -> Option<SocketAddr> {
-        let is_host = |known: &HostPort| known.host == host && known.port.is_none_or(|known| known == port);
-        self.instead.iter().find(|(known, _)| is_host(known)).map(|(_, address)| *address)
+        self.instead.iter().find(|(known, _)| known.covers(host, port)).map(|(_, address)| *address)
     }
 
     /// The user's proxy to a host.
@@ -194,15 +195,9 @@ impl Door {
         &self.shared.authority.certificate
     }
 
-    /// Opens a room, whose record is a new file. `mask` hides what must not be stored.
-    pub fn room(
-        &self,
-        rules: Rules,
-        record: &Path,
-        mask: impl Fn(&str) -> String + Send + Sync + 'static,
-    ) -> Result<Room, DoorError> {
-        let mask: Mask = Box::new(mask);
-        let state = RoomState::new(Arc::clone(&self.shared), rules, RecordWriter::new(record, mask)?);
+    /// Opens a room, whose record is a new file. It holds what passes as it is: [`store_record`](crate::store_record) masks it.
+    pub fn room(&self, rules: Rules, record: &Path) -> Result<Room, DoorError> {
+        let state = RoomState::new(Arc::clone(&self.shared), rules, RecordWriter::new(record)?);
         let (close, closed) = oneshot::channel();
         let room = Room::new(state, close);
         self.start(room.serve(closed))?;

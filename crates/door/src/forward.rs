@@ -19,6 +19,8 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+use skill_evals_evidence::settings::HostPort;
+
 use crate::door::Proxy;
 use crate::record::{Exchange, ExchangeEnd, HIDDEN, Part, Passed};
 use crate::room::RoomState;
@@ -191,7 +193,7 @@ impl Connection {
     /// Answers a request to the connection's site, or to the one that its `Host` names.
     pub(crate) async fn ask(&self, request: Request<Incoming>) -> Response<PassingBody> {
         let site = self.site.clone().or_else(|| {
-            let host = request.headers().get(header::HOST)?.to_str().ok()?.parse::<rules::HostPort>().ok()?;
+            let host = request.headers().get(header::HOST)?.to_str().ok()?.parse::<HostPort>().ok()?;
             Some(Site { host: host_name(&host.host), port: host.port.unwrap_or(80), is_tls: false })
         });
         match site {
@@ -252,7 +254,7 @@ impl Connection {
         if request.body().size_hint().lower() > LONGEST_REQUEST {
             return Some(Refusal::TooLong);
         }
-        self.room.rules.check_host(&site.host, site.port).err()
+        self.room.rules().check_host(&site.host, site.port).err()
     }
 
     pub(crate) async fn forward(&self, site: &Site, request: Request<Incoming>) -> Response<PassingBody> {
@@ -276,7 +278,7 @@ impl Connection {
         }
         let shared = {
             let asked = seen(site, &request, self.is_tls_or_allowed(site));
-            (request.method() == Method::GET && self.room.rules.is_shared(&asked)).then(|| shared_key(site, &request))
+            (request.method() == Method::GET && self.room.rules().is_shared(&asked)).then(|| shared_key(site, &request))
         };
         match shared {
             Some(key) => self.answer_shared(site, request, &going, key).await,
@@ -285,7 +287,7 @@ impl Connection {
     }
 
     fn is_tls_or_allowed(&self, site: &Site) -> bool {
-        site.is_tls || self.room.rules.is_allowed(&site.host, site.port)
+        site.is_tls || self.room.rules().is_allowed(&site.host, site.port)
     }
 
     async fn answer(&self, site: &Site, request: Request<Incoming>, going: &Shared) -> Response<PassingBody> {
@@ -416,7 +418,8 @@ impl Connection {
             is_tls_or_allowed: self.is_tls_or_allowed(site),
         };
         let mut put = 0;
-        for credential in self.room.rules.credentials_of(&asked) {
+        let rules = self.room.rules();
+        for credential in rules.credentials_of(&asked) {
             for name in CREDENTIALS {
                 let Some(value) = head.headers.get_mut(name) else { continue };
                 let Some(with) = value.to_str().ok().filter(|text| text.contains(&credential.placeholder)) else {
@@ -458,7 +461,7 @@ impl Connection {
         let found = found.map_err(|_| Unanswered::Failed("its name is not answered".into()))??;
         let (mut may, mut refusal) = (Vec::new(), None);
         for address in found {
-            match self.room.rules.check_address(&site.host, site.port, address.ip()) {
+            match self.room.rules().check_address(&site.host, site.port, address.ip()) {
                 Ok(()) => may.push(address),
                 Err(why) => refusal = Some(why),
             }
@@ -538,7 +541,7 @@ fn target(site: &Site, uri: &Uri, proxy: Option<&Proxy>, headers: &mut HeaderMap
 /// Whether a request names no other host than its connection, neither in its header nor in its target.
 fn names_site(site: &Site, request: &Request<Incoming>) -> bool {
     let is_site = |text: &str| {
-        text.parse::<rules::HostPort>()
+        text.parse::<HostPort>()
             .is_ok_and(|named| host_name(&named.host) == site.host && named.port.is_none_or(|port| port == site.port))
     };
     let mut hosts = request.headers().get_all(header::HOST).iter();

@@ -19,6 +19,6 @@ mod serve;
 
 pub use address::is_public;
 pub use door::{Door, DoorError, Upstream};
-pub use record::{Exchange, ExchangeEnd, Part, RecordError, read_record};
-pub use room::{Room, RoomSockets};
-pub use rules::{Credential, HostPort, PathRule, Reach, Refusal, Request, Route, Rules};
+pub use record::{Exchange, ExchangeEnd, Part, RecordError, read_record, store_record};
+pub use room::Room;
+pub use rules::{Credential, PathRule, Refusal, Request, Route, Rules};

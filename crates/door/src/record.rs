@@ -87,9 +87,9 @@ impl Part {
         *self == Self::default()
     }
 
-    fn of(bytes: &[u8], left_out: u64, mask: &dyn Fn(&str) -> String) -> Self {
+    fn of(bytes: &[u8], left_out: u64) -> Self {
         match std::str::from_utf8(bytes) {
-            Ok(text) => Self { text: mask(text), left_out, ..Self::default() },
+            Ok(text) => Self { text: text.to_owned(), left_out, ..Self::default() },
             Err(_) => Self { base64: Some(BASE64_STANDARD.encode(bytes)), left_out, ..Self::default() },
         }
     }
@@ -118,23 +118,19 @@ impl Passed {
     }
 }
 
-/// Hides what must not be stored.
-pub(crate) type Mask = Box<dyn Fn(&str) -> String + Send + Sync>;
-
 /// Writes the record of a room.
 pub(crate) struct RecordWriter {
     path: PathBuf,
     file: File,
-    mask: Mask,
     /// The last request body for each host and path, with its number.
     last: HashMap<String, (u64, String)>,
     failed: Option<io::Error>,
 }
 
 impl RecordWriter {
-    pub(crate) fn new(path: &Path, mask: Mask) -> Result<Self, RecordError> {
+    pub(crate) fn new(path: &Path) -> Result<Self, RecordError> {
         let file = File::create_new(path).map_err(|source| RecordError::Write { path: path.to_path_buf(), source })?;
-        Ok(Self { path: path.to_path_buf(), file, mask, last: HashMap::new(), failed: None })
+        Ok(Self { path: path.to_path_buf(), file, last: HashMap::new(), failed: None })
     }
 
     /// Whether a line could not be written.
@@ -149,12 +145,12 @@ impl RecordWriter {
 
     /// Adds an exchange, whose bodies are given apart.
     pub(crate) fn add(&mut self, mut exchange: Exchange, request: &Passed, answer: &Passed) {
-        exchange.path = (self.mask)(&exchange.path);
-        for (_, value) in exchange.headers.iter_mut().chain(&mut exchange.answer_headers) {
-            *value = (self.mask)(value);
-        }
-        exchange.body = Part::of(&request.bytes, request.left_out, &self.mask);
-        exchange.answer = Part::of(&answer.bytes, answer.left_out, &self.mask);
+        exchange.body = Part::of(&request.bytes, request.left_out);
+        exchange.answer = Part::of(&answer.bytes, answer.left_out);
+        self.write(exchange);
+    }
+
+    fn write(&mut self, mut exchange: Exchange) {
         self.shorten(&mut exchange);
         let written = serde_json::to_vec(&exchange).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
@@ -229,6 +225,26 @@ pub fn read_record(path: &Path) -> Result<Vec<Exchange>, RecordError> {
     Ok(exchanges)
 }
 
+/// Writes exchanges as a new record, in which `mask` has hidden what must not be stored. Bodies that are no text are left out: nobody
+/// could mask them.
+pub fn store_record(path: &Path, exchanges: Vec<Exchange>, mask: &dyn Fn(&str) -> String) -> Result<(), RecordError> {
+    let mut writer = RecordWriter::new(path)?;
+    for mut exchange in exchanges {
+        exchange.path = mask(&exchange.path);
+        for (_, value) in exchange.headers.iter_mut().chain(&mut exchange.answer_headers) {
+            *value = mask(value);
+        }
+        for part in [&mut exchange.body, &mut exchange.answer] {
+            part.text = mask(&part.text);
+            if let Some(bytes) = part.base64.take() {
+                part.left_out += bytes.len() as u64 / 4 * 3;
+            }
+        }
+        writer.write(exchange);
+    }
+    writer.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,7 +279,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("door-record-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a directory");
         let path = folder.join("wire.jsonl");
-        let mut writer = RecordWriter::new(&path, Box::new(|text| text.replace("secret", "[masked]"))).expect("a file");
+        let mut writer = RecordWriter::new(&path).expect("a file");
         let mut bodies = vec![format!("{}é", "a".repeat(5000))];
         for turn in 0..50 {
             bodies.push(format!("{}, turn {turn} with a secret", bodies[turn]));
@@ -274,8 +290,15 @@ mod tests {
         writer.finish().expect("a whole record");
         let exchanges = read_record(&path).expect("a record");
         for (exchange, body) in exchanges.iter().zip(&bodies) {
-            assert_eq!(exchange.body.text, body.replace("secret", "[masked]"));
+            assert_eq!(exchange.body.text, *body);
             assert_eq!(exchange.answer.base64.as_deref(), Some("/wAgYmluYXJ5"));
+        }
+        let stored = folder.join("stored.jsonl");
+        store_record(&stored, exchanges, &|text| text.replace("secret", "[masked]")).expect("a whole record");
+        let exchanges = read_record(&stored).expect("a record");
+        for (exchange, body) in exchanges.iter().zip(&bodies) {
+            assert_eq!(exchange.body.text, body.replace("secret", "[masked]"));
+            assert_eq!((&exchange.answer.base64, exchange.answer.left_out), (&None, 9));
         }
         assert_eq!(exchanges.len(), bodies.len());
         let size = std::fs::metadata(&path).expect("a file").len();

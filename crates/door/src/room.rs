@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -24,19 +24,6 @@ pub(crate) type Task = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + S
 /// The most connections of a room at once: more wait.
 const MOST_CONNECTIONS: usize = 64;
 
-/// The sockets of a room that has a network of its own. They were opened in it.
-#[derive(Debug, Default)]
-pub struct RoomSockets {
-    /// Where the proxy variables point.
-    pub proxy: Option<TcpListener>,
-    /// Port 443, for programs that ignore the variables. The name of the server is that of its TLS greeting.
-    pub https: Option<TcpListener>,
-    /// Port 80.
-    pub http: Option<TcpListener>,
-    /// Port 53: every name is 127.0.0.1.
-    pub names: Option<UdpSocket>,
-}
-
 /// A room. Its connections end when it is closed or dropped.
 pub struct Room {
     state: Arc<RoomState>,
@@ -48,7 +35,7 @@ pub struct Room {
 /// What the tasks of a room share.
 pub(crate) struct RoomState {
     pub(crate) door: Arc<DoorState>,
-    pub(crate) rules: Rules,
+    rules: RwLock<Arc<Rules>>,
     pub(crate) record: Mutex<RecordWriter>,
     pub(crate) opened: Instant,
     pub(crate) count: AtomicU64,
@@ -63,13 +50,17 @@ impl RoomState {
         let secret = std::iter::repeat_with(fastrand::alphanumeric).take(32).collect();
         Arc::new(Self {
             door,
-            rules,
+            rules: RwLock::new(Arc::new(rules)),
             record: Mutex::new(record),
             opened: Instant::now(),
             count: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             secret,
         })
+    }
+
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn record(&self) -> std::sync::MutexGuard<'_, RecordWriter> {
@@ -90,13 +81,9 @@ impl RoomState {
 /// A socket that programs of the room reach. It does not block.
 pub(crate) enum OpenSocket {
     /// `needs_secret` says that others than the room reach it.
-    Proxy {
-        listener: TcpListener,
-        needs_secret: bool,
-    },
-    Https(TcpListener),
-    Http(TcpListener),
-    Names(UdpSocket),
+    Proxy { listener: TcpListener, needs_secret: bool },
+    /// A port of a server outside. The server is the one that each request names.
+    Direct(TcpListener),
 }
 
 /// The tasks of a room, which end with it.
@@ -148,26 +135,20 @@ impl Room {
         })
     }
 
-    /// Takes the sockets that were opened in the room's own network.
-    pub fn adopt(&self, sockets: RoomSockets) -> Result<(), DoorError> {
-        let RoomSockets { proxy, https, http, names } = sockets;
-        let listeners = [
-            proxy.map(|listener| OpenSocket::Proxy { listener, needs_secret: false }),
-            https.map(OpenSocket::Https),
-            http.map(OpenSocket::Http),
-            names.map(OpenSocket::Names),
-        ];
-        listeners.into_iter().flatten().try_for_each(|socket| self.add(socket))
+    /// Takes sockets that were opened in the room's own network: where the proxy variables point, and ports of servers outside.
+    pub fn adopt(&self, proxy: TcpListener, direct: impl IntoIterator<Item = TcpListener>) -> Result<(), DoorError> {
+        self.add(OpenSocket::Proxy { listener: proxy, needs_secret: false })?;
+        direct.into_iter().try_for_each(|listener| self.add(OpenSocket::Direct(listener)))
+    }
+
+    /// Lets these rules decide from now on.
+    pub fn change_rules(&self, rules: Rules) {
+        *self.state.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
     }
 
     fn add(&self, socket: OpenSocket) -> Result<(), DoorError> {
-        match &socket {
-            OpenSocket::Proxy { listener, .. } | OpenSocket::Https(listener) | OpenSocket::Http(listener) => {
-                listener.set_nonblocking(true)
-            }
-            OpenSocket::Names(socket) => socket.set_nonblocking(true),
-        }
-        .map_err(DoorError::Sockets)?;
+        let (OpenSocket::Proxy { listener, .. } | OpenSocket::Direct(listener)) = &socket;
+        listener.set_nonblocking(true).map_err(DoorError::Sockets)?;
         let gone = || DoorError::Sockets(std::io::Error::other("the room is closed"));
         self.sockets.send(socket).map_err(|_| gone())
     }

@@ -11,10 +11,8 @@ use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_rustls::LazyConfigAcceptor;
-use tokio_rustls::rustls::server::Acceptor;
 
 use crate::forward::{Connection, Failure, PassingBody, Site};
 use crate::room::{OpenSocket, RoomState, Tasks};
@@ -47,18 +45,13 @@ struct Client {
 /// Serves one socket of a room.
 pub(crate) async fn socket(state: Arc<RoomState>, tasks: Tasks, socket: OpenSocket, slots: Arc<Semaphore>) {
     let served = match socket {
-        OpenSocket::Names(socket) => match UdpSocket::from_std(socket) {
-            Ok(socket) => names(&socket).await,
-            Err(error) => Err(error),
-        },
         OpenSocket::Proxy { listener, needs_secret } => {
             accept(&state, &tasks, listener, &slots, needs_secret, |client, stream| async move {
                 proxy(client, stream).await;
             })
             .await
         }
-        OpenSocket::Https(listener) => accept(&state, &tasks, listener, &slots, false, greeted).await,
-        OpenSocket::Http(listener) => {
+        OpenSocket::Direct(listener) => {
             accept(&state, &tasks, listener, &slots, false, |client, stream| async move {
                 serve(&client, stream, &Connection::new(client.state.clone(), None)).await;
             })
@@ -92,48 +85,6 @@ async fn accept<F: Future<Output = ()> + 'static>(
             tasks.spawn(each(Client { state: state.clone(), tasks: tasks.clone(), needs_secret, place }, stream));
         }
     }
-}
-
-/// Answers every question for a name's address with 127.0.0.1, where the door is.
-async fn names(socket: &UdpSocket) -> io::Result<()> {
-    let mut question = [0; 512];
-    loop {
-        let (length, from) = socket.recv_from(&mut question).await?;
-        if let Some(answer) = named_here(&question[..length]) {
-            // A program that is gone needs no answer.
-            let _ = socket.send_to(&answer, from).await;
-        }
-    }
-}
-
-/// The answer of RFC 1035 to a question. Only type A has a record.
-fn named_here(question: &[u8]) -> Option<Vec<u8>> {
-    let is_one_question = question.len() >= 12 && question[2] & 0x80 == 0 && question[4..6] == [0, 1];
-    let mut end = is_one_question.then_some(12)?;
-    while *question.get(end)? != 0 {
-        end += usize::from(question[end]) + 1;
-    }
-    let asked = question.get(12..end + 5)?;
-    let is_address = asked[asked.len() - 4..] == [0, 1, 0, 1];
-    let mut answer = question[..2].to_vec();
-    answer.extend([0x80 | question[2] & 0x79, 0x80, 0, 1, 0, u8::from(is_address), 0, 0, 0, 0]);
-    answer.extend(asked);
-    if is_address {
-        // The name of the question, type A, class IN, for a minute, four bytes.
-        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]);
-    }
-    Some(answer)
-}
-
-/// A connection to port 443: its TLS greeting has the server's name.
-async fn greeted(client: Client, stream: TcpStream) {
-    let greeting = LazyConfigAcceptor::new(Acceptor::default(), stream);
-    let Ok(Ok(start)) = tokio::time::timeout(GREETING, greeting).await else { return };
-    let Some(host) = start.client_hello().server_name().map(host_name) else { return };
-    let Ok(leaf) = client.state.door.authority.leaf(&host) else { return };
-    let Ok(Ok(stream)) = tokio::time::timeout(GREETING, start.into_stream(leaf)).await else { return };
-    let site = Site { host, port: 443, is_tls: true };
-    serve(&client, stream, &Connection::new(client.state.clone(), Some(site))).await;
 }
 
 /// A connection to the proxy: `CONNECT host:port`, or requests for `http://host/path`.
@@ -259,30 +210,5 @@ impl<S: Stream> AsyncWrite for Begun<S> {
         context: &mut std::task::Context<'_>,
     ) -> std::task::Poll<io::Result<()>> {
         std::pin::Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_is_this_machine_and_has_no_other_record() {
-        let question = |kind: u8| {
-            let mut question = vec![7, 8, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-            question.extend(b"\x03api\x09anthropic\x03com\0");
-            question.extend([0, kind, 0, 1]);
-            question
-        };
-        let answer = named_here(&question(1)).expect("an answer");
-        assert_eq!(answer[..2], [7, 8]);
-        assert_eq!(answer[6..8], [0, 1]);
-        assert!(answer.ends_with(&[0, 4, 127, 0, 0, 1]));
-        let none = named_here(&question(28)).expect("an answer without a record");
-        assert_eq!((none[3] & 0xf, none[7]), (0, 0));
-        let whole = question(1);
-        for length in 0..whole.len() {
-            assert_eq!(named_here(&whole[..length]), None, "{length} bytes");
-        }
     }
 }

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use skill_evals_door::{
-    Credential, Door, Exchange, ExchangeEnd, PathRule, Reach, Refusal, Room, RoomSockets, Route, Rules, Upstream,
-    read_record,
+    Credential, Door, Exchange, ExchangeEnd, PathRule, Refusal, Room, Route, Rules, Upstream, read_record, store_record,
 };
-use ureq::http::Uri;
+use skill_evals_evidence::settings::Network;
 use ureq::tls::{Certificate, RootCerts, TlsConfig, parse_pem};
 
 const PROVIDER: &str = "api.provider.test";
@@ -81,7 +80,7 @@ struct Setup {
 }
 
 impl Setup {
-    fn new(name: &str, reach: Reach, servers: &[(&str, u16, &Server)]) -> Self {
+    fn new(name: &str, reach: Network, servers: &[(&str, u16, &Server)]) -> Self {
         let instead = servers
             .iter()
             .map(|(host, port, server)| (format!("{host}:{port}").parse().expect("a host"), server.address));
@@ -93,8 +92,7 @@ impl Setup {
         let folder = std::env::temp_dir().join(format!("skill-evals-door-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a directory");
         let door = Door::open(upstream).expect("a door");
-        let room =
-            door.room(rules, &folder.join("wire.jsonl"), |text| text.replace("hunter2", "[masked]")).expect("a room");
+        let room = door.room(rules, &folder.join("wire.jsonl")).expect("a room");
         Self { door, room: Some(room), folder }
     }
 
@@ -139,7 +137,7 @@ impl Drop for Setup {
     }
 }
 
-fn rules(reach: Reach) -> Rules {
+fn rules(reach: Network) -> Rules {
     Rules {
         reach,
         provider: vec![format!("{PROVIDER}:443").parse().expect("a host")],
@@ -164,7 +162,7 @@ fn rules(reach: Reach) -> Rules {
 #[test]
 fn the_model_gets_the_credential_and_nothing_else_does() {
     let (provider, other) = (Server::says("hello"), Server::says("other"));
-    let mut setup = Setup::new("credential", Reach::Web, &[(PROVIDER, 443, &provider), (OTHER, 443, &other)]);
+    let mut setup = Setup::new("credential", Network::Web, &[(PROVIDER, 443, &provider), (OTHER, 443, &other)]);
     let client = setup.client();
     let post = |url: String| {
         let sent = client.post(&url).header("x-api-key", "sk-placeholder").send("with hunter2");
@@ -183,6 +181,9 @@ fn the_model_gets_the_credential_and_nothing_else_does() {
     assert!(other.seen()[0].contains("sk-placeholder"));
     let record = setup.record();
     assert_eq!(record.iter().map(|exchange| exchange.credentials).collect::<Vec<_>>(), [1, 0, 0]);
+    let stored = setup.folder.join("stored.jsonl");
+    store_record(&stored, record, &|text| text.replace("hunter2", "[masked]")).expect("a whole record");
+    let record = read_record(&stored).expect("a record");
     let first = &record[0];
     assert_eq!(
         (first.host.as_str(), first.path.as_str(), first.status),
@@ -190,14 +191,14 @@ fn the_model_gets_the_credential_and_nothing_else_does() {
     );
     assert_eq!((first.body.text.as_str(), first.answer.text.as_str()), ("with [masked]", "hello"));
     assert_eq!(first.end, ExchangeEnd::Complete);
-    let written = std::fs::read_to_string(setup.folder.join("wire.jsonl")).expect("a record");
+    let written = std::fs::read_to_string(&stored).expect("a record");
     assert!(!written.contains("sk-real") && !written.contains("hunter2"), "{written}");
 }
 
 #[test]
 fn a_host_that_the_room_may_not_reach_is_refused_inside_tls_and_recorded() {
     let (provider, other) = (Server::says("hello"), Server::says("other"));
-    let mut setup = Setup::new("refused", Reach::Provider, &[(PROVIDER, 443, &provider), (OTHER, 443, &other)]);
+    let mut setup = Setup::new("refused", Network::Provider, &[(PROVIDER, 443, &provider), (OTHER, 443, &other)]);
     let client = setup.client();
     for url in
         [format!("https://{OTHER}/x"), "https://169.254.169.254/latest".to_owned(), "http://127.0.0.1:1/".to_owned()]
@@ -214,7 +215,7 @@ fn a_host_that_the_room_may_not_reach_is_refused_inside_tls_and_recorded() {
 #[test]
 fn a_request_names_the_host_of_its_connection() {
     let provider = Server::says("hello");
-    let mut setup = Setup::new("named", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut setup = Setup::new("named", Network::Web, &[(PROVIDER, 443, &provider)]);
     let client = setup.client();
     let url = format!("https://{PROVIDER}/v1/messages");
     let sent = client.post(&url).header("host", OTHER).header("x-api-key", "sk-placeholder").send("x");
@@ -232,7 +233,7 @@ fn an_event_passes_before_the_next_one_comes() {
         waits.lock().expect("a channel").recv().expect("a word");
         stream.write_all(b"7\r\nsecond\n\r\n0\r\n\r\n").expect("an event");
     });
-    let mut setup = Setup::new("events", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut setup = Setup::new("events", Network::Web, &[(PROVIDER, 443, &provider)]);
     let mut answer = setup.client().get(format!("https://{PROVIDER}/events")).call().expect("an answer");
     let mut reader = answer.body_mut().as_reader();
     let mut first = [0; 6];
@@ -250,7 +251,7 @@ fn an_answer_that_the_server_cuts_is_cut_for_the_room() {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart").expect("a part");
         stream.shutdown(std::net::Shutdown::Both).expect("an end");
     });
-    let mut setup = Setup::new("cut", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut setup = Setup::new("cut", Network::Web, &[(PROVIDER, 443, &provider)]);
     let mut answer = setup.client().get(format!("https://{PROVIDER}/cut")).call().expect("a head");
     assert!(answer.body_mut().read_to_string().is_err());
     let record = setup.record();
@@ -264,8 +265,8 @@ fn flags_are_fetched_once_for_all_rooms() {
         let device = request.split_whitespace().nth(1).unwrap_or_default().to_owned();
         reply(stream, &format!("flags of {device}"));
     });
-    let mut setup = Setup::new("flags", Reach::Web, &[(PROVIDER, 443, &provider)]);
-    let second = setup.door.room(rules(Reach::Web), &setup.folder.join("second.jsonl"), str::to_owned).expect("a room");
+    let mut setup = Setup::new("flags", Network::Web, &[(PROVIDER, 443, &provider)]);
+    let second = setup.door.room(rules(Network::Web), &setup.folder.join("second.jsonl")).expect("a room");
     let by_second = setup.client_by(&second.listen().expect("a socket"));
     let mut texts = Vec::new();
     for (client, device) in [(setup.client(), "1234567890abcdef"), (by_second, "fedcba0987654321")] {
@@ -283,7 +284,7 @@ fn flags_are_fetched_once_for_all_rooms() {
 #[test]
 fn nobody_else_uses_an_open_socket() {
     let provider = Server::says("hello");
-    let mut setup = Setup::new("secret", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut setup = Setup::new("secret", Network::Web, &[(PROVIDER, 443, &provider)]);
     let proxy = setup.room().listen().expect("a socket");
     let address = proxy.rsplit('@').next().expect("an address").to_owned();
     for proxy in [format!("http://{address}"), format!("http://room:wrong@{address}")] {
@@ -298,7 +299,7 @@ fn nobody_else_uses_an_open_socket() {
 #[test]
 fn an_upgrade_is_refused_so_that_the_agent_posts_at_once() {
     let provider = Server::says("hello");
-    let mut setup = Setup::new("upgrade", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut setup = Setup::new("upgrade", Network::Web, &[(PROVIDER, 443, &provider)]);
     let asked = setup
         .client()
         .get(format!("https://{PROVIDER}/v1/responses"))
@@ -312,7 +313,7 @@ fn an_upgrade_is_refused_so_that_the_agent_posts_at_once() {
 #[test]
 fn a_trial_that_is_over_asks_no_more() {
     let provider = Server::says("hello");
-    let mut setup = Setup::new("over", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut setup = Setup::new("over", Network::Web, &[(PROVIDER, 443, &provider)]);
     let client = setup.client();
     let ask = || client.get(format!("https://{PROVIDER}/")).call().expect("an answer").status();
     assert_eq!(ask(), 200);
@@ -323,52 +324,25 @@ fn a_trial_that_is_over_asks_no_more() {
 }
 
 #[test]
-fn a_program_that_ignores_the_proxy_reaches_the_same_door() {
-    let provider = Server::says("hello");
-    let mut setup = Setup::new("transparent", Reach::Web, &[(PROVIDER, 443, &provider), (OTHER, 80, &provider)]);
-    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let (https, http) = (open(), open());
-    let names = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let [tls, plain] = [&https, &http].map(|listener| listener.local_addr().expect("an address"));
-    let sockets = RoomSockets { proxy: None, https: Some(https), http: Some(http), names: Some(names) };
-    setup.room().adopt(sockets).expect("sockets");
-    // Without a resolver that says 127.0.0.1, the greeting is sent by hand.
-    let roots: Vec<_> = parse_pem(setup.door.certificate().as_bytes()).collect();
-    assert_eq!(roots.len(), 1);
-    let mut stream = TcpStream::connect(plain).expect("a connection");
-    stream
-        .write_all(format!("GET /plain HTTP/1.1\r\nhost: {OTHER}\r\nconnection: close\r\n\r\n").as_bytes())
-        .expect("a request");
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("an answer");
-    assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("hello"), "{text}");
-    let answer = greeted_get(&setup, tls, PROVIDER);
-    assert!(answer.contains("hello"), "{answer}");
-    let hosts: Vec<_> = setup.record().into_iter().map(|exchange| (exchange.host, exchange.port)).collect();
-    assert_eq!(hosts, [(OTHER.to_owned(), 80), (PROVIDER.to_owned(), 443)]);
-}
-
-/// Asks by TLS at an address for the name of a host.
-fn greeted_get(setup: &Setup, address: SocketAddr, host: &str) -> String {
-    #[derive(Debug)]
-    struct Here(SocketAddr);
-    impl ureq::unversioned::resolver::Resolver for Here {
-        fn resolve(
-            &self,
-            _: &Uri,
-            _: &ureq::config::Config,
-            _: ureq::unversioned::transport::NextTimeout,
-        ) -> Result<ureq::unversioned::resolver::ResolvedSocketAddrs, ureq::Error> {
-            let mut found = self.empty();
-            found.push(self.0);
-            Ok(found)
-        }
-    }
-    let by_proxy = setup.client();
-    let config = ureq::Agent::config_builder().proxy(None).tls_config(by_proxy.config().tls_config().clone()).build();
-    let connector = ureq::unversioned::transport::DefaultConnector::default();
-    let client = ureq::Agent::with_parts(config, connector, Here(address));
-    client.get(format!("https://{host}/")).call().expect("an answer").body_mut().read_to_string().expect("a text")
+fn a_port_of_the_room_leads_to_a_server_that_the_user_allows_and_to_no_other() {
+    let (allowed, other) = (Server::says("hello"), Server::says("other"));
+    let rules = Rules { allowed: vec![allowed.address.to_string().parse().expect("a host")], ..rules(Network::Web) };
+    let mut setup = Setup::over("direct", &Upstream::default(), rules);
+    let [proxy, port] = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));
+    let address = port.local_addr().expect("an address");
+    setup.room().adopt(proxy, [port]).expect("sockets");
+    let ask = |host: SocketAddr| {
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        let request = format!("GET /plain HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("a request");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        text
+    };
+    assert!(ask(allowed.address).ends_with("hello"));
+    assert!(ask(other.address).starts_with("HTTP/1.1 404"));
+    assert_eq!((allowed.seen().len(), other.seen().len()), (1, 0));
+    assert_eq!(setup.record()[1].refused, Some(Refusal::Host));
 }
 
 #[test]
@@ -377,7 +351,7 @@ fn a_closed_room_has_every_exchange_in_its_record() {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart").expect("a part");
         std::thread::sleep(Duration::from_secs(30));
     });
-    let mut setup = Setup::new("closed", Reach::Web, &[(PROVIDER, 443, &provider)]);
+    let mut setup = Setup::new("closed", Network::Web, &[(PROVIDER, 443, &provider)]);
     let mut answer = setup.client().get(format!("https://{PROVIDER}/slow")).call().expect("a head");
     let mut part = [0; 4];
     answer.body_mut().as_reader().read_exact(&mut part).expect("a part");
@@ -390,7 +364,7 @@ fn the_users_own_proxy_is_on_the_way() {
     // It answers requests without TLS itself, as a proxy does.
     let proxy = Server::says("by proxy");
     let upstream = Upstream { http_proxy: Some(format!("http://me:pw@{}", proxy.address)), ..Upstream::default() };
-    let mut setup = Setup::over("proxy", &upstream, rules(Reach::Web));
+    let mut setup = Setup::over("proxy", &upstream, rules(Network::Web));
     let mut answer = setup.client().get("http://example.org/a").call().expect("an answer");
     assert_eq!(answer.body_mut().read_to_string().expect("a text"), "by proxy");
     let seen = proxy.seen();

@@ -48,13 +48,7 @@ enum Around {
 impl Start {
     /// This program itself.
     pub fn own(args: Vec<OsString>) -> io::Result<Self> {
-        Ok(Self {
-            program: std::env::current_exe()?,
-            args,
-            options: Vec::new(),
-            around: Around::Nothing,
-            network: None,
-        })
+        Ok(Self::outside(std::env::current_exe()?, args))
     }
 
     /// bubblewrap. Its options give it a PID namespace. `call` is the program in it, with its arguments.
@@ -134,6 +128,7 @@ impl Start {
             }
             Around::Bwrap => {
                 let mut env = env.clone();
+                env.extend(self.network.iter().flat_map(|network| network.variables()));
                 env.extend(opening.map(|opening| (ROOM_VARIABLE.into(), opening.plan.clone())));
                 bwrap_files(&env, &self.options, command.env_clear())?
             }

@@ -151,6 +151,15 @@ variables! {
         |to, given| if !given.value.is_empty() {
             to.isolation.home = given.word(Home::named, &Home::WORDS, " or ")?;
         };
+    // An empty value sets nothing.
+    NETWORK "network" "WHAT": "what agents reach: `host`, `web`, `provider`, or hosts, comma-separated",
+        |to, given| if !given.value.is_empty() {
+            to.network.reach = given.value.parse().map_err(|why| format!("{}: {why}", given.name))?;
+        };
+    NETWORK_ALLOW: "servers that they reach whatever that says, as `host:port`, comma-separated, also on this machine",
+        |to, given| for server in given.list() {
+            to.network.allowed.push(server.parse().map_err(|why| format!("{}: {why}", given.name))?);
+        };
     REQUIRE_ISOLATION: "`1` makes a trial whose agent cannot run inside bubblewrap an error",
         |to, given| to.isolation.required = given.flag()?;
     // An empty value sets nothing.

@@ -5,6 +5,7 @@ pub mod event;
 pub mod evidence;
 pub mod id;
 pub mod input_file;
+pub mod network;
 pub mod outcome;
 pub mod quarantine;
 pub mod run_record;

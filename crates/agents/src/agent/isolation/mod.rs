@@ -18,6 +18,7 @@ use crate::agent::sandbox::{Place, ProgramSandbox, SandboxMaker};
 use crate::agent::trial_env::{RoomPaths, ScratchDir, TrialEnv, WorkspaceError};
 use crate::files::look;
 use crate::process::find_program;
+use crate::process::opener::RoomNetwork;
 use crate::settings::mode::AgentKind;
 use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -58,18 +59,27 @@ impl SandboxedProgram<'_> {
     /// Where it starts, and why it is not isolated, if so. Fails if isolation is required and there is none.
     #[expect(clippy::disallowed_methods, reason = "the one place that decides it")]
     pub fn place(&self) -> Result<(Place, Option<String>), Trouble> {
+        let network = &self.settings.network;
+        let unlimited = |why: &str| {
+            let why = format!("`network` is \"{}\", which needs bubblewrap: {why}", network.reach);
+            Err(Trouble::new(TroubleKind::CouldNotStart, why))
+        };
         match status(&self.settings.isolation) {
-            IsolationStatus::Bwrap(bwrap) => Ok((self.inside(Arc::new(Bwrap(bwrap)), false), None)),
-            IsolationStatus::Container(engine) => Ok((self.inside(engine, true), None)),
-            IsolationStatus::Nothing(why) => Ok((Place::outside(), Some(why))),
+            IsolationStatus::Bwrap(bwrap) => Ok((self.inside(Arc::new(Bwrap(bwrap)), false)?, None)),
             IsolationStatus::Refused(why) => Err(Trouble::new(TroubleKind::CouldNotStart, why)),
+            IsolationStatus::Container(_) if network.is_limited() => unlimited("`isolation` is \"docker\""),
+            IsolationStatus::Nothing(why) if network.is_limited() => unlimited(&why),
+            IsolationStatus::Container(engine) => Ok((self.inside(engine, true)?, None)),
+            IsolationStatus::Nothing(why) => Ok((Place::outside(), Some(why))),
         }
     }
 
     /// In a sandbox; `of_image` says whether its system is an image's.
-    fn inside(&self, maker: Arc<dyn SandboxMaker>, of_image: bool) -> Place {
+    fn inside(&self, maker: Arc<dyn SandboxMaker>, of_image: bool) -> Result<Place, Trouble> {
         let workspace = OsString::from(self.trial_env.workspace()).into();
-        Place::inside(ProgramSandbox { maker, mounts: view::mounts(self, of_image), workspace })
+        let door = self.trial_env.door(&self.settings.network)?;
+        let network = door.map(|door| -> Arc<dyn RoomNetwork> { door });
+        Ok(Place::inside(ProgramSandbox { maker, mounts: view::mounts(self, of_image), workspace, network }))
     }
 }
 
