@@ -240,7 +240,7 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
 }
 
 /// What was asked of a limited network, and what was refused.
-fn network(network: &NetworkMeta) -> Vec<(&'static str, String)> {
+pub(crate) fn network(network: &NetworkMeta) -> Vec<(&'static str, String)> {
     let NetworkMeta { reach, requests, refused, faults, kept_out, .. } = network;
     let mut summary = format!("{reach}: {}", counted(*requests, "request"));
     if network.refusals() > 0 {

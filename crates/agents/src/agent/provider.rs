@@ -18,21 +18,37 @@ pub(super) fn admit(assignment: &Assignment<'_>, command: &mut AgentCommand) -> 
     let Assignment { settings, trial_env, mode, .. } = *assignment;
     let Some(door) = trial_env.door(&settings.network)? else { return Ok(()) };
     let profile = mode.agent.profile();
-    let access = match (settings.endpoint_of(mode.agent), &profile.provider_requests) {
+    let login = login(assignment);
+    let mut access = match (settings.endpoint_of(mode.agent), &profile.provider_requests) {
         (Some(url), _) => ProviderAccess { server: HostPort::of_url(url), is_users: true, ..ProviderAccess::default() },
         (None, Some(requests)) => own(assignment, requests, command)?,
-        (None, None) if settings.network.reach == Network::Provider => {
+        (None, None) if settings.network.limit() == Some(&Network::Provider) => {
             let name = mode.agent.as_str();
             let why = format!(
-                "`network` is \"provider\", and the servers of the provider of {name} are not known here: name them as a list"
+                "`network` is \"provider\", and the servers of the provider of {name} are not known here: name them as a list, \
+                 or set it to \"web\" or \"host\""
             );
             return Err(Trouble::new(TroubleKind::CouldNotStart, why));
         }
         (None, None) => ProviderAccess::default(),
     };
-    name_others(assignment, profile, command);
+    if let (Some(_), Some(requests)) = (&login, &profile.provider_requests) {
+        access.others = requests.of_login.iter().filter_map(|server| server.parse().ok()).collect();
+    }
+    name_others(assignment, login, command);
     door.admit(access);
     Ok(())
+}
+
+/// What the environment has of the user's login, in words.
+fn login(assignment: &Assignment<'_>) -> Option<String> {
+    let Assignment { settings, trial_env, mode, .. } = *assignment;
+    let Profile { home, credentials, .. } = *mode.agent.profile();
+    if settings.isolation.home == Home::User {
+        return Some("the login in your own home".to_owned());
+    }
+    let has_copy = !credentials.is_empty() && trial_env.home().join(home).join(credentials).exists();
+    has_copy.then(|| format!("a copy of your login, ~/{home}/{credentials}"))
 }
 
 /// The agent's own provider, or the server that the user's variable names in its place.
@@ -41,7 +57,7 @@ fn own(
     requests: &ProviderRequests,
     command: &mut AgentCommand,
 ) -> Result<ProviderAccess, Trouble> {
-    let ProviderRequests { base, base_variable, routes, keys } = requests;
+    let ProviderRequests { base, base_variable, routes, keys, of_login: _ } = requests;
     // A case's own variables do not count: they would send the user's key to another server.
     let of_settings = assignment.settings.env.get(*base_variable).cloned();
     let users = of_settings.or_else(|| std::env::var(base_variable).ok()).filter(|url| !url.is_empty());
@@ -61,28 +77,23 @@ fn own(
         credentials.push(HeldCredential { variable: (*variable).to_owned(), placeholder, real });
     }
     let routes = routes.iter().map(|(method, end)| ((*method).to_owned(), format!("{path}{end}"))).collect();
-    Ok(ProviderAccess { server: Some(server), is_users: users.is_some(), routes, credentials })
+    Ok(ProviderAccess { server: Some(server), others: Vec::new(), is_users: users.is_some(), routes, credentials })
 }
 
 /// Names the credentials that are in the environment.
-fn name_others(assignment: &Assignment<'_>, profile: &Profile, command: &mut AgentCommand) {
-    let Assignment { settings, trial_env, .. } = *assignment;
-    let held: Vec<&str> = profile.provider_requests.iter().flat_map(|own| own.keys).map(|(name, _)| *name).collect();
-    let mut within: Vec<String> = Vec::new();
+fn name_others(assignment: &Assignment<'_>, login: Option<String>, command: &mut AgentCommand) {
+    let Assignment { settings, mode, .. } = *assignment;
+    let requests = mode.agent.profile().provider_requests.iter();
+    // An endpoint gets a key of ours.
+    let has_own = settings.endpoint_of(mode.agent).is_none();
+    let held: Vec<&str> = requests.flat_map(|own| own.keys).map(|(name, _)| *name).collect();
+    let mut within: Vec<String> = login.into_iter().collect();
     for (name, value) in &command.env {
         let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
         let is_secret = settings.secret_env.iter().any(|secret| *secret == name) || looks_secret(&name, &value);
-        // An endpoint gets a key of ours.
-        let is_ours = settings.endpoint_of(assignment.mode.agent).is_some() || held.contains(&&*name);
-        if is_secret && !is_ours && !value.is_empty() {
+        if is_secret && has_own && !held.contains(&&*name) && !value.is_empty() {
             within.push(format!("the variable {name}"));
         }
-    }
-    let login = trial_env.home().join(profile.home).join(profile.credentials);
-    if settings.isolation.home == Home::User {
-        within.push("your own home's login".to_owned());
-    } else if !profile.credentials.is_empty() && login.exists() {
-        within.push(format!("a copy of your login, ~/{}/{}", profile.home, profile.credentials));
     }
     let named = within.into_iter().map(|what| format!("the agent's environment has a credential: {what}"));
     command.not_enforced.extend(named);

@@ -76,9 +76,9 @@ impl Proxy {
         Self { room: Some(room), _door: door, folder, address }
     }
 
-    /// A run of the case `it`, where `network` is `what`.
-    fn run(&self, live: &Live, mode: &str, what: &str) -> Ran {
-        ran(self.through(&mut live.command(&["--mode", mode, "--model", MODEL, "--network", what])))
+    /// A run of the case `it` with these options.
+    fn run(&self, live: &Live, mode: &str, options: &[&str]) -> Ran {
+        ran(self.through(live.command(&["--mode", mode, "--model", MODEL]).args(options)))
     }
 
     fn through<'a>(&self, command: &'a mut Command) -> &'a mut Command {
@@ -119,14 +119,16 @@ fn network(live: &Live, mode: &str, ran: &Ran) -> (crate::support::live::Trial, 
 }
 
 fn agents_work_with_their_own_hosts_and_never_hold_the_key() {
-    for (mode, host, path, variable) in [
-        ("cli-native", "api.anthropic.com", "/v1/messages", "ANTHROPIC_API_KEY"),
-        ("native", "api.anthropic.com", "/v1/messages", "ANTHROPIC_API_KEY"),
-        ("codex", "api.openai.com", "/v1/responses", "CODEX_API_KEY"),
+    let (limited, untrusted) = (&["--network", "provider"][..], &["--untrusted"][..]);
+    for (mode, options, host, path, variable) in [
+        ("cli-native", untrusted, "api.anthropic.com", "/v1/messages", "ANTHROPIC_API_KEY"),
+        ("native", limited, "api.anthropic.com", "/v1/messages", "ANTHROPIC_API_KEY"),
+        ("codex", limited, "api.openai.com", "/v1/responses", "CODEX_API_KEY"),
+        ("codex", untrusted, "api.openai.com", "/v1/responses", "CODEX_API_KEY"),
     ] {
         let live = live("echo from the shell");
         let mut proxy = Proxy::new(&live);
-        let ran = proxy.run(&live, mode, "provider");
+        let ran = proxy.run(&live, mode, options);
         let (trial, network) = network(&live, mode, &ran);
         trial.expect(Verdict::Pass);
         assert!(network.reach == "provider" && network.kept_out.contains(&variable.to_owned()), "{mode}: {network:#?}");
@@ -158,7 +160,7 @@ fn a_thief_in_the_room_finds_no_key_and_no_other_server() {
     for what in ["provider", "web"] {
         let live = live(Box::leak(script.clone().into_boxed_str()));
         let mut proxy = Proxy::new(&live);
-        let ran = proxy.run(&live, "cli-native", what);
+        let ran = proxy.run(&live, "cli-native", &["--network", what]);
         let (trial, network) = network(&live, "cli-native", &ran);
         trial.expect(Verdict::Pass);
         let seen: String = live.model.requests().iter().map(request_text).collect();

@@ -274,6 +274,8 @@ pub struct ProviderRequests {
     pub routes: &'static [(&'static str, &'static str)],
     /// The variables with a credential, and how such a credential begins.
     pub keys: &'static [(&'static str, &'static str)],
+    /// The servers that it also asks if it has a copy of the user's login.
+    pub of_login: &'static [&'static str],
 }
 
 /// How an agent gets a plugin.

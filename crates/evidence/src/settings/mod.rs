@@ -259,11 +259,9 @@ keys! {
             "`\"bwrap\"`",
             "what confines agents: bubblewrap where it works, `\"docker\"` for [containers](security.md#what-an-agent-sees-in-a-container), or `\"agent\"` for only the agent's own sandbox",
             |to, kind, _| to.isolation.kind = kind;
-        network: Spanned<toml::Value> as OfBase, "`\"host\"`",
-            "what agents, setups and checks [reach](network.md): all that this machine does (`\"host\"`), `\"web\"`, only the agent's `\"provider\"`, or a list of hosts",
-            |to, written, problems| if let Some(network) = Network::of_key(&written, problems) {
-                to.network.reach = network;
-            };
+        network: Spanned<toml::Value> as OfBase, "`\"host\"`; `\"provider\"` in an untrusted repository inside bubblewrap",
+            "what agents, setups and checks [reach](security.md#what-an-agent-reaches): all that this machine does (`\"host\"`), `\"web\"`, only the agent's `\"provider\"`, or a list of hosts",
+            |to, written, problems| to.network.reach = Network::of_key(&written, problems);
         network_allow: Vec<Spanned<String>> as OfBase, "none",
             "servers that they reach whatever `network` says, as `host:port`, also on this machine",
             |to, servers, problems| to.network.allowed.extend(servers.iter().filter_map(|server| problems.parsed(server)));

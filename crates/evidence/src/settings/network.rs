@@ -9,10 +9,9 @@ use toml::Spanned;
 use crate::settings::Problems;
 
 /// What programs in a trial environment reach.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Network {
     /// All that this machine does.
-    #[default]
     Host,
     /// The web servers of the internet, and nothing on this machine or in its networks.
     Web,
@@ -23,9 +22,6 @@ pub enum Network {
 }
 
 impl Network {
-    /// The words for all but a list of hosts.
-    pub const WORDS: [&str; 3] = ["host", "web", "provider"];
-
     /// What the key of the settings file says.
     pub(super) fn of_key(written: &Spanned<toml::Value>, problems: &mut Problems<'_>) -> Option<Self> {
         let wrong = "`network` is \"host\", \"web\", \"provider\" or a list of hosts".to_owned();
@@ -155,7 +151,8 @@ impl fmt::Display for HostPort {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkSettings {
-    pub reach: Network,
+    /// `None` if nobody says it.
+    pub reach: Option<Network>,
     /// What the user lets through whatever `reach` says, also on this machine and in its networks, also without TLS.
     pub allowed: Vec<HostPort>,
     /// What the settings file says about it, if anything.
@@ -163,15 +160,16 @@ pub struct NetworkSettings {
 }
 
 impl NetworkSettings {
-    /// Whether it is not the machine's own network.
-    pub fn is_limited(&self) -> bool {
-        self.reach != Network::Host
+    /// What programs reach, if that is not all that this machine does.
+    pub fn limit(&self) -> Option<&Network> {
+        self.reach.as_ref().filter(|reach| **reach != Network::Host)
     }
 
     /// Keeps what the settings file says.
     pub(super) fn declare(&mut self) {
         let allowed: Vec<String> = self.allowed.iter().map(ToString::to_string).collect();
-        self.declared = Some(format!("{}\0{}", self.reach, allowed.join("\0")));
+        let reach = self.reach.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.declared = Some(format!("{reach}\0{}", allowed.join("\0")));
     }
 }
 

@@ -154,7 +154,7 @@ variables! {
     // An empty value sets nothing.
     NETWORK "network" "WHAT": "what agents reach: `host`, `web`, `provider`, or hosts, comma-separated",
         |to, given| if !given.value.is_empty() {
-            to.network.reach = given.value.parse().map_err(|why| format!("{}: {why}", given.name))?;
+            to.network.reach = Some(given.value.parse().map_err(|why| format!("{}: {why}", given.name))?);
         };
     NETWORK_ALLOW: "servers that they reach whatever that says, as `host:port`, comma-separated, also on this machine",
         |to, given| for server in given.list() {

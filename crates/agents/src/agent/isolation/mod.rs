@@ -20,7 +20,7 @@ use crate::files::look;
 use crate::process::find_program;
 use crate::process::opener::RoomNetwork;
 use crate::settings::mode::AgentKind;
-use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
+use crate::settings::{FILE, Isolation, IsolationSettings, Network, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 use bwrap::Bwrap;
@@ -59,18 +59,18 @@ impl SandboxedProgram<'_> {
     /// Where it starts, and why it is not isolated, if so. Fails if isolation is required and there is none.
     #[expect(clippy::disallowed_methods, reason = "the one place that decides it")]
     pub fn place(&self) -> Result<(Place, Option<String>), Trouble> {
-        let network = &self.settings.network;
-        let unlimited = |why: &str| {
-            let why = format!("`network` is \"{}\", which needs bubblewrap: {why}", network.reach);
+        let limit = self.settings.network.limit();
+        let unlimited = |limit: &Network, why: &str| {
+            let why = format!("`network` is \"{limit}\", which needs bubblewrap: {why}");
             Err(Trouble::new(TroubleKind::CouldNotStart, why))
         };
-        match status(&self.settings.isolation) {
-            IsolationStatus::Bwrap(bwrap) => Ok((self.inside(Arc::new(Bwrap(bwrap)), false)?, None)),
-            IsolationStatus::Refused(why) => Err(Trouble::new(TroubleKind::CouldNotStart, why)),
-            IsolationStatus::Container(_) if network.is_limited() => unlimited("`isolation` is \"docker\""),
-            IsolationStatus::Nothing(why) if network.is_limited() => unlimited(&why),
-            IsolationStatus::Container(engine) => Ok((self.inside(engine, true)?, None)),
-            IsolationStatus::Nothing(why) => Ok((Place::outside(), Some(why))),
+        match (status(&self.settings.isolation), limit) {
+            (IsolationStatus::Bwrap(bwrap), _) => Ok((self.inside(Arc::new(Bwrap(bwrap)), false)?, None)),
+            (IsolationStatus::Refused(why), _) => Err(Trouble::new(TroubleKind::CouldNotStart, why)),
+            (IsolationStatus::Container(_), Some(limit)) => unlimited(limit, "`isolation` is \"docker\""),
+            (IsolationStatus::Nothing(why), Some(limit)) => unlimited(limit, &why),
+            (IsolationStatus::Container(engine), None) => Ok((self.inside(engine, true)?, None)),
+            (IsolationStatus::Nothing(why), None) => Ok((Place::outside(), Some(why))),
         }
     }
 

@@ -15,7 +15,7 @@ use super::{HeldCredential, ProviderAccess};
 use crate::files::at::At;
 use crate::files::look;
 use crate::process::opener::RoomNetwork;
-use crate::settings::{HostPort, NetworkSettings};
+use crate::settings::{HostPort, Network};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::network::{NetworkMeta, RefusedRequest};
 
@@ -39,7 +39,8 @@ const RECORD: &str = "wire.jsonl";
 
 /// The door of a trial environment.
 pub struct RoomDoor {
-    settings: NetworkSettings,
+    reach: Network,
+    allowed: Vec<HostPort>,
     /// `None` once it is closed.
     room: Mutex<Option<Room>>,
     record: PathBuf,
@@ -51,7 +52,7 @@ pub struct RoomDoor {
 
 impl fmt::Debug for RoomDoor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RoomDoor").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("RoomDoor").field("reach", &self.reach).finish_non_exhaustive()
     }
 }
 
@@ -88,7 +89,7 @@ fn upstream() -> Result<Upstream, String> {
 
 impl RoomDoor {
     /// The door of a new environment, with its files in `control`, the runner's directory. Its programs find them in `shown`.
-    pub fn open(settings: &NetworkSettings, control: &Path, shown: &Path) -> Result<Self, Trouble> {
+    pub fn open(reach: &Network, allowed: &[HostPort], control: &Path, shown: &Path) -> Result<Self, Trouble> {
         let door = shared()?;
         let (bundle, certificate) = (control.join(BUNDLE), control.join(CERTIFICATE));
         fs::write(&bundle, door.bundle()).at(&bundle)?;
@@ -98,10 +99,12 @@ impl RoomDoor {
         let own = [(bundle.clone(), shown.join(BUNDLE)), (certificate, shown.join(CERTIFICATE))];
         let files = own.into_iter().chain(stores).collect();
         let record = control.join(RECORD);
-        let room =
-            door.room(rules(settings, &ProviderAccess::default()), &record).map_err(|why| could_not_start(&why))?;
+        let room = door
+            .room(rules(reach, allowed, &ProviderAccess::default()), &record)
+            .map_err(|why| could_not_start(&why))?;
         Ok(Self {
-            settings: settings.clone(),
+            reach: reach.clone(),
+            allowed: allowed.to_vec(),
             room: Mutex::new(Some(room)),
             record,
             files,
@@ -118,7 +121,7 @@ impl RoomDoor {
     /// Lets an agent ask its provider.
     pub fn admit(&self, access: ProviderAccess) {
         if let Some(room) = &*self.room() {
-            room.change_rules(rules(&self.settings, &access));
+            room.change_rules(rules(&self.reach, &self.allowed, &access));
         }
         *self.access.lock().unwrap_or_else(PoisonError::into_inner) = access;
     }
@@ -132,7 +135,7 @@ impl RoomDoor {
         let exchanges = read_record(&self.record).map_err(|error| files(&error))?;
         let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
         let mut meta = NetworkMeta {
-            reach: self.settings.reach.to_string(),
+            reach: self.reach.to_string(),
             requests: exchanges.len() as u64,
             kept_out: access.credentials.iter().map(|held| held.variable.clone()).collect(),
             ..NetworkMeta::default()
@@ -158,7 +161,7 @@ impl RoomNetwork for RoomDoor {
     /// That of the proxy, and those of servers on this machine: programs ask them where they are outside.
     fn ports(&self) -> Vec<u16> {
         let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
-        let servers = self.settings.allowed.iter().chain(&access.server);
+        let servers = self.allowed.iter().chain(&access.server);
         let local = servers.filter(|server| server.is_loopback()).filter_map(|server| server.port);
         let mut ports = vec![PROXY];
         for port in local {
@@ -197,7 +200,7 @@ fn could_not_start(why: &dyn Display) -> Trouble {
     Trouble::new(TroubleKind::CouldNotStart, why.to_string())
 }
 
-fn rules(settings: &NetworkSettings, access: &ProviderAccess) -> Rules {
+fn rules(reach: &Network, allowed: &[HostPort], access: &ProviderAccess) -> Rules {
     let users = access.server.iter().filter(|_| access.is_users);
     let route = |server: &HostPort, (method, path): &(String, String)| Route {
         method: method.clone(),
@@ -212,9 +215,9 @@ fn rules(settings: &NetworkSettings, access: &ProviderAccess) -> Rules {
         routes: routes.clone(),
     };
     Rules {
-        reach: settings.reach.clone(),
-        provider: access.server.iter().cloned().collect(),
-        allowed: settings.allowed.iter().chain(users).cloned().collect(),
+        reach: reach.clone(),
+        provider: access.server.iter().chain(&access.others).cloned().collect(),
+        allowed: allowed.iter().chain(users).cloned().collect(),
         credentials: access.credentials.iter().map(credential).collect(),
         shared: Vec::new(),
     }

@@ -18,6 +18,8 @@ pub use off::RoomDoor;
 pub struct ProviderAccess {
     /// The provider's server.
     pub server: Option<HostPort>,
+    /// Other servers of it.
+    pub others: Vec<HostPort>,
     /// Whether the user named that server, and not the agent: it may be on this machine.
     pub is_users: bool,
     /// The methods and paths of the requests that get the credentials.

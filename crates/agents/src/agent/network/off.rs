@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::ProviderAccess;
 use crate::process::opener::RoomNetwork;
-use crate::settings::NetworkSettings;
+use crate::settings::{HostPort, Network};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::network::NetworkMeta;
 
@@ -16,7 +16,7 @@ use crate::trial::network::NetworkMeta;
 pub enum RoomDoor {}
 
 impl RoomDoor {
-    pub fn open(_: &NetworkSettings, _: &Path, _: &Path) -> Result<Self, Trouble> {
+    pub fn open(_: &Network, _: &[HostPort], _: &Path, _: &Path) -> Result<Self, Trouble> {
         let why = "`network` is set, and this program was built without the door; add \"door\" to the `features` of skill-evals \
                    in Cargo.toml";
         Err(Trouble::new(TroubleKind::CouldNotStart, why))

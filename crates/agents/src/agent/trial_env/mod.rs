@@ -194,12 +194,10 @@ impl TrialEnv {
 
     /// The door of its network, if that is limited. The first call opens it, and shows what it needs.
     pub fn door(&self, settings: &NetworkSettings) -> Result<Option<Arc<RoomDoor>>, Trouble> {
-        if !settings.is_limited() {
-            return Ok(None);
-        }
+        let Some(reach) = settings.limit() else { return Ok(None) };
         let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         if door.is_none() {
-            let opened = RoomDoor::open(settings, &self.control(), &self.place_of(Path::new("")))?;
+            let opened = RoomDoor::open(reach, &settings.allowed, &self.control(), &self.place_of(Path::new("")))?;
             self.shown.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(opened.files());
             *door = Some(Arc::new(opened));
         }

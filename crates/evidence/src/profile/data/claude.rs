@@ -180,6 +180,7 @@ pub const PROFILE: Profile = Profile {
             ("ANTHROPIC_AUTH_TOKEN", ""),
             ("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-"),
         ],
+        of_login: &["platform.claude.com:443"],
     }),
     ..Profile::BLANK
 };

@@ -162,6 +162,7 @@ stream_max_retries = 0
         base_variable: "OPENAI_BASE_URL",
         routes: &[("POST", "/responses"), ("POST", "/responses/compact"), ("GET", "/models")],
         keys: &[("CODEX_API_KEY", "sk-proj-"), ("OPENAI_API_KEY", "sk-proj-")],
+        of_login: &["chatgpt.com:443", "auth.openai.com:443"],
     }),
     ..Profile::BLANK
 };
