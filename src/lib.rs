@@ -25,7 +25,8 @@
 //! [`artifacts`] has the types of the files that a run writes. The rest belongs to the program `skill-evals`: it may change with any version.
 //!
 //! The features `schemas` (on by default: cases with an `output_schema`, rubrics), `mcp` (live trials over MCP) and `chat` (models
-//! behind an API) add what a case may need. A case that needs one that is off is an error, which names it.
+//! behind an API) add what a case may need, and `door` a limited network for live trials. A case that needs one that is off is an
+//! error, which names it.
 //!
 //! # From a CSV row to a line of the summary
 //!
@@ -76,6 +77,7 @@
 //! | | `cases` | what users write: cases in every format, and the repository that holds them and the skills |
 //! | | `lint` | finds problems in skills and cases |
 //! | | `grade` | the verdict of a trial, from its checks and from the judge's rubric |
+//! | `crates/door` | | what passes to and from a trial environment whose network is limited; no other crate speaks TLS |
 //! | `crates/agents` | `process` | starts programs, and ends them with all processes that they started; no other module does |
 //! | | `mcp` | the server that offers skills over the Model Context Protocol |
 //! | | `agent` | the agents, their trial environments, and how they get skills; no other module names a vendor |
