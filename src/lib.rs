@@ -72,6 +72,7 @@
 //! | | `profile` | the registry of agents, and the names and paths of each |
 //! | | `settings` | settings from `evals/evals.toml`, the environment and the command line; modes |
 //! | | [`trace`](crate::Trace) | an agent's event stream in one form: events, effective commands, what entered the model's context |
+//! | | `wire` | model requests and their answers, in one form for the protocols that agents speak |
 //! | | `trial` | a trial and what it leaves: its id, evidence, outcome, and the records of its run |
 //! | `crates/cases` | `checks` | the kinds of checks |
 //! | | `cases` | what users write: cases in every format, and the repository that holds them and the skills |

@@ -230,6 +230,7 @@ impl LiveTrial<'_> {
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
         let inputs = self.with_opened(inputs, &ran.trace);
         self.note_agent(&mut meta, &ran.trace);
+        meta.doubts.extend(ran.doubts);
         let meta = Meta {
             case: CaseMeta { follow_ups: ran.follow_ups, ..meta.case },
             server: ran.server,

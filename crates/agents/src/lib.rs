@@ -16,4 +16,4 @@ pub mod mock;
 pub mod process;
 
 use skill_evals_cases::{cases, checks, lint};
-use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};
+use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial, wire};

@@ -241,8 +241,8 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
 
 /// What was asked of a limited network, and what was refused.
 pub(crate) fn network(network: &NetworkMeta) -> Vec<(&'static str, String)> {
-    let NetworkMeta { reach, requests, refused, faults, kept_out, .. } = network;
-    let mut summary = format!("{reach}: {}", counted(*requests, "request"));
+    let NetworkMeta { reach, requests, model_requests, refused, faults, kept_out, .. } = network;
+    let mut summary = format!("{reach}: {}, {model_requests} to the model", counted(*requests, "request"));
     if network.refusals() > 0 {
         let _ = write!(summary, ", {} refused", network.refusals());
     }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,8 +18,9 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 use skill_evals_door::{Credential, Door, Exchange, PathRule, Room, Route, Rules, Upstream, read_record};
 use skill_evals_evidence::settings::Network;
+use skill_evals_evidence::trial::evidence::Reading;
 use skill_evals_evidence::trial::network::NetworkMeta;
-use skill_evals_evidence::trial::outcome::Verdict;
+use skill_evals_evidence::trial::outcome::{Status, Verdict};
 
 pub fn trials() -> Vec<Trial> {
     let found = bwrap_works() && programs().join("codex").exists() && programs().join("claude").exists();
@@ -33,6 +35,7 @@ pub fn trials() -> Vec<Trial> {
             setups_and_checks_have_the_same_network,
             what_cannot_be_limited_is_an_error,
             the_wire_of_a_trial_is_stored_without_secrets,
+            what_an_agent_loses_of_its_session_is_unknown_by_its_requests,
         ],
     )
 }
@@ -132,6 +135,11 @@ fn agents_work_with_their_own_hosts_and_never_hold_the_key() {
         let (trial, network) = network(&live, mode, &ran);
         trial.expect(Verdict::Pass);
         assert!(network.reach == "provider" && network.kept_out.contains(&variable.to_owned()), "{mode}: {network:#?}");
+        assert!(
+            network.model_requests >= 2 && network.model_tokens > 0 && trial.meta.doubts.is_empty(),
+            "{:#?}",
+            trial.meta
+        );
         assert!(!trial.everything().contains(KEY), "{mode}");
         assert!(live.model.requests().iter().any(|request| request_text(request).contains("from the shell")), "{mode}");
         let record = proxy.record();
@@ -285,4 +293,37 @@ fn the_wire_of_a_trial_is_stored_without_secrets() {
     let held = trial.meta.not_enforced.iter().filter(|what| what.contains("has a credential"));
     let held: Vec<&String> = held.collect();
     assert_eq!(held, ["the agent's environment has a credential: the variable SOME_TOKEN"]);
+}
+
+/// Without the network's record, the agent would seem to have run nothing.
+fn what_an_agent_loses_of_its_session_is_unknown_by_its_requests() {
+    let live = Live::new("should_trigger,prompt,max_commands", "false,Look.,0", |request| match request.step {
+        0 => Turn::Shell("mkdir made".to_owned()),
+        _ => Turn::Say("Done.".to_owned()),
+    });
+    let claude = programs().join("claude").canonicalize().expect("a program");
+    let packages = claude.ancestors().find(|path| path.ends_with("node_modules")).expect("packages");
+    let script = format!(
+        "#!/bin/sh\n{} \"$@\" | grep -v '\"tool_use' | grep -v tool_result\nrm -rf ~/.claude/projects\n",
+        claude.display()
+    );
+    let program = live.fixture.root().join("claude.sh");
+    fs::write(&program, script).expect("a script");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("permissions");
+    let settings = format!(
+        "isolation_read = ['{}']\n[agents.claude-cli]\ncommand = '{}'\n",
+        packages.display(),
+        program.display()
+    );
+    fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
+    let of = |options: &[&str]| {
+        let ran = live.run(&[&["--mode", "cli-native"], options].concat());
+        live.kept("greeting", "it", "cli-native").unwrap_or_else(|| panic!("{ran}"))
+    };
+    let blind = of(&[]);
+    assert_eq!(blind.status("max-commands"), Status::Pass, "{:#?}", blind.grade);
+    let seen = of(&["--network", "provider"]);
+    assert_eq!(seen.status("max-commands"), Status::Unknown, "{:#?}", seen.grade);
+    let why = &seen.meta.doubts[&Reading::Commands];
+    assert!(why.contains("the results of 1 commands, and its own lines 0"), "{why}");
 }

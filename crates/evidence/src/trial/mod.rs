@@ -11,4 +11,5 @@ pub mod quarantine;
 pub mod run_record;
 pub mod shard;
 pub mod span;
+pub mod witness;
 pub mod workspace_file;

@@ -15,6 +15,12 @@ pub struct NetworkMeta {
     pub reach: String,
     /// How many requests its programs made. `wire.jsonl` has all of them.
     pub requests: u64,
+    /// How many of them asked a model, and can be read: what they show is held against what the agent says.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub model_requests: u64,
+    /// The tokens of these, as the answers say them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub model_tokens: u64,
     /// Those that were refused, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedRequest>,

@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions: platform.openai.com/docs/api-reference/chat, with `reasoning_content` as DeepSeek, Qwen and Kimi have it.
+//! Chat Completions: <https://platform.openai.com/docs/api-reference/chat>, with `reasoning_content` as others have it.
 
 use serde_json::{Value, json};
 
@@ -113,9 +113,7 @@ fn add_delta(delta: &Value, message: &mut Value) {
             calls.push(json!({ "function": {} }));
         }
         let Some(call) = calls.get_mut(at) else { continue };
-        for key in ["id"] {
-            append(&mut call[key], &part[key]);
-        }
+        append(&mut call["id"], &part["id"]);
         for key in ["name", "arguments"] {
             append(&mut call["function"][key], &part["function"][key]);
         }

@@ -1,4 +1,4 @@
-//! Anthropic's Messages: docs.anthropic.com/en/api/messages and …/messages-streaming.
+//! Messages: <https://docs.anthropic.com/en/api/messages>, and its streams.
 
 use serde_json::{Value, json};
 
@@ -24,10 +24,10 @@ pub(super) fn read_request(body: &Value, found: &mut ModelExchange) {
     }
 }
 
-/// What a block is: `None` if its kind is not known, `Some(None)` if it says nothing.
-fn block_of(block: &Value, of_model: bool) -> Option<Option<Item>> {
+/// What a block says, if anything; `None` if its kind is not known.
+fn block_of(block: &Value, of_model: bool) -> Option<Vec<Item>> {
     let text = || string(&block["text"]);
-    Some(Some(match block["type"].as_str()? {
+    Some(vec![match block["type"].as_str()? {
         "text" if of_model => Item::Said(text()),
         "text" => Item::User(text()),
         "thinking" => Item::Thought(string(&block["thinking"])),
@@ -39,19 +39,19 @@ fn block_of(block: &Value, of_model: bool) -> Option<Option<Item>> {
             output: texts(&block["content"]).join("\n"),
             failed: block["is_error"].as_bool(),
         },
-        "redacted_thinking" | "image" | "document" => return Some(None),
+        "redacted_thinking" | "image" | "document" => return Some(Vec::new()),
         _ => return None,
-    }))
+    }])
 }
 
 fn add(
-    item: Option<Option<Item>>,
+    items: Option<Vec<Item>>,
     block: &Value,
     found: &mut ModelExchange,
     list: fn(&mut ModelExchange) -> &mut Vec<Item>,
 ) {
-    match item {
-        Some(item) => list(found).extend(item),
+    match items {
+        Some(items) => list(found).extend(items),
         None => found.not_known(&block["type"]),
     }
 }

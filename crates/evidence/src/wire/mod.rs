@@ -21,9 +21,9 @@ use crate::trace::{StopReason, Usage};
 pub enum Protocol {
     /// Anthropic Messages, also behind Vertex AI.
     Messages,
-    /// OpenAI Responses, also of Azure.
+    /// Responses of `OpenAI`, also of Azure.
     Responses,
-    /// OpenAI Chat Completions, which most others speak too.
+    /// Chat Completions of `OpenAI`, which most others speak too.
     Completions,
     /// Gemini `generateContent`.
     Gemini,
@@ -177,10 +177,9 @@ mod tests {
     use super::*;
 
     fn sse(events: &[Value]) -> String {
-        events
-            .iter()
-            .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("x")))
-            .collect()
+        let written =
+            events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("x")));
+        written.collect::<Vec<_>>().concat()
     }
 
     /// The same turn, as each protocol says it: the model thinks, says, and calls; the request has a result.
@@ -305,7 +304,7 @@ mod tests {
             json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }),
             json!({ "choices": [], "usage": usage }),
         ];
-        let answer: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let answer = events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
         (Protocol::Completions, request, format!(": kept alive\n\n{answer}data: [DONE]\n\n"))
     }
 

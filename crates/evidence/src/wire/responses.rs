@@ -1,4 +1,4 @@
-//! OpenAI's Responses: platform.openai.com/docs/api-reference/responses and …/responses-streaming.
+//! Responses: <https://platform.openai.com/docs/api-reference/responses>, and its streams.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) fn read_request(body: &Value, found: &mut ModelExchange) {
         match (item["type"].as_str(), item["role"].as_str()) {
             // Without a type, an item is a message.
             (None | Some("message"), Some("system" | "developer")) => {
-                found.instructions.extend(texts(&item["content"]))
+                found.instructions.extend(texts(&item["content"]));
             }
             _ => add(item, found, |found| &mut found.history),
         }

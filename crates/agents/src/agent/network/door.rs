@@ -15,9 +15,12 @@ use super::{HeldCredential, ProviderAccess};
 use crate::files::at::At;
 use crate::files::look;
 use crate::process::opener::RoomNetwork;
+use crate::profile::Profile;
 use crate::settings::{HostPort, Network};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::network::{NetworkMeta, RefusedRequest};
+use crate::trial::witness::WireWitness;
+use crate::wire::{ModelExchange, Protocol};
 
 /// The port to which the proxy variables point. Each environment has a loopback of its own.
 const PROXY: u16 = 3128;
@@ -126,8 +129,13 @@ impl RoomDoor {
         *self.access.lock().unwrap_or_else(PoisonError::into_inner) = access;
     }
 
-    /// Ends it, and stores what passed in a new file, masked.
-    pub fn finish(&self, to: &Path, mask: &dyn Fn(&str) -> String) -> Result<NetworkMeta, Trouble> {
+    /// Ends it, and stores what passed in a new file, masked. Reads from there what the requests of an agent with this profile show.
+    pub fn finish(
+        &self,
+        to: &Path,
+        mask: &dyn Fn(&str) -> String,
+        profile: &Profile,
+    ) -> Result<(NetworkMeta, WireWitness), Trouble> {
         let files = |error: &dyn Display| Trouble::new(TroubleKind::Files, error.to_string());
         if let Some(room) = self.room().take() {
             room.close().map_err(|error| Trouble::new(TroubleKind::NotStored, error.to_string()))?;
@@ -149,7 +157,15 @@ impl RoomDoor {
             }
         }
         store_record(to, exchanges, mask).map_err(|error| Trouble::new(TroubleKind::NotStored, error.to_string()))?;
-        Ok(meta)
+        let exchanges = read_record(to).map_err(|error| files(&error))?;
+        let is_provider = |exchange: &&Exchange| {
+            let mut servers = access.server.iter().chain(&access.others);
+            exchange.refused.is_none() && servers.any(|server| server.covers(&exchange.host, exchange.port))
+        };
+        let of_model: Vec<ModelExchange> = exchanges.iter().filter(is_provider).filter_map(model_exchange).collect();
+        let witness = WireWitness::of(&of_model, profile);
+        (meta.model_requests, meta.model_tokens) = (witness.requests, witness.tokens);
+        Ok((meta, witness))
     }
 
     fn room(&self) -> std::sync::MutexGuard<'_, Option<Room>> {
@@ -221,6 +237,12 @@ fn rules(reach: &Network, allowed: &[HostPort], access: &ProviderAccess) -> Rule
         credentials: access.credentials.iter().map(credential).collect(),
         shared: Vec::new(),
     }
+}
+
+/// A request to a model with its answer; `None` if it is none, or cannot be read.
+fn model_exchange(exchange: &Exchange) -> Option<ModelExchange> {
+    let Exchange { method, path, body, status, answer, .. } = exchange;
+    Protocol::of(method, path)?.read(&body.text, *status, &answer.text)
 }
 
 /// A request that was refused, as a person reads it.

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use super::ProviderAccess;
 use crate::process::opener::RoomNetwork;
+use crate::profile::Profile;
 use crate::settings::{HostPort, Network};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::network::NetworkMeta;
+use crate::trial::witness::WireWitness;
 
 /// There is none.
 #[derive(Debug)]
@@ -30,7 +32,12 @@ impl RoomDoor {
         match *self {}
     }
 
-    pub fn finish(&self, _: &Path, _: &dyn Fn(&str) -> String) -> Result<NetworkMeta, Trouble> {
+    pub fn finish(
+        &self,
+        _: &Path,
+        _: &dyn Fn(&str) -> String,
+        _: &Profile,
+    ) -> Result<(NetworkMeta, WireWitness), Trouble> {
         match *self {}
     }
 }

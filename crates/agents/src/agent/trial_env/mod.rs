@@ -30,12 +30,14 @@ use crate::files::material::{Material, MaterialProblem};
 use crate::files::rooted::{self, RootedPath};
 use crate::mock::{COMMANDS, CallLog, MockRole, REAL, SERVERS, SHARE};
 use crate::process::{find_program, programs_in};
+use crate::profile::Profile;
 use crate::settings::NetworkSettings;
 use crate::text::name::RelativePath;
 use crate::text::problem::Problem;
 use crate::trace::file::ChangeMeta;
 use crate::trace::trouble::Trouble;
 use crate::trial::network::NetworkMeta;
+use crate::trial::witness::WireWitness;
 use skills::{EnvSkills, PreparedChanges, rooted_in_parent};
 
 pub use scratch::ScratchDir;
@@ -205,9 +207,14 @@ impl TrialEnv {
     }
 
     /// Ends its network, if it has a door, and stores what passed in a new file, masked.
-    pub fn finish_network(&self, to: &Path, mask: &dyn Fn(&str) -> String) -> Result<Option<NetworkMeta>, Trouble> {
+    pub fn finish_network(
+        &self,
+        to: &Path,
+        mask: &dyn Fn(&str) -> String,
+        profile: &Profile,
+    ) -> Result<Option<(NetworkMeta, WireWitness)>, Trouble> {
         let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
-        door.as_ref().map(|door| door.finish(to, mask)).transpose()
+        door.as_ref().map(|door| door.finish(to, mask, profile)).transpose()
     }
 
     /// Lets the agent's sandbox show the file at `path` under this name. Returns its path for the agent.
