@@ -29,7 +29,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !is_reserved
 }
 
-/// Only global unicast addresses (2000::/3) are public; of these, documentation and benchmarks are not.
+/// Only global unicast addresses (`2000::/3`) are public; of these, documentation and benchmarks are not.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     first & 0xe000 == 0x2000 && !(first == 0x2001 && (second < 0x200 || second == 0xdb8)) && first != 0x3fff

@@ -1,14 +1,14 @@
 //! The door of a run: its authority, its way out, and the thread that serves all rooms.
 
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use hyper::Uri;
+use percent_encoding::percent_decode_str;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 use tokio_rustls::TlsConnector;
@@ -20,7 +20,6 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 use skill_evals_evidence::settings::HostPort;
 
 use crate::authority::Authority;
-use crate::forward::SharedAnswer;
 use crate::record::{RecordError, RecordWriter};
 use crate::room::{Room, RoomState, Task};
 use crate::rules::Rules;
@@ -71,8 +70,6 @@ pub(crate) struct DoorState {
     pub(crate) authority: Authority,
     pub(crate) tls: TlsConnector,
     pub(crate) way: Way,
-    /// Answers that are fetched once, by method, host and path.
-    pub(crate) answers: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<SharedAnswer>>>>,
 }
 
 /// The way out.
@@ -97,32 +94,11 @@ impl Proxy {
         let uri: Uri = text.parse().map_err(|_| wrong())?;
         let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http")).ok_or_else(wrong)?;
         let address = format!("{}:{}", authority.host(), authority.port_u16().unwrap_or(80));
-        let login = authority
-            .as_str()
-            .rsplit_once('@')
-            .map(|(login, _)| format!("Basic {}", BASE64_STANDARD.encode(percent_decoded(login))));
+        let login = authority.as_str().rsplit_once('@').map(|(login, _)| {
+            format!("Basic {}", BASE64_STANDARD.encode(percent_decode_str(login).collect::<Vec<u8>>()))
+        });
         Ok(Self { address, login })
     }
-}
-
-/// A name and a password as they stand in an address, with `%40` for `@`.
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let (mut out, mut at) = (Vec::new(), 0);
-    while at < bytes.len() {
-        let code = bytes.get(at + 1..at + 3).and_then(|code| std::str::from_utf8(code).ok());
-        match code.filter(|_| bytes[at] == b'%').and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                at += 3;
-            }
-            None => {
-                out.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    out
 }
 
 impl Way {
@@ -172,7 +148,7 @@ impl Door {
         let bundle = format!("{trusted}{}", authority.certificate);
         let way = Way::new(upstream)?;
         let tls = TlsConnector::from(Arc::new(config));
-        let shared = Arc::new(DoorState { authority, tls, way, answers: Mutex::default() });
+        let shared = Arc::new(DoorState { authority, tls, way });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DoorError::Thread)?;
         let (tasks, mut todo) = mpsc::unbounded_channel::<Task>();
         let serve = async move {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1 as client;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -29,9 +29,6 @@ use crate::serve::{LONGEST_HEAD, Stream, host_name};
 
 /// The longest request, in bytes.
 const LONGEST_REQUEST: u64 = 64 << 20;
-
-/// The longest answer that is fetched once a run, in bytes.
-const LONGEST_SHARED: usize = 16 << 20;
 
 /// How long a server may take to be reached.
 const REACHED: Duration = Duration::from_secs(20);
@@ -65,13 +62,8 @@ pub(crate) struct Site {
     pub(crate) is_tls: bool,
 }
 
-/// An answer that all rooms of a run get.
-#[derive(Clone)]
-pub(crate) struct SharedAnswer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
-}
+/// A connection to a site.
+type Upstream = (Site, client::SendRequest<PassingBody>);
 
 /// A connection of the room. It has one to the server, too: nothing is pooled, and no order changes.
 #[derive(Clone)]
@@ -79,7 +71,7 @@ pub(crate) struct Connection {
     room: Arc<RoomState>,
     /// The site that its beginning named; `None` where each request does.
     site: Option<Site>,
-    upstream: Rc<Mutex<Option<(Site, client::SendRequest<PassingBody>)>>>,
+    upstream: Rc<Mutex<Option<Upstream>>>,
 }
 
 /// An exchange that goes on. Dropping the last holder ends it.
@@ -202,17 +194,6 @@ impl Connection {
         }
     }
 
-    /// Records a request that is refused before anybody looks where it goes.
-    pub(crate) fn note(&self, request: &Request<Incoming>, refusal: Refusal, status: StatusCode) {
-        let uri = request.uri();
-        let site = Site {
-            host: uri.host().map(host_name).unwrap_or_default(),
-            port: uri.port_u16().unwrap_or_default(),
-            is_tls: false,
-        };
-        refused(&self.begin(&site, request), refusal, status);
-    }
-
     fn begin(&self, site: &Site, request: &Request<Incoming>) -> Shared {
         let n = self.room.count.fetch_add(1, Ordering::Relaxed) + 1;
         let at_ms = self.room.now_ms();
@@ -245,8 +226,8 @@ impl Connection {
 
     /// Why a request may not pass to the site.
     fn refusal(&self, site: &Site, request: &Request<Incoming>) -> Option<Refusal> {
-        if self.room.is_over.load(Ordering::Relaxed) || self.room.record().is_broken() {
-            return Some(Refusal::NoMore);
+        if self.room.record().is_broken() {
+            return Some(Refusal::NotRecorded);
         }
         if !names_site(site, request) {
             return Some(Refusal::OtherHost);
@@ -261,10 +242,10 @@ impl Connection {
         let going = self.begin(site, &request);
         if let Some(refusal) = self.refusal(site, &request) {
             let status = match refusal {
-                Refusal::NoMore => StatusCode::BAD_REQUEST,
+                Refusal::NotRecorded => StatusCode::BAD_REQUEST,
                 Refusal::OtherHost => StatusCode::MISDIRECTED_REQUEST,
                 Refusal::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
-                Refusal::Host | Refusal::PrivateAddress | Refusal::NoSecret => StatusCode::NOT_FOUND,
+                Refusal::Host | Refusal::PrivateAddress => StatusCode::NOT_FOUND,
             };
             return refused(&going, refusal, status);
         }
@@ -276,14 +257,7 @@ impl Connection {
             });
             return PassingBody::answer(StatusCode::UPGRADE_REQUIRED, "");
         }
-        let shared = {
-            let asked = seen(site, &request, self.is_tls_or_allowed(site));
-            (request.method() == Method::GET && self.room.rules().is_shared(&asked)).then(|| shared_key(site, &request))
-        };
-        match shared {
-            Some(key) => self.answer_shared(site, request, &going, key).await,
-            None => self.answer(site, request, &going).await,
-        }
+        self.answer(site, request, &going).await
     }
 
     fn is_tls_or_allowed(&self, site: &Site) -> bool {
@@ -314,54 +288,6 @@ impl Connection {
                 PassingBody::answer(StatusCode::BAD_GATEWAY, "the server did not answer\n")
             }
         }
-    }
-
-    /// An answer that is fetched once a run. A failure is not kept.
-    async fn answer_shared(
-        &self,
-        site: &Site,
-        request: Request<Incoming>,
-        going: &Shared,
-        key: String,
-    ) -> Response<PassingBody> {
-        let cell = {
-            let mut answers = self.room.door.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            Arc::clone(answers.entry(key).or_default())
-        };
-        let mut failed = None;
-        let found = cell.get_or_try_init(async || {
-            let answer = self.answer(site, request, going).await;
-            let (head, body) = answer.into_parts();
-            let body = match whole(body).await {
-                Ok(body) if head.status.is_success() => body,
-                other => {
-                    failed = Some(Response::from_parts(head, PassingBody::Own(other.ok())));
-                    return Err(());
-                }
-            };
-            Ok(SharedAnswer { status: head.status, headers: head.headers, body })
-        });
-        let Ok(found) = found.await.cloned() else {
-            return failed
-                .unwrap_or_else(|| PassingBody::answer(StatusCode::BAD_GATEWAY, "the server did not answer\n"));
-        };
-        let now = self.room.now_ms();
-        let mut going = going.borrow_mut();
-        if going.answer.bytes.is_empty() {
-            going.answer.add(&found.body);
-        }
-        going.set(|exchange| {
-            exchange.status = Some(found.status.as_u16());
-            exchange.answer_headers = stored(&found.headers);
-            exchange.answered_ms.get_or_insert(now);
-            exchange.end = ExchangeEnd::Complete;
-        });
-        let mut answer = Response::new(PassingBody::Own(Some(found.body)));
-        *answer.status_mut() = found.status;
-        *answer.headers_mut() = found.headers;
-        // The body is whole here.
-        answer.headers_mut().remove(header::TRANSFER_ENCODING);
-        answer
     }
 
     /// Sends a request as it is, but for its credential and the headers of its connection.
@@ -549,18 +475,6 @@ fn names_site(site: &Site, request: &Request<Incoming>) -> bool {
     is_named && request.uri().authority().is_none_or(|authority| is_site(authority.as_str()))
 }
 
-fn seen<'a>(site: &'a Site, request: &'a Request<Incoming>, is_tls_or_allowed: bool) -> rules::Request<'a> {
-    let (method, path) = (request.method().as_str(), request.uri().path());
-    rules::Request { method, host: &site.host, port: site.port, path, is_tls_or_allowed }
-}
-
-/// What answers of one kind have in common: the path without ids, and no query.
-fn shared_key(site: &Site, request: &Request<Incoming>) -> String {
-    let is_id = |part: &str| part.len() >= 16 && part.bytes().any(|byte| byte.is_ascii_digit());
-    let path: Vec<&str> = request.uri().path().split('/').map(|part| if is_id(part) { "*" } else { part }).collect();
-    format!("{}:{}{}", site.host, site.port, path.join("/"))
-}
-
 fn refused(going: &Shared, refusal: Refusal, status: StatusCode) -> Response<PassingBody> {
     going.borrow_mut().set(|exchange| {
         exchange.refused = Some(refusal);
@@ -595,15 +509,4 @@ fn stored(headers: &HeaderMap) -> Vec<(String, String)> {
         (name.to_string(), value)
     });
     stored.collect()
-}
-
-async fn whole(mut body: PassingBody) -> Result<Bytes, Failure> {
-    let mut bytes = Vec::new();
-    while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        bytes.extend_from_slice(frame?.data_ref().map_or(&[][..], Bytes::as_ref));
-        if bytes.len() > LONGEST_SHARED {
-            return Err("the answer is too long".into());
-        }
-    }
-    Ok(bytes.into())
 }

@@ -177,7 +177,7 @@ impl RecordWriter {
             }
             if shared >= LEAST_SHARED {
                 exchange.body.like = Some((*n, shared));
-                exchange.body.text = whole[shared..].to_owned();
+                whole[shared..].clone_into(&mut exchange.body.text);
             }
         }
         self.last.insert(place, (exchange.n, whole));

@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -39,23 +38,16 @@ pub(crate) struct RoomState {
     pub(crate) record: Mutex<RecordWriter>,
     pub(crate) opened: Instant,
     pub(crate) count: AtomicU64,
-    /// Whether no request passes any more.
-    pub(crate) is_over: AtomicBool,
-    /// What `Proxy-Authorization` must be where others reach the socket.
-    pub(crate) secret: String,
 }
 
 impl RoomState {
     pub(crate) fn new(door: Arc<DoorState>, rules: Rules, record: RecordWriter) -> Arc<Self> {
-        let secret = std::iter::repeat_with(fastrand::alphanumeric).take(32).collect();
         Arc::new(Self {
             door,
             rules: RwLock::new(Arc::new(rules)),
             record: Mutex::new(record),
             opened: Instant::now(),
             count: AtomicU64::new(0),
-            is_over: AtomicBool::new(false),
-            secret,
         })
     }
 
@@ -71,17 +63,12 @@ impl RoomState {
     pub(crate) fn now_ms(&self) -> u64 {
         self.opened.elapsed().as_millis().try_into().unwrap_or(u64::MAX)
     }
-
-    /// The header that a request to an open socket must have.
-    pub(crate) fn authorization(&self) -> String {
-        format!("Basic {}", BASE64_STANDARD.encode(format!("room:{}", self.secret)))
-    }
 }
 
 /// A socket that programs of the room reach. It does not block.
 pub(crate) enum OpenSocket {
-    /// `needs_secret` says that others than the room reach it.
-    Proxy { listener: TcpListener, needs_secret: bool },
+    /// Where the proxy variables point.
+    Proxy(TcpListener),
     /// A port of a server outside. The server is the one that each request names.
     Direct(TcpListener),
 }
@@ -118,7 +105,7 @@ impl Room {
                     while let Some(socket) = waiting.recv().await {
                         tasks.spawn(serve::socket(Arc::clone(&state), tasks.clone(), socket, Arc::clone(&slots)));
                     }
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 };
                 let done = tokio::select! {
                     () = accept => None,
@@ -137,7 +124,7 @@ impl Room {
 
     /// Takes sockets that were opened in the room's own network: where the proxy variables point, and ports of servers outside.
     pub fn adopt(&self, proxy: TcpListener, direct: impl IntoIterator<Item = TcpListener>) -> Result<(), DoorError> {
-        self.add(OpenSocket::Proxy { listener: proxy, needs_secret: false })?;
+        self.add(OpenSocket::Proxy(proxy))?;
         direct.into_iter().try_for_each(|listener| self.add(OpenSocket::Direct(listener)))
     }
 
@@ -147,24 +134,10 @@ impl Room {
     }
 
     fn add(&self, socket: OpenSocket) -> Result<(), DoorError> {
-        let (OpenSocket::Proxy { listener, .. } | OpenSocket::Direct(listener)) = &socket;
+        let (OpenSocket::Proxy(listener) | OpenSocket::Direct(listener)) = &socket;
         listener.set_nonblocking(true).map_err(DoorError::Sockets)?;
         let gone = || DoorError::Sockets(std::io::Error::other("the room is closed"));
         self.sockets.send(socket).map_err(|_| gone())
-    }
-
-    /// Opens a socket on this machine for a room without a network of its own: the address for the proxy variables, with the room's
-    /// secret.
-    pub fn listen(&self) -> Result<String, DoorError> {
-        let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).map_err(DoorError::Sockets)?;
-        let address: SocketAddr = listener.local_addr().map_err(DoorError::Sockets)?;
-        self.add(OpenSocket::Proxy { listener, needs_secret: true })?;
-        Ok(format!("http://room:{}@{address}", self.state.secret))
-    }
-
-    /// Lets no further request pass: the limit of the trial is reached, or it is settled.
-    pub fn refuse_more(&self) {
-        self.state.is_over.store(true, Ordering::Relaxed);
     }
 
     /// Ends every connection, and the record.

@@ -52,7 +52,7 @@ pub struct Credential {
 
 impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credential").field("placeholder", &self.placeholder).field("routes", &self.routes).finish()
+        f.debug_struct("Credential").field("routes", &self.routes).finish_non_exhaustive()
     }
 }
 
@@ -66,8 +66,6 @@ pub struct Rules {
     /// What the user's own settings name: let through in every mode, at private addresses and without TLS, too.
     pub allowed: Vec<HostPort>,
     pub credentials: Vec<Credential>,
-    /// Answers that are fetched once a run, and are the same for all its rooms: flags and lists of models.
-    pub shared: Vec<Route>,
 }
 
 /// A request as the rules see it.
@@ -92,12 +90,10 @@ pub enum Refusal {
     PrivateAddress,
     /// The request names another host than its connection does.
     OtherHost,
-    /// It has no secret of the room, or another.
-    NoSecret,
     /// It is longer than a request may be.
     TooLong,
-    /// The trial may ask no more: its limit is reached, or it is settled.
-    NoMore,
+    /// What passed before could not be recorded.
+    NotRecorded,
 }
 
 impl Rules {
@@ -112,10 +108,9 @@ impl Rules {
         let is_web = || matches!(port, 80 | 443);
         let passes = is_known
             || match &self.reach {
-                // With the machine's own network there is no door.
-                Network::Host => false,
                 Network::Web => is_web() && !is_local_name(host),
-                Network::Provider => false,
+                // With the machine's own network there is no door.
+                Network::Host | Network::Provider => false,
                 Network::Hosts(hosts) => is_web() && hosts.iter().any(|rule| is_host(rule, host)),
             };
         if !passes {
@@ -136,11 +131,6 @@ impl Rules {
     pub fn credentials_of<'r>(&'r self, request: &Request<'r>) -> impl Iterator<Item = &'r Credential> + 'r {
         let request = *request;
         self.credentials.iter().filter(move |credential| credential.routes.iter().any(|route| route.is(&request)))
-    }
-
-    /// Whether a request's answer is fetched once a run.
-    pub fn is_shared(&self, request: &Request<'_>) -> bool {
-        self.shared.iter().any(|route| route.is(request))
     }
 }
 
@@ -176,7 +166,6 @@ mod tests {
                     path: PathRule("/v1/messages".to_owned()),
                 }],
             }],
-            shared: Vec::new(),
         }
     }
 

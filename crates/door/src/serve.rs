@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
@@ -16,7 +15,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::forward::{Connection, Failure, PassingBody, Site};
 use crate::room::{OpenSocket, RoomState, Tasks};
-use crate::rules::Refusal;
 
 /// How long a connection may take to say what it wants.
 const GREETING: Duration = Duration::from_secs(10);
@@ -37,7 +35,6 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
 struct Client {
     state: Arc<RoomState>,
     tasks: Tasks,
-    needs_secret: bool,
     #[expect(dead_code, reason = "held for the connection's place among those of the room")]
     place: Arc<OwnedSemaphorePermit>,
 }
@@ -45,14 +42,9 @@ struct Client {
 /// Serves one socket of a room.
 pub(crate) async fn socket(state: Arc<RoomState>, tasks: Tasks, socket: OpenSocket, slots: Arc<Semaphore>) {
     let served = match socket {
-        OpenSocket::Proxy { listener, needs_secret } => {
-            accept(&state, &tasks, listener, &slots, needs_secret, |client, stream| async move {
-                proxy(client, stream).await;
-            })
-            .await
-        }
+        OpenSocket::Proxy(listener) => accept(&state, &tasks, listener, &slots, proxy).await,
         OpenSocket::Direct(listener) => {
-            accept(&state, &tasks, listener, &slots, false, |client, stream| async move {
+            accept(&state, &tasks, listener, &slots, |client, stream| async move {
                 serve(&client, stream, &Connection::new(client.state.clone(), None)).await;
             })
             .await
@@ -68,7 +60,6 @@ async fn accept<F: Future<Output = ()> + 'static>(
     tasks: &Tasks,
     listener: std::net::TcpListener,
     slots: &Arc<Semaphore>,
-    needs_secret: bool,
     each: impl Fn(Client, TcpStream) -> F,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
@@ -82,7 +73,7 @@ async fn accept<F: Future<Output = ()> + 'static>(
         };
         if stream.set_nodelay(true).is_ok() {
             let place = Arc::new(place);
-            tasks.spawn(each(Client { state: state.clone(), tasks: tasks.clone(), needs_secret, place }, stream));
+            tasks.spawn(each(Client { state: state.clone(), tasks: tasks.clone(), place }, stream));
         }
     }
 }
@@ -103,13 +94,6 @@ async fn ask_proxy(
     connection: &Connection,
     mut request: hyper::Request<Incoming>,
 ) -> Response<PassingBody> {
-    let secret = request.headers_mut().remove(PROXY_AUTHORIZATION);
-    if client.needs_secret && secret.is_none_or(|secret| secret.as_bytes() != client.state.authorization().as_bytes()) {
-        connection.note(&request, Refusal::NoSecret, StatusCode::PROXY_AUTHENTICATION_REQUIRED);
-        let mut answer = PassingBody::answer(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "");
-        answer.headers_mut().insert(PROXY_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"door\""));
-        return answer;
-    }
     let host = request.uri().host().map(host_name);
     let Some(host) = host else { return PassingBody::answer(StatusCode::BAD_REQUEST, "this is a proxy\n") };
     let port = request.uri().port_u16();

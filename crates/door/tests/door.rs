@@ -102,11 +102,9 @@ impl Setup {
 
     /// A client in the room, which trusts the door and goes through it.
     fn client(&self) -> ureq::Agent {
-        let proxy = self.room().listen().expect("a socket");
-        self.client_by(&proxy)
-    }
-
-    fn client_by(&self, proxy: &str) -> ureq::Agent {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let proxy = format!("http://{}", listener.local_addr().expect("an address"));
+        self.room().adopt(listener, []).expect("a socket");
         let items = parse_pem(self.door.certificate().as_bytes());
         let certificates: Vec<Certificate<'static>> = items
             .filter_map(|item| match item.expect("a certificate") {
@@ -116,7 +114,7 @@ impl Setup {
             .collect();
         let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build();
         let config = ureq::Agent::config_builder()
-            .proxy(Some(ureq::Proxy::new(proxy).expect("a proxy")))
+            .proxy(Some(ureq::Proxy::new(&proxy).expect("a proxy")))
             .tls_config(tls)
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(30)));
@@ -150,11 +148,6 @@ fn rules(reach: Network) -> Rules {
                 host: format!("{PROVIDER}:443").parse().expect("a host"),
                 path: PathRule("/v1/messages".to_owned()),
             }],
-        }],
-        shared: vec![Route {
-            method: "GET".to_owned(),
-            host: format!("{PROVIDER}:443").parse().expect("a host"),
-            path: PathRule("/flags/*".to_owned()),
         }],
     }
 }
@@ -260,43 +253,6 @@ fn an_answer_that_the_server_cuts_is_cut_for_the_room() {
 }
 
 #[test]
-fn flags_are_fetched_once_for_all_rooms() {
-    let provider = Server::start(|request, stream| {
-        let device = request.split_whitespace().nth(1).unwrap_or_default().to_owned();
-        reply(stream, &format!("flags of {device}"));
-    });
-    let mut setup = Setup::new("flags", Network::Web, &[(PROVIDER, 443, &provider)]);
-    let second = setup.door.room(rules(Network::Web), &setup.folder.join("second.jsonl")).expect("a room");
-    let by_second = setup.client_by(&second.listen().expect("a socket"));
-    let mut texts = Vec::new();
-    for (client, device) in [(setup.client(), "1234567890abcdef"), (by_second, "fedcba0987654321")] {
-        let mut answer = client.get(format!("https://{PROVIDER}/flags/{device}")).call().expect("an answer");
-        texts.push(answer.body_mut().read_to_string().expect("a text"));
-    }
-    assert_eq!(texts[0], texts[1]);
-    assert_eq!(provider.seen().len(), 1);
-    second.close().expect("a whole record");
-    let record = read_record(&setup.folder.join("second.jsonl")).expect("a record");
-    assert_eq!((record[0].status, &record[0].answer.text), (Some(200), &texts[0]));
-    assert_eq!(setup.record()[0].answer.text, texts[0]);
-}
-
-#[test]
-fn nobody_else_uses_an_open_socket() {
-    let provider = Server::says("hello");
-    let mut setup = Setup::new("secret", Network::Web, &[(PROVIDER, 443, &provider)]);
-    let proxy = setup.room().listen().expect("a socket");
-    let address = proxy.rsplit('@').next().expect("an address").to_owned();
-    for proxy in [format!("http://{address}"), format!("http://room:wrong@{address}")] {
-        assert!(setup.client_by(&proxy).get(format!("https://{PROVIDER}/")).call().is_err(), "{proxy}");
-    }
-    assert!(setup.client_by(&proxy).get(format!("https://{PROVIDER}/")).call().is_ok());
-    assert_eq!(provider.seen().len(), 1);
-    let refused = setup.record().into_iter().filter(|exchange| exchange.refused == Some(Refusal::NoSecret)).count();
-    assert_eq!(refused, 2);
-}
-
-#[test]
 fn an_upgrade_is_refused_so_that_the_agent_posts_at_once() {
     let provider = Server::says("hello");
     let mut setup = Setup::new("upgrade", Network::Web, &[(PROVIDER, 443, &provider)]);
@@ -308,19 +264,6 @@ fn an_upgrade_is_refused_so_that_the_agent_posts_at_once() {
     assert_eq!(asked.call().expect("an answer").status(), 426);
     assert!(provider.seen().is_empty());
     assert_eq!(setup.record()[0].status, Some(426));
-}
-
-#[test]
-fn a_trial_that_is_over_asks_no_more() {
-    let provider = Server::says("hello");
-    let mut setup = Setup::new("over", Network::Web, &[(PROVIDER, 443, &provider)]);
-    let client = setup.client();
-    let ask = || client.get(format!("https://{PROVIDER}/")).call().expect("an answer").status();
-    assert_eq!(ask(), 200);
-    setup.room().refuse_more();
-    assert_eq!(ask(), 400);
-    assert_eq!(provider.seen().len(), 1);
-    assert_eq!(setup.record()[1].refused, Some(Refusal::NoMore));
 }
 
 #[test]

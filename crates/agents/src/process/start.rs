@@ -48,7 +48,8 @@ enum Around {
 impl Start {
     /// This program itself.
     pub fn own(args: Vec<OsString>) -> io::Result<Self> {
-        Ok(Self::outside(std::env::current_exe()?, args))
+        let program = std::env::current_exe()?;
+        Ok(Self { program, args, options: Vec::new(), around: Around::Nothing, network: None })
     }
 
     /// bubblewrap. Its options give it a PID namespace. `call` is the program in it, with its arguments.

@@ -235,7 +235,6 @@ fn rules(reach: &Network, allowed: &[HostPort], access: &ProviderAccess) -> Rule
         provider: access.server.iter().chain(&access.others).cloned().collect(),
         allowed: allowed.iter().chain(users).cloned().collect(),
         credentials: access.credentials.iter().map(credential).collect(),
-        shared: Vec::new(),
     }
 }
 
@@ -252,9 +251,8 @@ fn refused(exchange: &Exchange, refusal: Refusal, mask: &dyn Fn(&str) -> String)
         Refusal::Host => "`network` does not name the host",
         Refusal::PrivateAddress => "the address is of this machine or a private network",
         Refusal::OtherHost => "it names another host than its connection",
-        Refusal::NoSecret => "it comes from elsewhere",
         Refusal::TooLong => "it is too long",
-        Refusal::NoMore => "the trial may ask no more",
+        Refusal::NotRecorded => "it could not be recorded",
     };
     let host = if matches!(port, 80 | 443) { host.clone() } else { format!("{host}:{port}") };
     RefusedRequest {
