@@ -11,7 +11,7 @@ use rcgen::{
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::door::DoorError;
+use crate::way::DoorError;
 
 /// The most certificates that are kept: a room can ask for any name.
 const MOST_LEAVES: usize = 4096;

@@ -14,18 +14,16 @@ use hyper::client::conn::http1 as client;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
+use skill_evals_evidence::settings::HostPort;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use skill_evals_evidence::settings::HostPort;
-
-use crate::door::Proxy;
 use crate::record::{Exchange, ExchangeEnd, HIDDEN, Part, Passed};
-use crate::room::RoomState;
 use crate::rules::{self, Refusal};
-use crate::serve::{LONGEST_HEAD, Stream, host_name};
+use crate::state::{LONGEST_HEAD, RoomState, Site, Stream, host_name};
+use crate::way::Proxy;
 
 /// The longest request, in bytes.
 const LONGEST_REQUEST: u64 = 64 << 20;
@@ -53,14 +51,6 @@ const OF_CONNECTION: [&str; 9] = [
 ];
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-/// Where a request goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Site {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) is_tls: bool,
-}
 
 /// A connection to a site.
 type Upstream = (Site, client::SendRequest<PassingBody>);

@@ -16,9 +16,12 @@ mod record;
 mod room;
 mod rules;
 mod serve;
+mod state;
+mod way;
 
 pub use address::is_public;
-pub use door::{Door, DoorError, Upstream};
+pub use door::Door;
 pub use record::{Exchange, ExchangeEnd, Part, RecordError, read_record, store_record};
 pub use room::Room;
 pub use rules::{Credential, PathRule, Refusal, Request, Route, Rules};
+pub use way::{DoorError, Upstream};

@@ -1,21 +1,17 @@
 //! The room of one trial, as the door sees it.
 
-use std::cell::RefCell;
 use std::future::Future;
 use std::net::TcpListener;
 use std::pin::Pin;
-use std::rc::Rc;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::task::JoinSet;
 
-use crate::door::{DoorError, DoorState};
-use crate::record::{RecordError, RecordWriter};
+use crate::record::RecordError;
 use crate::rules::Rules;
 use crate::serve;
+use crate::state::{OpenSocket, RoomState, Tasks};
+use crate::way::DoorError;
 
 /// Something for the door's thread.
 pub(crate) type Task = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
@@ -31,61 +27,6 @@ pub struct Room {
     close: Option<oneshot::Sender<std::sync::mpsc::Sender<()>>>,
 }
 
-/// What the tasks of a room share.
-pub(crate) struct RoomState {
-    pub(crate) door: Arc<DoorState>,
-    rules: RwLock<Arc<Rules>>,
-    pub(crate) record: Mutex<RecordWriter>,
-    pub(crate) opened: Instant,
-    pub(crate) count: AtomicU64,
-}
-
-impl RoomState {
-    pub(crate) fn new(door: Arc<DoorState>, rules: Rules, record: RecordWriter) -> Arc<Self> {
-        Arc::new(Self {
-            door,
-            rules: RwLock::new(Arc::new(rules)),
-            record: Mutex::new(record),
-            opened: Instant::now(),
-            count: AtomicU64::new(0),
-        })
-    }
-
-    pub(crate) fn rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn record(&self) -> std::sync::MutexGuard<'_, RecordWriter> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Milliseconds since the room opened.
-    pub(crate) fn now_ms(&self) -> u64 {
-        self.opened.elapsed().as_millis().try_into().unwrap_or(u64::MAX)
-    }
-}
-
-/// A socket that programs of the room reach. It does not block.
-pub(crate) enum OpenSocket {
-    /// Where the proxy variables point.
-    Proxy(TcpListener),
-    /// A port of a server outside. The server is the one that each request names.
-    Direct(TcpListener),
-}
-
-/// The tasks of a room, which end with it.
-#[derive(Clone)]
-pub(crate) struct Tasks(Rc<RefCell<JoinSet<()>>>);
-
-impl Tasks {
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        let mut tasks = self.0.borrow_mut();
-        // Those that ended are let go.
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn_local(task);
-    }
-}
-
 impl Room {
     pub(crate) fn new(state: Arc<RoomState>, close: oneshot::Sender<std::sync::mpsc::Sender<()>>) -> Self {
         let (sockets, waiting) = mpsc::unbounded_channel();
@@ -98,7 +39,7 @@ impl Room {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         Box::new(move || {
             Box::pin(async move {
-                let tasks = Tasks(Rc::new(RefCell::new(JoinSet::new())));
+                let tasks = Tasks::default();
                 let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
                 let accept = async {
                     let Some(mut waiting) = waiting else { return };
@@ -130,7 +71,7 @@ impl Room {
 
     /// Lets these rules decide from now on.
     pub fn change_rules(&self, rules: Rules) {
-        *self.state.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        self.state.change_rules(rules);
     }
 
     fn add(&self, socket: OpenSocket) -> Result<(), DoorError> {

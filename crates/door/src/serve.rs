@@ -13,22 +13,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::forward::{Connection, Failure, PassingBody, Site};
-use crate::room::{OpenSocket, RoomState, Tasks};
+use crate::forward::{Connection, Failure, PassingBody};
+use crate::state::{LONGEST_HEAD, OpenSocket, RoomState, Site, Stream, Tasks, host_name};
 
 /// How long a connection may take to say what it wants.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// How long a connection may say nothing between two requests.
 const IDLE: Duration = Duration::from_secs(600);
-
-/// The longest head of a request or an answer, in bytes.
-pub(crate) const LONGEST_HEAD: usize = 256 << 10;
-
-/// A stream of bytes to a program.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
 
 /// What a connection needs of its room. It holds a place among the room's connections until its last clone is dropped.
 #[derive(Clone)]
@@ -144,11 +136,6 @@ fn server() -> http1::Builder {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(LONGEST_HEAD).preserve_header_case(true);
     server
-}
-
-/// A host as the rules have it.
-pub(crate) fn host_name(host: &str) -> String {
-    host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase()
 }
 
 /// A stream of which the first byte was read.

@@ -47,8 +47,7 @@ fn sources() -> Vec<Source> {
 }
 
 fn sources_of(path: &Path) -> Vec<Source> {
-    let name = path.file_name().expect("a name").to_string_lossy();
-    let room = CRATES_OF_A_ROOM.into_iter().find(|room| *room == name);
+    let room = CRATES_OF_A_ROOM.into_iter().find(|room| path.ends_with(Path::new("crates").join(room)));
     let src = path.join("src");
     let files = walkdir::WalkDir::new(&src).sort_by_file_name().into_iter();
     let files = files
