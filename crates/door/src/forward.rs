@@ -124,6 +124,7 @@ impl Body for PassingBody {
         let is_answer = left.is_none();
         let frame = std::task::ready!(Pin::new(&mut *body).poll_frame(context));
         let mut going = going.borrow_mut();
+        let room = Arc::clone(&going.room);
         let (result, is_end) = match frame {
             Some(Ok(frame)) => {
                 let data = frame.data_ref().map_or(&[][..], Bytes::as_ref);
@@ -133,9 +134,9 @@ impl Body for PassingBody {
                         return Poll::Ready(Some(Err("the request is too long".into())));
                     };
                     *left = rest;
-                    going.request.add(data);
+                    going.request.add(data, &room.kept);
                 } else {
-                    going.answer.add(data);
+                    going.answer.add(data, &room.kept);
                 }
                 (Some(Ok(frame)), body.is_end_stream())
             }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 
 use crate::rules::Refusal;
@@ -74,10 +74,7 @@ pub struct Part {
     /// The text, or what follows the bytes that are the same.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// The bytes in Base64 instead, if they are no UTF-8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base64: Option<String>,
-    /// How many more bytes passed than are kept.
+    /// How many more bytes passed than are kept: of what is no text, all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
 }
@@ -90,7 +87,7 @@ impl Part {
     fn of(bytes: &[u8], left_out: u64) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self { text: text.to_owned(), left_out, ..Self::default() },
-            Err(_) => Self { base64: Some(BASE64_STANDARD.encode(bytes)), left_out, ..Self::default() },
+            Err(_) => Self { left_out: left_out + bytes.len() as u64, ..Self::default() },
         }
     }
 }
@@ -107,14 +104,24 @@ pub(crate) struct Passed {
     pub(crate) left_out: u64,
 }
 
-/// The most bytes of a body that are kept.
-const MOST_KEPT: usize = 64 << 20;
+/// The most bytes that are kept of a body, and of all bodies of a room: programs in it may fetch packages without end.
+const MOST_OF_BODY: usize = 64 << 20;
+const MOST_OF_ROOM: u64 = 512 << 20;
 
 impl Passed {
-    pub(crate) fn add(&mut self, data: &[u8]) {
-        let kept = data.len().min(MOST_KEPT.saturating_sub(self.bytes.len()));
-        self.bytes.extend_from_slice(&data[..kept]);
-        self.left_out += (data.len() - kept) as u64;
+    /// Adds bytes, if all of the body is kept so far. `all` counts what is kept in the room.
+    pub(crate) fn add(&mut self, data: &[u8], all: &AtomicU64) {
+        let is_binary = || std::str::from_utf8(data).is_err_and(|error| error.error_len().is_some());
+        let is_kept = self.left_out == 0
+            && self.bytes.len() + data.len() <= MOST_OF_BODY
+            && !(self.bytes.is_empty() && is_binary())
+            && all.load(Ordering::Relaxed) + data.len() as u64 <= MOST_OF_ROOM;
+        if is_kept {
+            all.fetch_add(data.len() as u64, Ordering::Relaxed);
+            self.bytes.extend_from_slice(data);
+        } else {
+            self.left_out += data.len() as u64;
+        }
     }
 }
 
@@ -163,7 +170,7 @@ impl RecordWriter {
 
     /// Writes a body that begins as the last one to the same place as what follows.
     fn shorten(&mut self, exchange: &mut Exchange) {
-        let Part { text, base64: None, .. } = &exchange.body else { return };
+        let text = &exchange.body.text;
         if text.len() < LEAST_SHARED {
             return;
         }
@@ -225,8 +232,7 @@ pub fn read_record(path: &Path) -> Result<Vec<Exchange>, RecordError> {
     Ok(exchanges)
 }
 
-/// Writes exchanges as a new record, in which `mask` has hidden what must not be stored. Bodies that are no text are left out: nobody
-/// could mask them.
+/// Writes exchanges as a new record, in which `mask` has hidden what must not be stored.
 pub fn store_record(path: &Path, exchanges: Vec<Exchange>, mask: &dyn Fn(&str) -> String) -> Result<(), RecordError> {
     let mut writer = RecordWriter::new(path)?;
     for mut exchange in exchanges {
@@ -236,9 +242,6 @@ pub fn store_record(path: &Path, exchanges: Vec<Exchange>, mask: &dyn Fn(&str) -
         }
         for part in [&mut exchange.body, &mut exchange.answer] {
             part.text = mask(&part.text);
-            if let Some(bytes) = part.base64.take() {
-                part.left_out += bytes.len() as u64 / 4 * 3;
-            }
         }
         writer.write(exchange);
     }
@@ -271,7 +274,23 @@ mod tests {
     }
 
     fn passed(bytes: &[u8]) -> Passed {
-        Passed { bytes: bytes.to_vec(), left_out: 0 }
+        let mut passed = Passed::default();
+        for part in bytes.chunks(3) {
+            passed.add(part, &AtomicU64::new(0));
+        }
+        passed
+    }
+
+    #[test]
+    fn what_is_no_text_or_more_than_a_room_may_keep_is_counted_only() {
+        assert_eq!(passed("Grüße".as_bytes()).left_out, 0);
+        let binary = passed(b"\xff\x00 binary");
+        assert_eq!((binary.bytes.len(), binary.left_out), (0, 9));
+        let (mut full, all) = (Passed::default(), AtomicU64::new(MOST_OF_ROOM - 4));
+        for part in ["abc", "de", "f"] {
+            full.add(part.as_bytes(), &all);
+        }
+        assert_eq!((full.bytes.as_slice(), full.left_out), (b"abc".as_slice(), 3), "a body has no hole");
     }
 
     #[test]
@@ -291,14 +310,13 @@ mod tests {
         let exchanges = read_record(&path).expect("a record");
         for (exchange, body) in exchanges.iter().zip(&bodies) {
             assert_eq!(exchange.body.text, *body);
-            assert_eq!(exchange.answer.base64.as_deref(), Some("/wAgYmluYXJ5"));
+            assert_eq!((exchange.answer.text.as_str(), exchange.answer.left_out), ("", 9));
         }
         let stored = folder.join("stored.jsonl");
         store_record(&stored, exchanges, &|text| text.replace("secret", "[masked]")).expect("a whole record");
         let exchanges = read_record(&stored).expect("a record");
         for (exchange, body) in exchanges.iter().zip(&bodies) {
             assert_eq!(exchange.body.text, body.replace("secret", "[masked]"));
-            assert_eq!((&exchange.answer.base64, exchange.answer.left_out), (&None, 9));
         }
         assert_eq!(exchanges.len(), bodies.len());
         let size = std::fs::metadata(&path).expect("a file").len();

@@ -31,6 +31,8 @@ pub(crate) struct RoomState {
     record: Mutex<RecordWriter>,
     opened: Instant,
     pub(crate) count: AtomicU64,
+    /// How many bytes of bodies are kept.
+    pub(crate) kept: AtomicU64,
 }
 
 impl RoomState {
@@ -41,6 +43,7 @@ impl RoomState {
             record: Mutex::new(record),
             opened: Instant::now(),
             count: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
         })
     }
 

@@ -18,7 +18,10 @@ pub struct NetworkMeta {
     /// How many of them asked a model, and can be read: what they show is held against what the agent says.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub model_requests: u64,
-    /// The tokens of these, as the answers say them.
+    /// How many asked a model, and cannot be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub model_unread: u64,
+    /// The tokens of those that can be read, as the answers say them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub model_tokens: u64,
     /// Those that were refused, each once.

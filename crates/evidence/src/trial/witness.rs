@@ -18,6 +18,8 @@ pub struct WireWitness {
     pub tokens: u64,
     /// How many calls of shell tools were answered.
     pub commands: u64,
+    /// How many requests asked a model, and cannot be read.
+    pub unread: u64,
     /// Everything that the model said.
     said: Vec<String>,
     /// The inputs of its calls: a final message may be one.
@@ -27,9 +29,9 @@ pub struct WireWitness {
 }
 
 impl WireWitness {
-    /// What these exchanges of an agent show, in their order.
-    pub fn of<'a>(exchanges: impl IntoIterator<Item = &'a ModelExchange>, profile: &Profile) -> Self {
-        let mut all = Self::default();
+    /// What these exchanges of an agent show, in their order, besides so many that cannot be read.
+    pub fn of<'a>(exchanges: impl IntoIterator<Item = &'a ModelExchange>, unread: u64, profile: &Profile) -> Self {
+        let mut all = Self { unread, ..Self::default() };
         let (mut shells, mut answered) = (BTreeSet::new(), BTreeSet::new());
         for exchange in exchanges {
             all.requests += 1;
@@ -81,7 +83,7 @@ impl WireWitness {
             let why = format!("its requests have the results of {} commands, and its own lines {seen}", self.commands);
             gaps.push((Reading::Commands, why));
         }
-        if self.requests > 0 && trace.trouble.is_none() {
+        if self.requests > 0 && self.unread == 0 && trace.trouble.is_none() {
             let why = match trace.final_message.as_deref().map(str::trim) {
                 Some(text) if !self.has_said(text) => Some("the model did not say the final message that it reports"),
                 None if self.is_done => Some("the model said a final message that its own lines lack"),
@@ -134,17 +136,17 @@ mod tests {
 
     #[test]
     fn an_agent_that_says_what_its_requests_show_has_no_gap() {
-        let witness = WireWitness::of(&session(), AGENT);
+        let witness = WireWitness::of(&session(), 0, AGENT);
         assert_eq!((witness.requests, witness.tokens, witness.commands), (2, 220, 1));
         assert_eq!(witness.gaps(&trace(), AGENT), []);
         // A command whose result was never sent may not have run.
-        let cut = WireWitness::of(&session()[..1], AGENT);
+        let cut = WireWitness::of(&session()[..1], 0, AGENT);
         assert_eq!(cut.gaps(&Trace { usage: None, ..Trace::default() }, AGENT), []);
     }
 
     #[test]
     fn what_an_agent_lost_of_its_session_is_a_gap() {
-        let witness = WireWitness::of(&session(), AGENT);
+        let witness = WireWitness::of(&session(), 0, AGENT);
         let gaps =
             |trace: Trace| witness.gaps(&trace, AGENT).into_iter().map(|(reading, _)| reading).collect::<Vec<_>>();
         assert_eq!(gaps(Trace { steps: Vec::new(), ..trace() }), [Reading::Commands]);
@@ -153,5 +155,8 @@ mod tests {
         let usage = Some(Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() });
         assert_eq!(gaps(Trace { usage, ..trace() }), [Reading::Tokens]);
         assert_eq!(gaps(Trace { usage: None, ..trace() }), []);
+        // What was not read may be the final message.
+        let partial = WireWitness::of(&session()[..1], 1, AGENT);
+        assert_eq!(partial.gaps(&trace(), AGENT), []);
     }
 }

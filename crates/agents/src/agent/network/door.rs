@@ -162,9 +162,11 @@ impl RoomDoor {
             let mut servers = access.server.iter().chain(&access.others);
             exchange.refused.is_none() && servers.any(|server| server.covers(&exchange.host, exchange.port))
         };
-        let of_model: Vec<ModelExchange> = exchanges.iter().filter(is_provider).filter_map(model_exchange).collect();
-        let witness = WireWitness::of(&of_model, profile);
-        (meta.model_requests, meta.model_tokens) = (witness.requests, witness.tokens);
+        let of_model = exchanges.iter().filter(is_provider).filter_map(model_exchange);
+        let (read, unread): (Vec<_>, Vec<_>) = of_model.partition(Result::is_ok);
+        let witness = WireWitness::of(read.iter().flatten(), unread.len() as u64, profile);
+        (meta.model_requests, meta.model_unread, meta.model_tokens) =
+            (witness.requests, witness.unread, witness.tokens);
         Ok((meta, witness))
     }
 
@@ -238,10 +240,16 @@ fn rules(reach: &Network, allowed: &[HostPort], access: &ProviderAccess) -> Rule
     }
 }
 
-/// A request to a model with its answer; `None` if it is none, or cannot be read.
-fn model_exchange(exchange: &Exchange) -> Option<ModelExchange> {
+/// A request to a model that cannot be read.
+#[derive(Debug)]
+struct Unread;
+
+/// A request to a model with its answer, an error if it cannot be read; `None` if it is another request.
+fn model_exchange(exchange: &Exchange) -> Option<Result<ModelExchange, Unread>> {
     let Exchange { method, path, body, status, answer, .. } = exchange;
-    Protocol::of(method, path)?.read(&body.text, *status, &answer.text)
+    let protocol = Protocol::of(method, path)?;
+    let is_kept = body.left_out == 0 && answer.left_out == 0;
+    Some(is_kept.then(|| protocol.read(&body.text, *status, &answer.text)).flatten().ok_or(Unread))
 }
 
 /// A request that was refused, as a person reads it.
