@@ -51,7 +51,7 @@ use supervisor::SupervisedProgram;
 use tree::TreeHolder;
 
 pub use clock::CpuWait;
-pub use start::{Start, allow_open_files, become_program, client_output, close_inherited_files};
+pub use start::{Start, allow_open_files, become_program, client_output, close_inherited_files, relay_program};
 
 /// Time between asking a process tree to end and killing it.
 pub const GRACE: Duration = Duration::from_secs(3);

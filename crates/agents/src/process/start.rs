@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -246,6 +246,65 @@ pub fn become_program(program: &Path, first: &OsStr, args: &[OsString], input: O
         };
     }
     command.exec()
+}
+
+/// How long a pipe is read after its program ended.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Starts a program as [`become_program`] would, passes on what it prints, and waits for its end. Returns its exit code, and its
+/// standard output and standard error; `None` if one is longer than `limit`, was not read to its end, or is still open then.
+pub fn relay_program(
+    program: &Path,
+    first: &OsStr,
+    args: &[OsString],
+    input: Option<&[u8]>,
+    limit: usize,
+) -> io::Result<(u8, Option<[Vec<u8>; 2]>)> {
+    let mut command = Command::new(program);
+    command.arg0(first).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(input) = input {
+        command.stdin(sealed_input(input)?);
+    }
+    let mut started = spawn(&mut command)?;
+    let (sender, streams) = mpsc::channel();
+    let ends = [(0usize, started.stdout.take().map(OwnedFd::from)), (1, started.stderr.take().map(OwnedFd::from))];
+    for (number, pipe) in ends {
+        let (Some(pipe), sender) = (pipe, sender.clone()) else { continue };
+        std::thread::Builder::new().spawn(move || {
+            let relayed = relay(pipe.into(), number == 0, limit);
+            // If nobody waits any more, another program has the pipe.
+            let _ = sender.send((number, relayed));
+        })?;
+    }
+    let status = started.wait()?;
+    let mut both = [None, None];
+    for _ in 0..both.len() {
+        // What it left behind may keep a pipe open for ever.
+        let Ok((number, relayed)) = streams.recv_timeout(LINGER) else { break };
+        both[number] = relayed;
+    }
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    let [stdout, stderr] = both;
+    Ok((u8::try_from(code).unwrap_or(u8::MAX), stdout.zip(stderr).map(|(stdout, stderr)| [stdout, stderr])))
+}
+
+/// Writes all that comes out of a pipe to standard output, or else to standard error. Returns it, if that was possible.
+#[expect(clippy::disallowed_methods, reason = "an agent reads it, as it would read the program's own output")]
+fn relay(mut pipe: fs::File, is_output: bool, limit: usize) -> Option<Vec<u8>> {
+    let (mut all, mut piece) = (Some(Vec::new()), vec![0; 64 << 10]);
+    loop {
+        let count = pipe.read(&mut piece).ok()?;
+        if count == 0 {
+            return all;
+        }
+        let write = |out: &mut dyn Write| out.write_all(&piece[..count]).and_then(|()| out.flush());
+        // The program is told as this one is, by its closed pipe.
+        if is_output { write(&mut io::stdout()) } else { write(&mut io::stderr()) }.ok()?;
+        all = all.filter(|all| all.len() + count <= limit).map(|mut all| {
+            all.extend(&piece[..count]);
+            all
+        });
+    }
 }
 
 /// Starts a program, waits for its end, and returns its standard output, and its standard error if that is a pipe.

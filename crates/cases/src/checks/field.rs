@@ -145,6 +145,7 @@ impl FieldForm {
     /// Parses one value of the field `name`; messages quote it as `shown`.
     pub fn read(self, name: &str, text: &str, shown: &str) -> Result<FieldValue, InvalidField> {
         let invalid = |code, expected: &str, help: &str| {
+            let shown = if shown.is_empty() { "empty" } else { shown };
             let message = format!("`{name}` is {shown}; expected {expected}");
             InvalidField { code, message, help: help.to_owned() }
         };
@@ -192,10 +193,13 @@ impl FieldForm {
                 .parse()
                 .map(FieldValue::Trials)
                 .map_err(|_| invalid(Code::BadNumber, TRIALS, "write a number for a fixed count")),
-            Self::Quarantine => text
-                .parse()
-                .map(FieldValue::Quarantine)
-                .map_err(|_| invalid(Code::BadChoice, QUARANTINE, "write the last day on which the case may fail")),
+            Self::Quarantine => text.parse().map(FieldValue::Quarantine).map_err(|_| {
+                invalid(
+                    Code::BadChoice,
+                    QUARANTINE,
+                    "write the last day on which the case may fail, a comma, and the reason",
+                )
+            }),
             Self::Share => text
                 .parse()
                 .ok()

@@ -116,6 +116,6 @@ fn a_file_with_an_instruction_or_a_rubric_of_skillgrade_is_not_empty() {
     ] {
         let text = format!("tasks:\n  - {task}\n");
         let found = cases(&tidy("evals/tidy/eval.yaml", text).file("evals/tidy/a.md", " \n"));
-        assert!(found[0].ends_with("evals/tidy/a.md cannot be used: it is empty"), "{task}: {found:?}");
+        assert!(found[0].ends_with("the file evals/tidy/a.md is empty"), "{task}: {found:?}");
     }
 }

@@ -11,7 +11,7 @@ use super::export_args::ExportArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::cli::exit_code::{self, Exit};
 use crate::cli::named_runs;
-use crate::cli::output::{Stream, document_stdout, paint, text_stdout, warn};
+use crate::cli::output::{Stream, document_stdout, paint, stderr, text_stdout, warn};
 use crate::exports::html::overview;
 use crate::report::export::Results;
 use crate::report::run_status::differences;
@@ -141,6 +141,7 @@ pub fn history(args: &HistoryArgs) -> CliResult {
     let (nights, series) = args.nights(&root)?;
     if let Some(file) = &args.html {
         store::write_out(file, |out| out.write_all(overview::nights_page(&series).as_bytes()))?;
+        writeln!(stderr(), "wrote {}", escape::line(&file.display().to_string()))?;
     }
     if args.markdown {
         write!(document_stdout(), "{}", drift_words::issue(&series))?;

@@ -14,6 +14,7 @@ mod custom_agents;
 mod droid;
 mod exports;
 mod fault_matrix;
+mod first_week;
 mod follow_ups;
 mod forged;
 mod gate_agents;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         droid::trials,
         exports::trials,
         fault_matrix::trials,
+        first_week::trials,
         follow_ups::trials,
         forged::trials,
         gate_agents::trials,

@@ -15,7 +15,7 @@ pub mod trials;
 mod trust;
 mod variables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,6 +121,8 @@ defaults! {
         pub mcp: McpSettings = McpSettings::default(),
         /// The commands that are answered from files, in every case.
         pub mocks: Vec<CommandAnswer> = Vec::new(),
+        /// The commands whose real programs are recorded where they answer.
+        pub recorded_mocks: BTreeSet<String> = BTreeSet::new(),
         /// What keeps agents to their own directories.
         pub isolation: IsolationSettings = IsolationSettings::default(),
         pub network: NetworkSettings = NetworkSettings::default(),
@@ -148,6 +150,8 @@ defaults! {
         pub max_cost_usd: Option<f64> = None,
         /// No trial starts once the run has used this many tokens.
         pub max_tokens: Option<u64> = None,
+        /// Whether nobody set these limits: what cannot be counted then stops nothing.
+        pub limit_is_default: bool = false,
         /// What tokens cost if an agent does not report it.
         pub prices: Prices = Prices::default(),
         /// How often a trial or its judge is started again if the provider is temporarily unavailable.

@@ -9,7 +9,9 @@ use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cases::case::document::{Document, Node, NodeValue};
+use crate::cases::candidate::{is_expectation, is_prompt};
+use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue};
+use crate::cases::case::evals_json::kind_words;
 use crate::cases::case::fields::{self, CaseDraft};
 use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
 use crate::cases::repo_files::FileKind;
@@ -17,6 +19,7 @@ use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, TextPlace, Work};
 use crate::settings::limits::LONGEST_TIMEOUT;
+use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, shorten};
 use crate::text::name::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
@@ -25,7 +28,8 @@ use crate::trial::outcome::Weight;
 /// The keys of an object of another program, in the order in which they are read.
 #[derive(Debug)]
 pub struct KeyTable {
-    pub keys: &'static [(&'static str, Meaning)],
+    /// Keys with blanks between them, and what each means.
+    keys: &'static [(&'static str, Meaning)],
     /// Keys that ask for nothing of a trial, with blanks between them.
     pub notes: &'static str,
 }
@@ -33,6 +37,11 @@ pub struct KeyTable {
 impl KeyTable {
     pub const fn of(keys: &'static [(&'static str, Meaning)]) -> Self {
         Self { keys, notes: "" }
+    }
+
+    /// The keys, each with what it means.
+    pub fn keys(&self) -> impl Iterator<Item = (&'static str, Meaning)> {
+        self.keys.iter().flat_map(|(keys, meaning)| words(keys).into_iter().map(|key| (key, *meaning)))
     }
 
     /// The same with keys that ask for nothing.
@@ -52,8 +61,8 @@ impl FileKeys {
     }
 
     fn add(&mut self, table: &'static KeyTable) {
-        for (key, meaning) in table.keys {
-            if !self.read.contains(key) {
+        for (key, meaning) in table.keys() {
+            if !self.read.contains(&key) {
                 self.read.push(key);
             }
             if let Meaning::Object(inner) | Meaning::Each(inner) = meaning {
@@ -190,12 +199,33 @@ impl<'a> ForeignReader<'a> {
 
     /// The cases that this reads of each element of a list with its number, from 1. All begin with what the file asks of every case.
     pub fn cases<T>(&mut self, list: &[T], mut read: impl FnMut(&mut Self, &T, usize) -> FoundCase) -> FileCases {
+        self.leave_labels();
         self.base = std::mem::take(&mut self.case);
         let mut problems: Vec<Diagnostic> =
             self.documents.iter_mut().flat_map(|document| document.problems.take()).collect();
         let cases = (1..).zip(list).map(|(number, element)| read(self, element, number)).collect();
         problems.append(&mut self.warnings);
-        FileCases { cases, problems, claims: std::mem::take(&mut self.claims) }
+        problems.extend(self.documents[0].unread_keys());
+        FileCases { cases, problems, claims: std::mem::take(&mut self.claims), ..FileCases::default() }
+    }
+
+    /// Leaves out keys of the file that no trial depends on: the others make all its cases unsupported.
+    fn leave_labels(&mut self) {
+        let unsupported = std::mem::take(&mut self.case.unsupported);
+        for part in unsupported {
+            let is_it = |entry: &&NodeEntry| self.place(entry.key_range.clone()) == part.place;
+            match self.root.entries().iter().find(is_it).filter(|entry| !asks(entry) && !self.names_file(&entry.value))
+            {
+                Some(entry) => self.documents[0].not_read(&entry.key, &entry.key_range),
+                None => self.case.unsupported.push(part),
+            }
+        }
+    }
+
+    /// Whether a value is the path of a file here.
+    fn names_file(&self, node: &Node) -> bool {
+        let path = node.text().and_then(|text| RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok());
+        path.is_some_and(|path| self.file.tree.kind(self.file.named_file(&path).as_path()) == FileKind::File)
     }
 
     /// The cases of a list of objects, each with an id and a prompt at these keys.
@@ -278,12 +308,12 @@ impl ForeignReader<'_> {
 
     /// Keys that the table does not have make the case unsupported.
     pub fn check_keys(&mut self, object: &Node, table: &KeyTable) {
-        self.only_keys(object, &table.keys.iter().map(|(key, _)| *key).collect::<Vec<_>>(), table.notes);
+        self.only_keys(object, &table.keys().map(|(key, _)| key).collect::<Vec<_>>(), table.notes);
     }
 
     pub fn read_keys(&mut self, object: &Node, table: &KeyTable) {
-        for (key, meaning) in table.keys {
-            self.read_key(object, key, *meaning);
+        for (key, meaning) in table.keys() {
+            self.read_key(object, key, meaning);
         }
     }
 
@@ -413,26 +443,47 @@ impl ForeignReader<'_> {
         let Some(path) = path.filter(|path| self.file.tree.kind(path) == FileKind::File) else {
             return text.to_owned();
         };
-        match self.file.text_of(&path) {
-            Ok(text) if !text.trim().is_empty() => {
-                self.claims.push(path);
-                return text.trim().to_owned();
-            }
-            Ok(_) => {
-                self.problem(Code::EmptyValue, range, format!("the file of the prompt, {}, is empty", path.display()));
-            }
-            Err(why) => {
-                let message = format!("the file of the prompt, {}, cannot be read: {why}", path.display());
-                self.problem(Code::Unreadable, range, message);
-            }
-        }
-        text.to_owned()
+        let Some(prompt) = self.text_of(&path, range) else { return text.to_owned() };
+        self.claims.push(path);
+        prompt.trim().to_owned()
+    }
+
+    /// The text of a file that a value at `range` names, or the problem that there is none.
+    pub fn text_of(&mut self, path: &Path, range: Range<usize>) -> Option<String> {
+        let (code, why) = match self.file.text_of(path) {
+            Ok(text) if !text.trim().is_empty() => return Some(text),
+            Ok(_) => (Code::EmptyValue, "is empty".to_owned()),
+            Err(why) => (Code::Unreadable, format!("cannot be read: {why}")),
+        };
+        self.problem(code, range, format!("the file {} {why}", path.display()));
+        None
     }
 
     /// What is not done of the case.
     pub fn not_done(&mut self, node: &Node, what: impl Into<String>) {
         let unsupported = self.unsupported(what, node);
         self.case.unsupported.push(unsupported);
+    }
+}
+
+/// How the words of keys begin of what a trial is given.
+const GIVEN: &str = "after before command container context docker env file fixture history hook image memory mock plugin repo sandbox \
+                     script server setup system teardown tool workspace";
+
+/// Whether a key may ask for something of a trial: it is one of a case, or names what the agent is asked, is given, or what is expected,
+/// or a key in its value does. A number or a flag tunes.
+fn asks(entry: &NodeEntry) -> bool {
+    let NodeEntry { key, value, .. } = entry;
+    let of_case = |word: &String| {
+        let is_given = words(GIVEN).iter().any(|start| word.starts_with(start));
+        is_given || is_expectation(word) || is_prompt(word.trim_end_matches('s'))
+    };
+    match value.value {
+        NodeValue::Null | NodeValue::Flag(_) | NodeValue::Number(_) => false,
+        _ => {
+            let mut inside = value.entries().iter().chain(value.each().iter().flat_map(Node::entries));
+            fields::named(key).is_some() || kind_words(key).iter().any(of_case) || inside.any(asks)
+        }
     }
 }
 
@@ -473,6 +524,29 @@ const SKILL: &str = "skill";
 /// Names of other tools, by which a pattern of names is tried.
 const OTHERS: &str = "view create edit grep glob task web_fetch web_search read_file write_file create_file \
     str_replace_editor update_todo";
+
+/// The graders of texts and files of a program.
+#[derive(Debug)]
+pub struct TextGraders {
+    /// What messages call one.
+    pub word: &'static str,
+    /// What is between the words of a name: with a `not` there, it is the opposite.
+    pub sign: char,
+    /// Whether all but the type is at `config`, with `negate` and `case_sensitive`.
+    pub has_options: bool,
+    /// The name of each, the place of the text, or nothing for the file at `path`, and how what it looks for is written at which key,
+    /// or nothing if the file is there.
+    pub graders: &'static [(&'static str, Option<TextPlace>, Option<(&'static str, Style)>)],
+    /// The names of other graders.
+    pub others: &'static str,
+}
+
+impl TextGraders {
+    /// The names of all, without negations.
+    pub fn names(&self) -> [Vec<&'static str>; 2] {
+        [self.graders.iter().map(|(name, ..)| *name).chain(words(self.others)).collect(), Vec::new()]
+    }
+}
 
 /// A tool that each agent has under a name of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -541,6 +615,58 @@ impl ForeignReader<'_> {
         }
     }
 
+    /// Adds the check of a grader of this kind, about a text or a file, whose parameters are in `config`.
+    pub fn text_grader(&mut self, grader: &Node, config: &Node, kind: &str, table: &TextGraders) {
+        let (sign, not) = (table.sign, format!("{0}not{0}", table.sign));
+        let (name, is_not) = (kind.replacen(&not, &sign.to_string(), 1), kind.contains(&not));
+        let Some((_, place, wanted)) = table.graders.iter().find(|(known, ..)| *known == name) else {
+            let negated = table.graders.iter().map(|(name, ..)| name.replacen(sign, &not, 1)).collect::<Vec<_>>();
+            let known = [table.names().concat(), negated.iter().map(String::as_str).collect()].concat();
+            return self.unknown_grader(table.word, kind, grader, &known);
+        };
+        let options: &[&str] = match wanted {
+            _ if !table.has_options => &["type"],
+            Some((_, Style::Literal)) => &["negate", "case_sensitive"],
+            _ => &["negate"],
+        };
+        let path = place.is_none().then_some("path");
+        let known = path.into_iter().chain(wanted.map(|(key, _)| key)).chain(options.iter().copied());
+        if !table.has_options || grader.get("config").is_some() {
+            self.only_keys(config, &known.collect::<Vec<_>>(), "");
+        }
+        let mut flag = |key| options.contains(&key) && self.flag(config, key) == Some(true);
+        let (negated, is_exact) = (is_not != flag("negate"), flag("case_sensitive"));
+        let pattern = match *wanted {
+            Some((key, Style::Exact)) => {
+                self.required(config, key).and_then(|written| (self.read_pattern)(self, key, written))
+            }
+            Some((key, style)) => {
+                let style = if is_exact { Style::Verbatim } else { style };
+                self.required_text(config, key).map(|text| Pattern { text: text.to_owned(), style })
+            }
+            None => None,
+        };
+        let test = pattern.map(|pattern| TextTest { negated, ..pattern.into() });
+        match place {
+            _ if wanted.is_some() && test.is_none() => {}
+            Some(place) => self.case.checks.extend(test.map(|test| checks::text(*place, test))),
+            None => {
+                let Some(path) = self.required_text(config, "path") else { return };
+                let want = test.map_or(FileWant::Exists(!negated), FileWant::Content);
+                self.add(config, checks::file(path.strip_prefix("./").unwrap_or(path), want));
+            }
+        }
+    }
+
+    /// Whether these skills are only the one under test, so that its activation is triggering, which has a check of its own and is also
+    /// counted over all cases. What is said of it may be said before only if it may be `repeated`.
+    pub fn triggers(&mut self, skills: &[String], should: bool, repeated: bool) -> bool {
+        let is_own = !skills.is_empty() && skills.iter().all(|name| slug(name) == self.case.skill);
+        let is_said = is_own && self.should_trigger.is_none_or(|said| repeated && said == should);
+        self.should_trigger = if is_said { Some(should) } else { self.should_trigger };
+        is_said
+    }
+
     /// Skills are activated, or none of them is.
     pub fn names_skills(&mut self, names: Vec<String>, is_required: bool) {
         if !names.is_empty() {
@@ -580,5 +706,23 @@ impl ForeignReader<'_> {
     /// Adds what the agent finds in its workspace at a path.
     pub fn add_file(&mut self, path: RelativePath, content: InputContent) {
         self.case.files.push(InputFile { path, content });
+    }
+
+    /// Adds the file of the workspace that `written` says: its path, and its content, or else this file of the repository.
+    pub fn input_file(
+        &mut self,
+        written: &Node,
+        path: &str,
+        content: Option<&str>,
+        source: impl FnOnce(RelativePath) -> RelativePath,
+    ) {
+        match RelativePath::parse(path.strip_prefix("./").unwrap_or(path)) {
+            Ok(path) => {
+                let content = content.map(|text| InputContent::Text(text.to_owned()));
+                let content = content.unwrap_or_else(|| InputContent::Source(source(path.clone())));
+                self.add_file(path, content);
+            }
+            Err(why) => self.bad_path(path, why, written),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A format of cases, and which files hold its cases.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,6 +58,16 @@ pub struct FileKeys {
     pub read: Vec<&'static str>,
     /// Those that ask for nothing of a trial.
     pub notes: Vec<&'static str>,
+    /// The graders that are read, and those that are known and have no equal here.
+    pub graders: [Vec<&'static str>; 2],
+}
+
+impl FileKeys {
+    /// The same with these graders.
+    #[must_use]
+    pub fn with_graders(self, graders: [Vec<&'static str>; 2]) -> Self {
+        Self { graders, ..self }
+    }
 }
 
 /// A file that may hold the cases of another program.
@@ -159,6 +170,14 @@ impl<'a> ForeignFile<'a> {
     pub fn is_in_cases_of_skills(&self) -> bool {
         let holds_skill = |around: &Path| self.directories.iter().any(|(folder, _)| folder.starts_with(around));
         case_folders(self.path).any(|around| around.as_os_str().is_empty() || holds_skill(around))
+    }
+
+    /// The slugs of the skills around the directory of cases that it is in.
+    pub fn skills_around(&self) -> Vec<String> {
+        let around = case_folders(self.path).last();
+        let inside =
+            self.directories.iter().filter(|(folder, _)| around.is_some_and(|around| folder.starts_with(around)));
+        inside.map(|(_, slug)| (*slug).to_owned()).collect()
     }
 
     /// Whether a directory in its path, in one of cases, has the name of a skill.
@@ -287,6 +306,8 @@ pub struct FileCases {
     pub problems: Vec<Diagnostic>,
     /// The other files and directories that belong to these cases, from the repository's root: no format reads them again.
     pub claims: Vec<PathBuf>,
+    /// Of formats of the user's own: the format and the field of each key that a case here has.
+    pub used: BTreeSet<(String, String)>,
 }
 
 /// The most cases in a file: some hundred megabytes of memory.
@@ -343,8 +364,12 @@ impl CaseFormat {
 impl ForeignFiles {
     /// Whether a file of this path may be one, and if so, whether it is certain.
     pub fn match_path(&self, path: &Path) -> Option<bool> {
-        let path = path.to_str()?.to_ascii_lowercase();
-        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(&path, name));
+        self.match_name(&path.to_str()?.to_ascii_lowercase())
+    }
+
+    /// The same of a path in lowercase.
+    pub(in crate::cases) fn match_name(&self, path: &str) -> Option<bool> {
+        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(path, name));
         if is_any(self.names) { Some(true) } else { is_any(self.possible_names).then_some(false) }
     }
 
@@ -375,9 +400,10 @@ impl ForeignFiles {
             (names, mark) => format!("{names}, if they have `{mark}`"),
         };
         let names = [code(self.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
-        let FileKeys { read, notes } = (self.all_keys)();
-
-        format!("| {} | {} | {} | {} |", self.about, names.join("; "), code(&read), code(&notes))
+        let FileKeys { read, notes, graders: [graders, others] } = (self.all_keys)();
+        let others = if others.is_empty() { String::new() } else { format!("; not {}", code(&others)) };
+        let graders = code(&graders) + &others;
+        format!("| {} | {} | {} | {graders} | {} |", self.about, names.join("; "), code(&read), code(&notes))
     }
 
     /// Whether their names have parts that are open.

@@ -36,19 +36,13 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
 const EXPECTED: &str = "expected_skill";
 
 static CASE: KeyTable = KeyTable::of(&[
-    ("case_id", Known),
+    // How sure the check must be, and skills that may load, are only known.
+    ("case_id optional_skills disallowed_min_tier expected_skill_min_tier", Known),
     ("prompt", Prompt),
     (EXPECTED, By(expected)),
-    ("required_all_evidence", By(all)),
-    ("required_evidence", By(all)),
-    ("required_skills", By(all)),
-    ("required_files", By(all)),
+    ("required_all_evidence required_evidence required_skills required_files", By(all)),
     ("required_any_evidence", By(any)),
     ("disallowed_skills", By(disallowed)),
-    // How sure the check must be, and skills that may load.
-    ("optional_skills", Known),
-    ("disallowed_min_tier", Known),
-    ("expected_skill_min_tier", Known),
 ])
 .and_notes(NOTES);
 

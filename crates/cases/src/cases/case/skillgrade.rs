@@ -24,7 +24,7 @@ use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::cases::repo_files::FileKind;
 use crate::checks::{self, CaseCheck, Origin};
 use crate::skill::SKILL_FILE;
-use crate::text::diagnostic::{Code, shorten};
+use crate::text::diagnostic::shorten;
 use crate::text::name::{RelativePath, resolved};
 use crate::trial::input_file::InputContent;
 use crate::trial::outcome::Weight;
@@ -38,7 +38,9 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         mark: INSTRUCTION,
         keys: &["tasks", INSTRUCTION, GRADERS],
         about: "[tasks of skillgrade](#what-a-task-of-skillgrade-asks-for)",
-        all_keys: || FileKeys::of(&[&FILE, &DEFAULTS, &TASK]),
+        all_keys: || {
+            FileKeys::of(&[&FILE, &DEFAULTS, &TASK]).with_graders([KINDS.map(|(kind, _)| kind).to_vec(), Vec::new()])
+        },
         parse,
     },
 );
@@ -48,25 +50,25 @@ const INSTRUCTION: &str = "instruction";
 
 const GRADERS: &str = "graders";
 
+/// The graders, each with the key of what it asks.
+const KINDS: [(&str, &str); 2] = [("deterministic", "run"), ("llm_rubric", "rubric")];
+
 /// The key of what a grader counts in the score of a trial.
 const WEIGHT: &str = "weight";
 
 /// Keys that choose agents, judges and machines, or that no trial needs.
 const NOTES: &str = "acp agent description environment grader_model provider solution weight";
 
-static FILE: KeyTable =
-    KeyTable::of(&[("version", Known), ("skill", Known), ("defaults", By(defaults)), ("tasks", Known)]);
+static FILE: KeyTable = KeyTable::of(&[("version skill tasks", Known), ("defaults", By(defaults))]);
 
-static DEFAULTS: KeyTable =
-    KeyTable::of(&[("trials", Known), ("timeout", Known), ("threshold", Known), ("docker", Known)]).and_notes(NOTES);
+static DEFAULTS: KeyTable = KeyTable::of(&[("trials timeout threshold docker", Known)]).and_notes(NOTES);
 
 static TASK: KeyTable = KeyTable::of(&[
     ("name", Known),
     (INSTRUCTION, By(instruction)),
-    ("trials", By(run)),
-    ("timeout", By(run)),
-    // It is about the mean score of the trials. The share of trials with full scores is never more, so to reach it asks for no less.
-    ("threshold", By(run)),
+    // A threshold is about the mean score of the trials. The share of trials with full scores is never more, so to reach it asks for no
+    // less.
+    ("trials timeout threshold", By(run)),
     ("docker", By(docker)),
     ("workspace", EachBy(copy)),
     (GRADERS, By(graders)),
@@ -123,11 +125,8 @@ fn text(reader: &mut ForeignReader<'_>, object: &Node, key: &str) -> Option<Stri
     let Some(path) = file.filter(|path| reader.file.tree.kind(path) == FileKind::File) else {
         return Some(text.to_owned());
     };
-    let read = reader.file.text_of(&path);
-    let read = read.and_then(|text| if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text) });
-    let message = |why| format!("{} cannot be used: {why}", path.display());
-    let text = read.map_err(|why| reader.problem_at(Code::Unreadable, object, key, message(why)));
-    Some(text.ok()?.trim().to_owned())
+    let text = reader.text_of(&path, object.get(key)?.range.clone())?;
+    Some(text.trim().to_owned())
 }
 
 /// Reads a file or directory that is copied into the workspace.
@@ -184,10 +183,8 @@ fn graders(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
 
 fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
     let Some(kind) = reader.required_text(node, "type") else { return };
-    let key = match kind {
-        "deterministic" => "run",
-        "llm_rubric" => "rubric",
-        _ => return reader.not_done(node, format!("the grader `{}`", shorten(kind))),
+    let Some((_, key)) = KINDS.into_iter().find(|(known, _)| *known == kind) else {
+        return reader.not_done(node, format!("the grader `{}`", shorten(kind)));
     };
     reader.only_keys(node, &["type", key], "weight model provider");
     let Some(written) = node.get(key) else {

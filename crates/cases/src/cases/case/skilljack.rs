@@ -43,17 +43,15 @@ const NONE: &str = "none";
 
 const ACTIVATION: &str = "expect_skill_activation";
 
-static FILE: KeyTable =
-    KeyTable::of(&[("skill", Known), ("defaults", Object(&DEFAULTS)), ("tasks", Known)]).and_notes("version");
+static FILE: KeyTable = KeyTable::of(&[("skill tasks", Known), ("defaults", Object(&DEFAULTS))]).and_notes("version");
 
-static DEFAULTS: KeyTable = KeyTable::of(&[(EXPECTED_SKILL, Known), ("criteria", Known)]);
+static DEFAULTS: KeyTable = KeyTable::of(&[("expected_skill_load criteria", Known)]);
 
 static TASK: KeyTable = KeyTable::of(&[
-    ("id", Known),
+    // What no judge checks is at `deterministic`.
+    ("id deterministic", Known),
     ("prompt", Prompt),
     (EXPECTED_SKILL, By(activation)),
-    // What no judge checks.
-    ("deterministic", Known),
     ("criteria", By(criteria)),
     ("golden_checklist", By(checklist)),
 ]);
@@ -61,8 +59,7 @@ static TASK: KeyTable = KeyTable::of(&[
 static DETERMINISTIC: KeyTable = KeyTable::of(&[
     (ACTIVATION, Known),
     ("expect_marker", By(marker)),
-    ("expect_tool_calls", EachBy(other_tool)),
-    ("expect_no_tool_calls", EachBy(other_tool)),
+    ("expect_tool_calls expect_no_tool_calls", EachBy(other_tool)),
 ]);
 
 fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::own_key::{self, OwnKey};
+use super::own_key::{self, KeySays, OwnKey};
 use super::{EvalEntry, ForeignReader, NOTES, PROMPT_FILES, PROMPTS, SKILL, SKILLS, skill_named};
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::foreign_reader::{name, words};
+use crate::cases::case::foreign_reader::Meaning::{By, EachBy, Known};
+use crate::cases::case::foreign_reader::{KeyTable, name, words};
 use crate::cases::case::{Assertion, ForeignFile, FoundCase, Unsupported};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
@@ -13,7 +14,6 @@ use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, Origin, TextPlace};
 use crate::text::diagnostic::{Code, shorten, slip};
 use crate::text::name::RelativePath;
-use crate::trial::input_file::InputContent;
 use crate::trial::outcome::Weight;
 
 /// The key of whether the skill should trigger, or of the skill that should.
@@ -28,32 +28,50 @@ pub(super) const EXPECTED_SKILL: [&str; 2] = ["expect_skill", "expected_skill"];
 /// The key of the skills that should trigger.
 pub(super) const ACTIVATED: &str = "skills_expected_to_activate";
 
-/// The key of the script that the agent runs.
-const SCRIPT: &str = "expected_script";
-
 /// The key of the files that the workspace holds.
 const FILES: &str = "files";
-
-/// The key of a directory that the workspace is a copy of.
-const FIXTURE: &str = "fixture";
 
 /// What a file says of its cases.
 pub(super) struct FileSays<'n> {
     /// The skill that it names.
     pub skill: Option<String>,
-    /// The key of its own that says which skill should trigger.
-    pub own_key: Option<OwnKey<'n>>,
-    /// The skills of which none may trigger where a case expects none.
+    /// The keys of its own that say which skills should trigger.
+    pub own_keys: Vec<OwnKey<'n>>,
+    /// The skills of which one triggers where a case expects any, and none where it expects none.
     pub tested: Vec<String>,
+    /// Whether nothing but the place of the file says which skills these are.
+    pub names_none: bool,
     /// The names of the cases that have one.
-    pub names: HashSet<String>,
+    names: HashSet<String>,
+    /// Whether a case has the name of a skill at [`SHOULD_TRIGGER`].
+    names_at_should: bool,
 }
 
-impl FileSays<'_> {
+impl<'n> FileSays<'n> {
+    pub fn new(own_keys: Vec<OwnKey<'n>>, entries: &[EvalEntry<'n>]) -> Self {
+        let says_name = |entry: &EvalEntry<'_>| {
+            let text = entry.node.get(SHOULD_TRIGGER).and_then(Node::text);
+            text.is_some_and(|text| !is_none(text) && flag(text).is_none())
+        };
+        Self {
+            skill: None,
+            own_keys,
+            tested: Vec::new(),
+            names_none: false,
+            names: entries.iter().filter_map(|entry| name_of(entry.node)).collect(),
+            names_at_should: entries.iter().any(says_name),
+        }
+    }
+
+    /// The keys of its own that say this.
+    fn own(&self, says: KeySays) -> impl Iterator<Item = &'n str> {
+        self.own_keys.iter().filter(move |own| own.says == says).map(|own| own.key)
+    }
+
     /// The keys of the skill that should trigger.
-    fn expected(&self) -> impl Iterator<Item = &str> {
-        let own = self.own_key.as_ref().filter(|own| own.names_skills).map(|own| own.key);
-        EXPECTED_SKILL.into_iter().chain(own)
+    fn expected(&self) -> impl Iterator<Item = &'n str> {
+        let should = self.names_at_should.then_some(SHOULD_TRIGGER);
+        EXPECTED_SKILL.into_iter().chain(self.own(KeySays::Expected)).chain(should)
     }
 
     /// Whether a case says that no skill is expected: there is the key, and nothing at it.
@@ -61,19 +79,23 @@ impl FileSays<'_> {
         let mut expected = self.expected().filter_map(|key| node.entry(key));
         expected.any(|entry| entry.value.value == NodeValue::Null || entry.value.text().is_some_and(is_none))
     }
-}
 
-/// The skills that these cases expect.
-pub(super) fn expected_skills(
-    entries: &[EvalEntry<'_>],
-    own_key: Option<&OwnKey<'_>>,
-    file: &ForeignFile<'_>,
-) -> Vec<String> {
-    let keys = || EXPECTED_SKILL.into_iter().chain(own_key.filter(|own| own.names_skills).map(|own| own.key));
-    let values = entries.iter().flat_map(|entry| keys().filter_map(|key| entry.node.get(key)));
-    let names = values.filter_map(|value| own_key::skill_at(value, file)).filter(|name| !name.is_empty());
-    let names: BTreeSet<String> = names.map(|name| file.skill_slug(name)).collect();
-    names.into_iter().collect()
+    /// The skills that its cases expect.
+    pub fn expected_skills(&self, entries: &[EvalEntry<'_>], file: &ForeignFile<'_>) -> Vec<String> {
+        let values = entries.iter().flat_map(|entry| self.expected().filter_map(|key| entry.node.get(key)));
+        let names = values.filter_map(|value| own_key::skill_at(value, file)).filter(|name| !name.is_empty());
+        let names: BTreeSet<String> = names.map(|name| file.skill_slug(name)).collect();
+        names.into_iter().collect()
+    }
+
+    /// The skills that it lists and that are here, if its cases name the expected one of them.
+    pub fn offered(&self, root: &Node, file: &ForeignFile<'_>) -> Vec<String> {
+        let is_routed = self.own(KeySays::Expected).next().is_some();
+        let skills = root.get(SKILLS).filter(|_| is_routed).map(Node::each).unwrap_or_default();
+        let names = skills.iter().filter_map(Node::text).filter(|name| file.has_skill(name));
+        let names: Vec<String> = names.map(|name| file.skill_slug(name)).collect();
+        if names.len() > 1 { names } else { Vec::new() }
+    }
 }
 
 /// The case with this number, from 1.
@@ -121,73 +143,86 @@ fn read(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node) {
             );
         }
     }
-    read_assertions(reader, node);
+    reader.read_keys(node, &STATEMENTS);
     let tags = node.get("tags").and_then(Node::elements).unwrap_or_default();
     reader.case.tags = tags.iter().filter_map(Node::text).map(str::to_owned).collect();
-    files(reader, node);
-    script(reader, node);
+    reader.read_keys(node, &OTHERS);
     let known: Vec<&str> = keys().chain(SKILL).collect();
-    let own: Vec<&str> = says.own_key.iter().map(|own| own.key).chain([key]).collect();
+    let own: Vec<&str> = says.own_keys.iter().map(|own| own.key).chain([key]).collect();
     reader.only_keys(node, &[&known[..], &own[..]].concat(), NOTES);
     reader.locate_value("prompt", node.get(key));
     reader.locate_value(FILES, node.get(FILES));
 }
 
+/// What a case expects: keys that mean nothing else elsewhere.
+static STATEMENTS: KeyTable = KeyTable::of(&[
+    ("expectations assertions expected_behavior expected_behaviors", By(statements)),
+    // They are also keys of objects of other forms.
+    ("checks success_criteria acceptance_criteria criteria rubric rubrics", By(open_statements)),
+    ("must_contain must_include must_not_contain must_not_include", By(contains)),
+    ("forbidden_behaviors must_not", By(forbid)),
+    ("expected_output ground_truth", By(expected_output)),
+]);
+
+static OTHERS: KeyTable = KeyTable::of(&[
+    ("should_contain should_not_contain contains not_contains output_contains output_not_contains", By(contains)),
+    ("required_references expected_references", By(references)),
+    ("files", EachBy(file)),
+    ("fixture", By(fixture)),
+    ("expected_script", By(script)),
+    ("id should_trigger expect_skill expected_skill skills_expected_to_activate skills", Known),
+]);
+
+/// The keys of what a case expects of the work.
+pub(super) fn assertion_keys() -> impl Iterator<Item = &'static str> {
+    STATEMENTS.keys().map(|(key, _)| key)
+}
+
 /// The keys of a case besides its prompt and its skill.
-pub(super) fn keys() -> impl Iterator<Item = &'static str> + use<> {
-    let own = ["id", SHOULD_TRIGGER, ACTIVATED, FILES, FIXTURE, SKILLS, SCRIPT].into_iter().chain(EXPECTED_SKILL);
-    let said = words(SAID).into_iter().filter(|key| !ASSERTION_KEYS.contains(key));
-    own.chain(ASSERTION_KEYS).chain(said).chain(words(REFERENCES))
+pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+    assertion_keys().chain(OTHERS.keys().map(|(key, _)| key))
 }
 
 /// The script that a command runs, wherever the agent has it.
-fn script(reader: &mut ForeignReader<'_>, node: &Node) {
-    let script = reader.text(node, SCRIPT).filter(|text| !is_none(text));
-    if let (Some(script), Some(value)) = (script, node.get(SCRIPT)) {
+fn script(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let script = reader.text(node, key).filter(|text| !is_none(text));
+    if let (Some(script), Some(value)) = (script, node.get(key)) {
         let name = script.rsplit('/').next().unwrap_or(script).to_owned();
         let check = checks::script_command(Pattern { text: name, style: Style::Verbatim }, true);
-        add_check(reader, SCRIPT, value, check);
+        add_check(reader, key, value, check);
     }
 }
 
-fn files(reader: &mut ForeignReader<'_>, node: &Node) {
-    if let Some(written) = node.get(FIXTURE) {
-        let path = written.text().map(|path| path.strip_prefix("./").unwrap_or(path).trim_end_matches('/'));
-        let found = path.and_then(|path| RelativePath::parse(path).ok()).map(|path| reader.file.named_file(&path));
-        match found.filter(|path| reader.file.tree.kind(path.as_path()) == FileKind::Folder) {
-            Some(path) => reader.case.fixture = Some(path),
-            None => reader.not_done(written, format!("the key `{FIXTURE}`, whose value is not a directory here")),
-        }
+/// A directory that the workspace is a copy of.
+fn fixture(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let Some(written) = node.get(key) else { return };
+    let path = written.text().map(|path| path.strip_prefix("./").unwrap_or(path).trim_end_matches('/'));
+    let found = path.and_then(|path| RelativePath::parse(path).ok()).map(|path| reader.file.named_file(&path));
+    match found.filter(|path| reader.file.tree.kind(path.as_path()) == FileKind::Folder) {
+        Some(path) => reader.case.fixture = Some(path),
+        None => reader.not_done(written, format!("the key `{key}`, whose value is not a directory here")),
     }
-    for file in reader.list(node, FILES).unwrap_or_default() {
-        reader.only_keys(file, &["path", "content"], "description");
-        let path = if file.is_map() { reader.required_text(file, "path") } else { file.text() };
-        let Some(path) = path else {
-            if !file.is_map() {
-                reader.wrong_type(&format!("an element of `{FILES}`"), "a path", file);
-            }
-            continue;
-        };
-        match RelativePath::parse(path.strip_prefix("./").unwrap_or(path)) {
-            Ok(path) => {
-                let content = match reader.text(file, "content") {
-                    Some(text) => InputContent::Text(text.to_owned()),
-                    None => InputContent::Source(reader.file.named_file(&path)),
-                };
-                reader.add_file(path, content);
-            }
-            Err(why) => reader.bad_path(path, why, file),
-        }
+}
+
+fn file(reader: &mut ForeignReader<'_>, written: &Node) {
+    reader.only_keys(written, &["path", "content"], "description");
+    let path = if written.is_map() { reader.required_text(written, "path") } else { written.text() };
+    let (file, content) = (reader.file, reader.text(written, "content"));
+    match path {
+        Some(path) => reader.input_file(written, path, content, |path| file.named_file(&path)),
+        None if written.is_map() => {}
+        None => reader.wrong_type(&format!("an element of `{FILES}`"), "a path", written),
     }
 }
 
 /// Whether the skill should trigger, by the key or by the list of the case.
 fn said(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEntry<'_>) -> Option<bool> {
     let node = entry.node;
-    if let Some(own) = says.own_key.as_ref().filter(|own| !own.names_skills) {
-        return node.get(own.key).and_then(|value| own_key::said_at(own.key, value));
+    if let Some(key) = says.own(KeySays::Sides).next() {
+        return node.get(key).and_then(|value| own_key::said_at(key, value));
     }
-    let Some(written) = node.get(SHOULD_TRIGGER) else {
+    let is_name = |node: &&Node| !node.text().is_some_and(is_none);
+    let Some(written) = node.get(SHOULD_TRIGGER).filter(is_name) else {
         // `null` at the key of the skill that should trigger says that it should not.
         return entry.should_trigger.or(says.expects_none(node).then_some(false));
     };
@@ -213,7 +248,8 @@ fn said(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEntry<'
 /// Reads whether the skill under test should trigger. Returns that skill.
 fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEntry<'_>) -> String {
     let (file, node) = (reader.file, entry.node);
-    let own = skill_named(reader, node);
+    let subject = says.own(KeySays::Subject).find_map(|key| node.get(key)?.text()).map(str::to_owned);
+    let own = subject.or_else(|| skill_named(reader, node));
     let own = own.or_else(|| entry.skill.map(str::to_owned)).or_else(|| says.skill.clone());
     let named = named(reader, says, node);
     let said = said(reader, says, entry);
@@ -224,8 +260,18 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
     let skill = about.unwrap_or_default();
     let is_own = |own: Option<&str>, name: &str| own.is_none_or(|own| file.skill_slug(own) == file.skill_slug(name));
     let slugs = |names: &[String]| names.iter().map(|name| file.skill_slug(name)).collect::<Vec<_>>();
-    let skills = named.map(|(key, _)| reader.texts(node, key)).unwrap_or_default();
+    let mut skills = named.map(|(key, _)| reader.texts(node, key)).unwrap_or_default();
+    skills.retain(|name| !is_none(name));
+    let [welcome, rejected] = [KeySays::Welcome, KeySays::Rejected].map(|kind| beside(reader, says, node, kind));
+    if let Some((key, names)) = rejected {
+        add_check(reader, key, node, checks::rejects(names));
+    }
     match (named, &skills[..]) {
+        (Some((key, value)), [name]) if welcome.is_some() && said.is_none() => {
+            let names = slugs(&[name.clone()]).into_iter().chain(welcome.map(|(_, names)| names).unwrap_or_default());
+            add_check(reader, key, value, checks::activates_one(names.collect()));
+            about.unwrap_or(name).to_owned()
+        }
         // Next to `should_trigger`, its name says only which skill the case is about.
         (Some(_), [name]) if is_own(about.filter(|_| said == Some(false)).or(own.as_deref()), name) => {
             reader.should_trigger = said.or(Some(true));
@@ -239,28 +285,54 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
             add_check(reader, key, value, checks::activates(slugs(&skills), false));
             about.unwrap_or(first).to_owned()
         }
-        // Of a key of the file's own, an empty list is nothing.
-        (Some((key, _)), []) if !EXPECTED_SKILL.contains(&key) && key != ACTIVATED => {
-            reader.should_trigger = Some(false);
-            skill.to_owned()
-        }
         (Some((key @ ACTIVATED, value)), []) => {
             add_check(reader, key, value, checks::rejects(vec!["*".to_owned()]));
             skill.to_owned()
         }
-        (Some((key, value)), []) => {
-            reader.not_empty(key, value);
-            skill.to_owned()
+        _ => {
+            // An empty list is no skill.
+            reader.should_trigger = said.or(named.map(|_| false));
+            let allowed = welcome.map(|(_, names)| names).unwrap_or_default();
+            own.clone().unwrap_or_else(|| of_tested(reader, says, node, &allowed))
         }
-        _ if own.is_none() && said == Some(false) && says.tested.len() > 1 => {
-            add_check(reader, SHOULD_TRIGGER, node, checks::rejects(slugs(&says.tested)));
-            about.unwrap_or(&says.tested[0]).to_owned()
-        }
-        _ => match (&says.tested[..], &own) {
-            ([only], None) => only.clone(),
-            _ => skill.to_owned(),
-        },
     }
+}
+
+/// The skill of a case that names none. It says of all that its file is about whether one of them should trigger.
+fn of_tested(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node, allowed: &[String]) -> String {
+    let check = match (&says.tested[..], reader.should_trigger) {
+        ([only], _) => return only.clone(),
+        ([_, ..], Some(true)) if reader.file.skill.is_none() => checks::activates_one(says.tested.clone()),
+        ([_, ..], Some(false)) => {
+            let slugs = says.tested.iter().map(|name| reader.file.skill_slug(name));
+            checks::rejects(slugs.filter(|slug| !allowed.contains(slug)).collect())
+        }
+        _ => return reader.file.skill.unwrap_or_default().to_owned(),
+    };
+    if says.names_none {
+        let message = "this names no skill: \"should trigger\" is read as one of the skills here activates, and \"should not\" as \
+                       none does";
+        let help = "if the file is about one skill, name it there at the key `skill`";
+        reader.warn(Code::UnknownSkill, node, message.to_owned(), help.to_owned());
+    }
+    if reader.should_trigger == Some(true) {
+        reader.should_trigger = None;
+    }
+    add_check(reader, SHOULD_TRIGGER, node, check);
+    reader.file.skill.unwrap_or(&says.tested[0]).to_owned()
+}
+
+/// The skills at a key of the file's own next to the expected one, if a case has some.
+fn beside<'n>(
+    reader: &mut ForeignReader<'_>,
+    says: &FileSays<'n>,
+    node: &Node,
+    kind: KeySays,
+) -> Option<(&'n str, Vec<String>)> {
+    let key = says.own(kind).find(|key| node.get(key).is_some())?;
+    let names = reader.texts(node, key).into_iter().filter(|name| !is_none(name));
+    let names: Vec<String> = names.map(|name| reader.file.skill_slug(&name)).collect();
+    (!names.is_empty()).then_some((key, names))
 }
 
 /// Reports a case whose skill should trigger although none is expected, or is expected to be "".
@@ -328,51 +400,11 @@ pub(super) fn name_of(node: &Node) -> Option<String> {
 // Public files have types for graders of their own, in different words: `{ "type": "contains", "text": "three minutes" }`. A type that
 // names no check is a label.
 
-/// The keys of the output in words.
-const EXPECTED: [&str; 2] = ["expected_output", "ground_truth"];
-
-/// The keys of what must not happen.
-const FORBIDDEN: [&str; 2] = ["forbidden_behaviors", "must_not"];
-
-const LISTS: [&str; 4] = ["expectations", "assertions", "expected_behavior", "expected_behaviors"];
-
-/// Keys of statements that are also those of objects of other forms.
-const OPEN_LISTS: [&str; 6] = ["checks", "success_criteria", "acceptance_criteria", "criteria", RUBRIC[0], RUBRIC[1]];
-
 /// The keys of statements that may be an object with those that must hold, that are welcome, and that must not.
 pub(super) const RUBRIC: [&str; 2] = ["rubric", "rubrics"];
 const MUST: &str = "must";
 const BONUS: &str = "bonus";
 const AVOID: &str = "avoid";
-
-/// The keys of texts that the final message has, or with a `not` has not.
-const SAID: &str = "must_contain must_include must_not_contain must_not_include should_contain should_not_contain contains \
-                    not_contains output_contains output_not_contains";
-
-/// The keys of files of the skill that the agent loads.
-const REFERENCES: &str = "required_references expected_references";
-
-/// The keys of statements.
-pub(super) const ASSERTION_KEYS: [&str; 18] = [
-    EXPECTED[0],
-    EXPECTED[1],
-    FORBIDDEN[0],
-    FORBIDDEN[1],
-    LISTS[0],
-    LISTS[1],
-    LISTS[2],
-    LISTS[3],
-    OPEN_LISTS[0],
-    OPEN_LISTS[1],
-    OPEN_LISTS[2],
-    OPEN_LISTS[3],
-    OPEN_LISTS[4],
-    OPEN_LISTS[5],
-    "must_contain",
-    "must_include",
-    "must_not_contain",
-    "must_not_include",
-];
 
 /// The keys of the statement in an assertion that is an object.
 const TEXTS: &str = "text assertion expectation description check criterion criteria";
@@ -412,68 +444,58 @@ const NEGATIONS: &str =
 const PROGRAMS: &str = "command contain count end equal exact exist exit file greater includ json length less match pattern prefix \
                         range regex schema script start substring suffix tool";
 
-/// Adds the assertions of a case.
-pub(super) fn read_assertions(reader: &mut ForeignReader<'_>, node: &Node) {
-    for key in LISTS.into_iter().chain(OPEN_LISTS) {
-        match node.get(key).filter(|written| written.is_map() && OPEN_LISTS.contains(&key)) {
-            Some(rubric)
-                if RUBRIC.contains(&key) && [MUST, BONUS, AVOID].iter().any(|key| rubric.get(key).is_some()) =>
-            {
-                read_rubric(reader, rubric);
-            }
-            // A name for each statement.
-            Some(rubric)
-                if RUBRIC.contains(&key) && rubric.entries().iter().all(|entry| entry.value.text().is_some()) =>
-            {
-                rubric.entries().iter().for_each(|entry| read_one(reader, &entry.value));
-            }
-            // In other files, an object has kinds of its own.
-            Some(other) => reader.not_done(other, format!("the key `{key}`")),
-            None => list(reader, node, key).iter().for_each(|assertion| read_one(reader, assertion)),
-        }
+fn statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    list(reader, node, key).iter().for_each(|assertion| read_one(reader, assertion));
+}
+
+fn open_statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let Some(object) = node.get(key).filter(|written| written.is_map()) else { return statements(reader, node, key) };
+    let entries = object.entries();
+    if RUBRIC.contains(&key) && [MUST, BONUS, AVOID].iter().any(|key| object.get(key).is_some()) {
+        read_rubric(reader, object);
+    } else if RUBRIC.contains(&key) && entries.iter().all(|entry| entry.value.text().is_some()) {
+        // A name for each statement.
+        entries.iter().for_each(|entry| read_one(reader, &entry.value));
+    } else {
+        // In other files, an object has kinds of its own.
+        reader.not_done(object, format!("the key `{key}`"));
     }
-    for key in words(SAID) {
-        let written = node.get(key).map(Node::each).unwrap_or_default();
-        for text in written {
-            contains(reader, key, text);
-        }
+}
+
+/// Files of the skill that the agent loads.
+fn references(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    for text in reader.texts(node, key) {
+        add_check(reader, key, node, checks::loads(Pattern { text, style: Style::Verbatim }));
     }
-    for key in words(REFERENCES) {
-        for text in reader.texts(node, key) {
-            add_check(reader, key, node, checks::loads(Pattern { text, style: Style::Verbatim }));
-        }
-    }
-    for key in FORBIDDEN {
-        forbid(reader, node, key);
-    }
-    // In words, as everything else here: a judge reads it, nothing compares it.
-    for key in EXPECTED {
-        if let Some(expected) = reader.text(node, key).filter(|text| !text.trim().is_empty())
-            && let Some(place) = node.get(key)
-        {
-            add(reader, place, expected);
-        }
+}
+
+/// In words, as everything else here: a judge reads it, nothing compares it.
+fn expected_output(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    let expected = reader.text(node, key).filter(|text| !text.trim().is_empty());
+    if let (Some(expected), Some(place)) = (expected, node.get(key)) {
+        add(reader, place, expected);
     }
 }
 
 /// The final message has a text, in any case, or a match of `{ regex }`. With a `not` in the key it has not.
-fn contains(reader: &mut ForeignReader<'_>, key: &str, written: &Node) {
-    let regex = written.get("regex").or(written.get("pattern"));
-    reader.only_keys(written, &["regex", "pattern"], NOTES);
-    let style = if regex.is_some() { Style::Loose } else { Style::Literal };
-    match regex.unwrap_or(written).text().filter(|wanted| !wanted.is_empty()) {
-        Some(wanted) => {
-            let pattern = Pattern { text: wanted.to_owned(), style };
-            let (_, negated) = positive(&kind_words(key));
-            let test = of_pattern(key, pattern, negated);
-            add_typed(reader, key, written, test.map(|test| checks::text(TextPlace::Final, test)));
+fn contains(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+    for written in node.get(key).map(Node::each).unwrap_or_default() {
+        let regex = written.get("regex").or(written.get("pattern"));
+        reader.only_keys(written, &["regex", "pattern"], NOTES);
+        let style = if regex.is_some() { Style::Loose } else { Style::Literal };
+        match regex.unwrap_or(written).text().filter(|wanted| !wanted.is_empty()) {
+            Some(wanted) => {
+                let (_, negated) = positive(&kind_words(key));
+                let test = of_pattern(key, Pattern { text: wanted.to_owned(), style }, negated);
+                add_typed(reader, key, written, test.map(|test| checks::text(TextPlace::Final, test)));
+            }
+            None => reader.wrong_type(&format!("an element of `{key}`"), "a text, or an object with `regex`", written),
         }
-        None => reader.wrong_type(&format!("an element of `{key}`"), "a text, or an object with `regex`", written),
     }
 }
 
 /// What must not happen.
-fn forbid(reader: &mut ForeignReader<'_>, node: &Node, key: &str) {
+fn forbid(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     for text in list(reader, node, key) {
         match text.text() {
             Some(said) => add(reader, text, &Assertion::forbidding(said)),
@@ -623,7 +645,7 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
 }
 
 /// The words of a type, in lower case: `notContains`, `not-contains` and `not_contains` have the same.
-pub(super) fn kind_words(kind: &str) -> Vec<String> {
+pub(in crate::cases::case) fn kind_words(kind: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
     for c in kind.chars() {

@@ -22,6 +22,12 @@ const TYPES: [(&str, &str); 6] = [
     ("baseline", "criteria baseline_file"),
 ];
 
+/// The graders that are read, and the other one.
+pub(super) fn names() -> [Vec<&'static str>; 2] {
+    let names = TYPES.map(|(name, _)| name);
+    [names[..5].to_vec(), names[5..].to_vec()]
+}
+
 /// The source of the calls that mocks answered.
 const MOCK_CALLS: &str = "mock_calls";
 

@@ -60,7 +60,7 @@ const fn format(
             mark,
             keys,
             about,
-            all_keys: || FileKeys::of(&[&HEAD, &EXECUTION, &CONTEXT]),
+            all_keys: || FileKeys::of(&[&HEAD, &EXECUTION, &CONTEXT]).with_graders(graders::names()),
             parse,
         },
     )
@@ -82,17 +82,15 @@ pub(in crate::cases) const VERSION: &str = "schema_version";
 static HEAD: KeyTable = KeyTable::of(&[
     (VERSION, By(version)),
     ("name", By(name)),
-    ("description", Known),
-    ("expected_outcome", Known),
+    ("description expected_outcome plugins", Known),
     ("tags", List(|case| &mut case.tags)),
-    ("plugins", Known),
     ("runs", Number(1, 50, "a number from 1 to 50", runs)),
 ]);
 
 /// What is about a run.
 static EXECUTION: KeyTable = KeyTable::of(&[
     ("prompt", Text(|case, prompt| prompt.trim().clone_into(&mut case.prompt))),
-    ("model", Known),
+    ("model artifact_publish growthbook_overrides", Known),
     ("max_turns", Number(1, 200, "a number from 1 to 200", |case, most| case.max_turns = Some(most))),
     (
         "timeout_seconds",
@@ -102,8 +100,6 @@ static EXECUTION: KeyTable = KeyTable::of(&[
     ("disallowed_tools", List(|case| &mut case.tools.get_or_insert_default().disallowed)),
     ("append_system_prompt", Text(|case, text| case.system_prompt = Some(text.to_owned()))),
     ("env", By(environment)),
-    ("artifact_publish", Known),
-    ("growthbook_overrides", Known),
 ]);
 
 /// What is about the state before a run.
@@ -238,7 +234,7 @@ impl<'a> CaseReader<'a> {
                 self.grader(&root, Some((name, body)));
             } else {
                 no_nulls(&mut self.reader, &root);
-                let known = HEAD.keys.iter().chain(&EXECUTION.keys[1..]).map(|(key, _)| *key);
+                let known = HEAD.keys().chain(EXECUTION.keys().skip(1)).map(|(key, _)| key);
                 self.reader.unknown_keys(&root, &known.collect::<Vec<_>>());
                 self.head(&root);
                 self.reader.read_keys(&root, &EXECUTION);
@@ -275,8 +271,8 @@ impl<'a> CaseReader<'a> {
 
     /// Notes the keys that the real program ignores in silence.
     fn ignored(&mut self, object: &Node, known: &KeyTable, more: &[&str]) {
-        let known = known.keys.iter().map(|(key, _)| key).chain(more).collect::<Vec<_>>();
-        for entry in object.entries().iter().filter(|entry| !known.contains(&&&*entry.key)) {
+        let known = known.keys().map(|(key, _)| key).chain(more.iter().copied()).collect::<Vec<_>>();
+        for entry in object.entries().iter().filter(|entry| !known.contains(&&*entry.key)) {
             let message = format!("`claude plugin eval` ignores the key `{}` here", entry.key);
             let place = self.reader.place(entry.key_range.clone());
             self.warnings.push(Diagnostic::new(Code::Inert, place, message));

@@ -12,7 +12,7 @@
 //!
 //! The assertions are those of promptfoo. A text among them is a statement for the judge.
 
-use super::{Dialect, PROMPTS, RUN_NOTES, milliseconds, of_file, parse, working_directory};
+use super::{Dialect, RUN_NOTES, milliseconds, of_file, parse, working_directory};
 use crate::cases::case::document::Node;
 use crate::cases::case::foreign_reader::Meaning::{By, Known, Object, Only, Trials};
 use crate::cases::case::foreign_reader::{ForeignReader, KeyTable};
@@ -34,13 +34,8 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
 
 static DIALECT: Dialect = Dialect {
     file: KeyTable::of(&[
-        ("tests", Known),
-        (PROMPTS, Known),
-        ("default_test", Known),
-        ("assert", Known),
-        ("threshold", Known),
+        ("tests prompts default_test assert threshold targets", Known),
         ("providers", By(of_file)),
-        ("targets", Known),
         ("extensions", By(extensions)),
         ("environment", By(environment)),
         ("evaluate_options", Object(&RUNS)),

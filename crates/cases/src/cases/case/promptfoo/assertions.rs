@@ -15,16 +15,36 @@ use crate::checks::{self, Origin, TextPlace};
 use crate::text::diagnostic::{Code, shorten};
 use crate::trial::outcome::Weight;
 
-/// Assertions with a meaning here, each also with `not-`, and those of nearly their names.
-const KNOWN: &str = "contains contains-any contains-all icontains icontains-any icontains-all starts-with ends-with equals regex \
-    is-json contains-json llm-rubric skill-used cost latency trajectory:goal-success assert-set trajectory:tool-used \
-    trajectory:step-count trajectory:tool-sequence contains-html contains-sql contains-xml is-html is-sql is-xml";
+/// Assertions with a meaning here, each also with `not-`: their names, the key of what they ask for, more keys, and what reads them.
+static ASSERTIONS: [(&str, &str, &[&str], Read); 12] = [
+    ("contains icontains", VALUE, &[], |reader, written| reader.contains(written)),
+    ("contains-any contains-all icontains-any icontains-all", VALUE, &[], |reader, written| {
+        reader.contains_several(written)
+    }),
+    ("starts-with ends-with", VALUE, &[], |reader, written| reader.at_end(written)),
+    ("equals", VALUE, &[], |reader, written| reader.equals(written)),
+    ("regex", VALUE, &[], |reader, written| reader.regex(written)),
+    ("is-json contains-json", "type", &[VALUE], |reader, written| reader.json(written)),
+    (RUBRIC, VALUE, &[THRESHOLD, "provider"], |reader, written| reader.rubric(written)),
+    ("trajectory:goal-success", VALUE, &["provider"], |reader, written| reader.goal(written)),
+    (SKILL_USED, VALUE, &[], |reader, written| reader.skill_use(written.value, written.is_not)),
+    ("cost latency", THRESHOLD, &[], |reader, written| reader.limit(written)),
+    ("trajectory:tool-used", VALUE, &[], |reader, written| reader.tool(written)),
+    (SET, ASSERT, &[THRESHOLD], |reader, written| reader.set(written)),
+];
+
+type Read = fn(&mut TestReader<'_, '_>, Written<'_>);
+
+/// The names of those that are read, and of others.
+pub(super) fn names() -> [Vec<&'static str>; 2] {
+    [ASSERTIONS.iter().flat_map(|(names, ..)| words(names)).collect(), words(OTHERS)]
+}
+
+const OTHERS: &str =
+    "trajectory:step-count trajectory:tool-sequence contains-html contains-sql contains-xml is-html is-sql is-xml";
 
 /// The assertion that asks a judge.
 const RUBRIC: &str = "llm-rubric";
-
-/// The assertion that asks a judge whether the agent got to its goal.
-const GOAL: &str = "trajectory:goal-success";
 
 /// The assertion that is a set of others.
 const SET: &str = "assert-set";
@@ -105,32 +125,12 @@ impl TestReader<'_, '_> {
         if let Some(written) = node.get(REQUIRED).filter(|written| !matches!(written.value, NodeValue::Flag(_))) {
             self.not_done(written, format!("a `{REQUIRED}` that is neither true nor false"));
         }
-        let (key, more): (_, &[&str]) = match kind {
-            "is-json" | "contains-json" => ("type", &[VALUE]),
-            "cost" => (dialect.cost, &[]),
-            "latency" => (THRESHOLD, &[]),
-            SET => (ASSERT, &[THRESHOLD]),
-            RUBRIC => (VALUE, &[THRESHOLD, "provider"]),
-            GOAL => (VALUE, &["provider"]),
-            _ => (VALUE, &[]),
+        let Some((_, key, more, read)) = ASSERTIONS.iter().find(|(known, ..)| words(known).contains(&kind)) else {
+            return self.unknown_grader("assertion", kind, node, &names().concat());
         };
-        let read = match kind {
-            "contains" | "icontains" => Self::contains,
-            "contains-any" | "contains-all" | "icontains-any" | "icontains-all" => Self::contains_several,
-            "starts-with" | "ends-with" => Self::at_end,
-            "equals" => Self::equals,
-            "regex" => Self::regex,
-            "is-json" | "contains-json" => Self::json,
-            RUBRIC => Self::rubric,
-            GOAL => Self::goal,
-            SKILL_USED => |reader: &mut Self, written: Written<'_>| reader.skill_use(written.value, written.is_not),
-            "cost" | "latency" => Self::limit,
-            "trajectory:tool-used" => Self::tool,
-            SET => Self::set,
-            _ => return self.unknown_grader("assertion", kind, node, &words(KNOWN)),
-        };
+        let key = if kind == "cost" { dialect.cost } else { key };
         let negate: &[&str] = if dialect.has_criteria { &["negate"] } else { &[] };
-        let keys = [&["type", key], more, negate].concat();
+        let keys = [&["type", key], *more, negate].concat();
         self.only_keys(node, &keys, NOTES);
         if let Some(value) = self.required(node, key) {
             read(self, Written { node, kind, is_not: is_not != is_negated, value });

@@ -61,7 +61,7 @@ fn keys(dialect: &'static Dialect) -> FileKeys {
             keys.read.push(key);
         }
     }
-    keys
+    keys.with_graders(assertions::names())
 }
 
 /// What the files of a program call things.
@@ -89,11 +89,8 @@ struct Dialect {
 /// The keys of promptfoo.
 static DIALECT: Dialect = Dialect {
     file: KeyTable::of(&[
-        ("tests", Known),
-        (PROMPTS, Known),
-        ("defaultTest", Known),
+        ("tests prompts defaultTest targets", Known),
         ("providers", By(of_file)),
-        ("targets", Known),
         ("evaluateOptions", Object(&RUNS)),
     ])
     .and_notes(

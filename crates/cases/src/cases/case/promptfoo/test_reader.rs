@@ -260,10 +260,7 @@ impl<'a> TestReader<'_, 'a> {
         let names: Option<Vec<String>> = names.into_iter().map(|name| self.rendered(value, name)).collect();
         let slug = |name: String| if name == ANY { name } else { self.file.skill_slug(&name) };
         let Some(slugs) = names.map(|names| names.into_iter().map(slug).collect::<Vec<_>>()) else { return };
-        // Triggering has a check of its own, which is also counted over all cases.
-        if self.should_trigger.is_none() && slugs.iter().all(|slug| *slug == self.case.skill) {
-            self.should_trigger = Some(!is_not);
-        } else {
+        if !self.triggers(&slugs, !is_not, false) {
             self.case.checks.push(if is_not { checks::rejects(slugs) } else { checks::activates(slugs, false) });
         }
     }

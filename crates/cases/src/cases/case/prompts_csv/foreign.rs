@@ -37,6 +37,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         all_keys: || FileKeys {
             read: REQUIRED.into_iter().chain([SKILL]).chain(EXPECTED).chain([FORBIDDEN]).collect(),
             notes: words(NOTES).into_iter().chain(KINDS).collect(),
+            ..FileKeys::default()
         },
         parse: |reader| parse_row(reader.file, reader.bytes),
     },

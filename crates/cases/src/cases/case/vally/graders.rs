@@ -6,23 +6,52 @@
 use std::path::Path;
 
 use super::{ForeignReader, SCENARIOS, SCORING, duration_at};
-use crate::cases::case::document::{Node, NodeEntry};
+use crate::cases::case::document::{Node, NodeEntry, NodeValue};
 use crate::cases::case::foreign_reader::KnownTool;
-use crate::cases::case::foreign_reader::{quoted, said, words};
+use crate::cases::case::foreign_reader::{TextGraders, quoted};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, PatternSearch, Style};
 use crate::checks::text_test::TextTest;
-use crate::checks::{self, FileWant, TextPlace};
-use crate::skill::{SKILL_FILE, slug};
+use crate::checks::{self, TextPlace};
+use crate::skill::SKILL_FILE;
 use crate::trial::outcome::Weight;
 
 /// The key of the list.
 pub(super) const KEY: &str = "graders";
 
-/// The graders that are read. `-not-` in the name is the same as `negate: true`.
-const KNOWN: &str = "output-contains output-not-contains output-matches output-not-matches transcript-contains \
-    transcript-matches file-exists file-not-exists file-contains file-not-contains file-matches file-not-matches \
-    skill-invocation tool-calls shell-command-invoked run-command completed exit-success prompt";
+/// The graders of texts and files. `-not-` in the name is the same as `negate: true`.
+pub(super) static TEXTS: TextGraders = TextGraders {
+    word: "grader",
+    sign: '-',
+    has_options: true,
+    graders: &[
+        ("output-contains", Some(TextPlace::Final), Some(("substring", Style::Literal))),
+        ("output-matches", Some(TextPlace::Final), PATTERN),
+        ("transcript-contains", Some(TextPlace::Messages), Some(("substring", Style::Literal))),
+        ("transcript-matches", Some(TextPlace::Messages), PATTERN),
+        ("file-exists", None, None),
+        ("file-contains", None, VALUE),
+        ("file-matches", None, PATTERN),
+    ],
+    others: "skill-invocation tool-calls shell-command-invoked run-command completed exit-success prompt",
+};
+
+/// The same of scenarios.
+pub(super) static OF_SCENARIOS: TextGraders = TextGraders {
+    word: "assertion",
+    sign: '_',
+    has_options: false,
+    graders: &[
+        ("output_contains", Some(TextPlace::Final), Some(("value", Style::Literal))),
+        ("output_matches", Some(TextPlace::Final), PATTERN),
+        ("file_exists", None, None),
+        ("file_contains", None, VALUE),
+    ],
+    others: "exit_success",
+};
+
+const PATTERN: Option<(&str, Style)> = Some(("pattern", Style::Exact));
+const VALUE: Option<(&str, Style)> = Some(("value", Style::Verbatim));
 
 /// The options of a command's standard output, each with its style and whether it is negated.
 const STDOUT: [(&str, Style, bool); 3] = [
@@ -66,8 +95,7 @@ pub(super) fn read(reader: &mut ForeignReader<'_>, stimulus: &Node, key: &'stati
                 reader.case.checks.push(checks::final_message());
                 options(reader, node, config, &[]);
             }
-            _ if words(KNOWN).contains(&kind) => text_or_file(reader, node, config, kind),
-            _ => reader.unknown_grader("grader", kind, node, &words(KNOWN)),
+            _ => reader.text_grader(node, config, kind, &TEXTS),
         }
         reader.locate_checks(KEY, node, checks);
         if let Some(weight) = weight {
@@ -108,45 +136,29 @@ fn options(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, known: &[
     }
 }
 
-fn text_or_file(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, kind: &str) {
-    let (place, how) = kind.split_once('-').unwrap_or((kind, ""));
-    let (is_not, how) = how.strip_prefix("not-").map_or((false, how), |how| (true, how));
-    let is_file = place == "file";
-    let wanted: &[&str] = match (how, is_file) {
-        ("exists", _) => &["path", "negate"],
-        ("contains", true) => &["path", "value", "negate"],
-        ("contains", false) => &["substring", "negate", "case_sensitive"],
-        (_, true) => &["path", "pattern", "negate"],
-        (_, false) => &["pattern", "negate"],
-    };
-    options(reader, node, config, wanted);
-    let negated = is_not != reader.flag(config, "negate").unwrap_or_default();
-    let pattern = match how {
-        "exists" => None,
-        "contains" => {
-            let is_exact = is_file || reader.flag(config, "case_sensitive").unwrap_or_default();
-            let style = if is_exact { Style::Verbatim } else { Style::Literal };
-            let key = if is_file { "value" } else { "substring" };
-            let Some(text) = reader.required_text(config, key) else { return };
-            Some(Pattern { text: text.to_owned(), style })
-        }
-        _ => {
-            let Some(pattern) = reader.required(config, "pattern") else { return };
-            let Some(pattern) = reader.pattern("pattern", pattern) else { return };
-            Some(pattern)
-        }
-    };
-    if is_file {
-        let Some(path) = reader.required_text(config, "path") else { return };
-        let test = pattern.map(|pattern| TextTest { negated, ..pattern.into() });
-        let want = test.map_or(FileWant::Exists(!negated), FileWant::Content);
-        return reader.add(config, checks::file(path.strip_prefix("./").unwrap_or(path), want));
+/// An assertion of a scenario.
+pub(super) fn assertion(reader: &mut ForeignReader<'_>, node: &Node) {
+    if !node.is_map() {
+        return reader.wrong_type("an assertion", "an object with `type`", node);
     }
-    let place = if place == "output" { TextPlace::Final } else { TextPlace::Messages };
-    reader.case.checks.extend(pattern.map(|pattern| said(place, pattern, negated)));
+    let Some(kind) = reader.required_text(node, "type") else { return };
+    let before = reader.case.checks.len();
+    if kind == "exit_success" {
+        reader.only_keys(node, &["type"], "");
+        reader.case.checks.push(checks::final_message());
+    } else {
+        reader.text_grader(node, node, kind, &OF_SCENARIOS);
+    }
+    reader.locate_checks(KEY, node, before);
 }
 
-/// Triggering has a check of its own, which is also counted over all cases. In a score it counts for one grader.
+/// Reads a pattern that ignores case.
+pub(super) fn ignoring_case(reader: &mut ForeignReader<'_>, key: &str, written: &Node) -> Option<Pattern> {
+    let Some(text) = written.text() else { return reader.pattern(key, written) };
+    reader.pattern(key, &Node { value: NodeValue::Text(format!("(?i){text}")), range: written.range.clone() })
+}
+
+/// In a score, triggering counts for one grader.
 fn skills(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, is_scored: bool) {
     options(reader, node, config, &["required", "disallowed"]);
     let [required, disallowed] = ["required", "disallowed"].map(|key| reader.texts(config, key));
@@ -154,10 +166,7 @@ fn skills(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, is_scored:
         reader.missing(config, "required");
     }
     for (names, side) in [(required, true), (disallowed, false)] {
-        let is_own = matches!(&names[..], [only] if slug(only) == reader.case.skill);
-        if is_own && reader.should_trigger.is_none_or(|said| !is_scored && said == side) {
-            reader.should_trigger = Some(side);
-        } else {
+        if !reader.triggers(&names, side, !is_scored) {
             reader.names_skills(names, side);
         }
     }

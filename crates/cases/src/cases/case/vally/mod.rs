@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::fields::assertions;
-use super::foreign_reader::Meaning::{By, Known, Number, Object, Skills, Texts, Tools, Triggers};
+use super::foreign_reader::Meaning::{self, By, EachBy, Known, Number, Object, Skills, Texts, Tools, Triggers};
 use super::foreign_reader::{ForeignReader, KeyTable};
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
 use crate::cases::case::foreign_reader::words;
-use crate::cases::case::{Case, CaseFormat, FileCases, FileKeys, ForeignFiles, FoundCase};
+use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
 use crate::checks;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
@@ -41,7 +41,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         mark: STIMULI,
         keys: &[STIMULI, "prompt", "graders"],
         about: "[eval specs of Vally](#what-a-stimulus-of-vally-asks-for)",
-        all_keys: || FileKeys::of(&[&SPEC, &STIMULUS, &ENVIRONMENT_KEYS]),
+        all_keys: || FileKeys::of(&[&SPEC, &STIMULUS, &ENVIRONMENT_KEYS]).with_graders(graders::TEXTS.names()),
         parse,
     },
 );
@@ -55,12 +55,7 @@ pub static SCENARIOS: CaseFormat = CaseFormat::foreign(
         mark: SCENARIO_KEY,
         keys: &[SCENARIO_KEY, "prompt"],
         about: "[the same of dotnet/skills](#what-a-scenario-of-dotnetskills-asks-for) before Vally",
-        all_keys: || {
-            let own = [&[SCENARIO_KEY, SETUP, ASSERTIONS][..], &SCENARIO_CONSTRAINTS].concat();
-            let FileKeys { read, notes } = FileKeys::of(&[&STIMULUS]);
-            let read = own.iter().chain(&read).copied().filter(|key| *key != graders::KEY).collect();
-            FileKeys { read, notes }
-        },
+        all_keys: || FileKeys::of(&[&SCENARIO]).with_graders(graders::OF_SCENARIOS.names()),
         parse: parse_scenarios,
     },
 );
@@ -79,33 +74,21 @@ const SCORING: &str = "scoring";
 const ENVIRONMENT: &str = "environment";
 
 /// Public files have `config` or `defaults`.
-static SPEC: KeyTable = KeyTable::of(&[
-    (STIMULI, Known),
-    (ENVIRONMENT, Known),
-    ("config", Object(&RUNS)),
-    ("defaults", Object(&RUNS)),
-    (SCORING, Object(&SCORES)),
-])
-.and_notes(NOTES);
+static SPEC: KeyTable =
+    KeyTable::of(&[("stimuli environment", Known), ("config defaults", Object(&RUNS)), (SCORING, Object(&SCORES))])
+        .and_notes(NOTES);
 
 const NOTES: &str = "name description version type tags executionShard owner";
 
 /// With a threshold of the weighted score a trial passes from that on, without one if all graders pass.
 static SCORES: KeyTable = KeyTable::of(&[("threshold", By(threshold)), ("weights", By(weights))]);
 
-static RUNS: KeyTable = KeyTable::of(&[
-    ("runs", By(runs)),
-    ("timeout", By(timeout)),
-    ("model", Known),
-    ("judge_model", Known),
-    ("executor", Known),
-]);
+static RUNS: KeyTable =
+    KeyTable::of(&[("runs", By(runs)), ("timeout", By(timeout)), ("model judge_model executor", Known)]);
 
 static STIMULUS: KeyTable = KeyTable::of(&[
-    ("name", Known),
-    ("description", Known),
+    ("name description turns", Known),
     ("prompt", By(prompt)),
-    ("turns", Known),
     ("tags", By(tags)),
     (ENVIRONMENT, By(environments)),
     ("config", Object(&RUNS)),
@@ -117,20 +100,34 @@ static STIMULUS: KeyTable = KeyTable::of(&[
     (graders::KEY, By(graders::read)),
 ]);
 
-static ENVIRONMENT_KEYS: KeyTable =
-    KeyTable::of(&[("skills", By(offered_skills)), ("files", By(files)), ("commands", Texts(|case| &mut case.setup))]);
+static ENVIRONMENT_KEYS: KeyTable = KeyTable::of(&[
+    ("skills", By(offered_skills)),
+    ("files", EachBy(|reader, written| file(reader, written, ["src", "dest"], false))),
+    ("commands", Texts(|case| &mut case.setup)),
+]);
 
 static CONSTRAINTS: KeyTable = KeyTable::of(&[
-    ("max_turns", Number(1, MOST_TURNS, "a number of turns", most_turns)),
-    (
-        "max_tokens",
-        Number(0, u64::MAX, "a number of tokens", |case, most| case.checks.push(checks::max_total_tokens(most))),
-    ),
+    MOST_TURNS_KEY,
+    MOST_TOKENS,
     ("expect_skills", Skills(true)),
     ("reject_skills", Skills(false)),
     ("expect_tools", Tools(true)),
     ("reject_tools", Tools(false)),
 ]);
+
+/// Some agents have no such limit.
+const MOST_TURNS_KEY: (&str, Meaning) = (
+    "max_turns",
+    Number(1, MOST_TURNS, "a number of turns", |case, most| {
+        case.max_turns = Some(most);
+        case.checks.push(checks::max_turns(most));
+    }),
+);
+
+const MOST_TOKENS: (&str, Meaning) = (
+    "max_tokens",
+    Number(0, u64::MAX, "a number of tokens", |case, most| case.checks.push(checks::max_total_tokens(most))),
+);
 
 fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     let root = reader.root;
@@ -153,6 +150,7 @@ fn parse_scenarios(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     let scenarios = scenarios(root)?;
     reader.only_keys(root, &[SCENARIO_KEY], NOTES);
     reader.duplicate_keys(root, &[SCENARIO_KEY]);
+    reader.read_pattern = graders::ignoring_case;
     Some(reader.cases(scenarios, found))
 }
 
@@ -181,14 +179,11 @@ fn found(reader: &mut ForeignReader<'_>, node: &Node, number: usize) -> FoundCas
     reader.case.skill = skill(reader, node);
     reader.locate_value("prompt", node.get("prompt"));
     reader.duplicate_keys(node, &[]);
-    if !node.is_map() {
+    if node.is_map() {
+        reader.read(node, if reader.format.name == SCENARIOS.name { &SCENARIO } else { &STIMULUS });
+    } else {
         let what = format!("a {}", reader.format.name);
         reader.wrong_type(&what, "an object", node);
-    } else if reader.format.name == SCENARIOS.name {
-        let stimulus = scenario_stimulus(reader, node);
-        reader.read(&stimulus, &STIMULUS);
-    } else {
-        reader.read(node, &STIMULUS);
     }
     reader.finish()
 }
@@ -291,12 +286,6 @@ fn tags(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     }
 }
 
-/// Some agents have no such limit.
-fn most_turns(case: &mut Case, most: u64) {
-    case.max_turns = Some(most);
-    case.checks.push(checks::max_turns(most));
-}
-
 fn rubric(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     if let Some(rubric) = node.get(key) {
         let statements = assertions(reader, key, rubric);
@@ -334,38 +323,40 @@ fn offered_skills(reader: &mut ForeignReader<'_>, environment: &Node, key: &'sta
     }
 }
 
-fn files(reader: &mut ForeignReader<'_>, environment: &Node, key: &'static str) {
-    for written in reader.list(environment, key).unwrap_or_default() {
-        if !written.is_map() {
-            reader.wrong_type("an element of `files`", "an object with `src` and `dest`", written);
-            continue;
-        }
-        reader.only_keys(written, &["src", "dest", "content"], "");
-        if let Some(content) = reader.text(written, "content") {
-            let Some(dest) = reader.required_text(written, "dest") else { continue };
-            match RelativePath::parse(dest) {
-                Ok(path) => reader.add_file(path, InputContent::Text(content.to_owned())),
-                Err(why) => reader.bad_path(dest, why, written),
-            }
-        } else if let Some(src) = reader.required_text(written, "src") {
-            let dest = reader.text(written, "dest").unwrap_or(src);
-            copy(reader, written, src, dest);
-        }
+/// A file of the workspace: its content, or a file or directory whose path, at the first key, is relative to the directory of the
+/// skill, or to that of the spec.
+fn file(reader: &mut ForeignReader<'_>, written: &Node, [src, dest]: [&str; 2], is_of_skill: bool) {
+    if !written.is_map() {
+        return reader.wrong_type(
+            "an element of `files`",
+            &format!("an object with `{dest}`, and `{src}` or `content`"),
+            written,
+        );
+    }
+    reader.only_keys(written, &[src, dest, "content"], "");
+    if let Some(content) = reader.text(written, "content") {
+        let Some(dest) = reader.required_text(written, dest) else { return };
+        reader.input_file(written, dest, Some(content), |path| path);
+    } else if let Some(from) = reader.required_text(written, src) {
+        let to =
+            if is_of_skill { reader.required_text(written, dest) } else { reader.text(written, dest).or(Some(from)) };
+        let of_skill = || reader.file.skill.and_then(|skill| reader.file.directory_of(skill)).unwrap_or(Path::new(""));
+        let folder = if is_of_skill { of_skill() } else { reader.folder() };
+        to.into_iter().for_each(|to| copy(reader, written, folder, [from, to]));
     }
 }
 
-/// Copies a file or directory from the directory of the spec into the workspace.
-fn copy(reader: &mut ForeignReader<'_>, written: &Node, src: &str, dest: &str) {
+/// Copies a file or directory into the workspace, whose path is relative to this one.
+fn copy(reader: &mut ForeignReader<'_>, written: &Node, base: &Path, [src, dest]: [&str; 2]) {
     let problems = reader.problems.found();
-    let folder = reader.folder();
-    let [from, to] = [resolved(&folder.join(src)), resolved(Path::new(dest))];
+    let [from, to] = [resolved(&base.join(src)), resolved(Path::new(dest))];
     for (path, text) in [(&from, src), (&to, dest)] {
         if path.is_none() {
             reader.bad_path(text, "is absolute, or leaves its directory", written);
         }
     }
     let (Some(from), Some(to), true) = (from, to, problems == reader.problems.found()) else { return };
-    let tree = reader.file.tree;
+    let (tree, folder) = (reader.file.tree, reader.folder());
     // The directory of the spec holds the spec, which says what is expected.
     let is_parts = folder.starts_with(&from) || to.as_os_str().is_empty() && tree.kind(&from) == FileKind::Folder;
     let files: Vec<(PathBuf, PathBuf)> = match is_parts.then(|| tree.names(&from)) {
@@ -393,7 +384,7 @@ fn is_spec(path: &Path) -> bool {
     FORMAT.foreign.as_ref().is_some_and(|files| files.match_path(path).is_some())
 }
 
-// Eval specs of dotnet/skills before Vally: `eval.yaml` with `scenarios`. Each is read as the stimulus that asks for the same.
+// Eval specs of dotnet/skills before Vally: `eval.yaml` with `scenarios`.
 //
 // ```yaml
 // scenarios:
@@ -407,16 +398,32 @@ fn is_spec(path: &Path) -> bool {
 
 const SCENARIO_KEY: &str = "scenarios";
 
-/// The types of assertions. Their names are those of graders, with `_` in place of `-`.
-const TYPES: &str = "file_exists file_not_exists file_contains file_not_contains output_contains output_not_contains output_matches \
-                     output_not_matches exit_success";
-
-/// The keys that a stimulus has in its constraints.
-const SCENARIO_CONSTRAINTS: [&str; 4] = ["expect_tools", "reject_tools", "max_turns", "max_tokens"];
-
-/// The keys of a scenario, besides those of a stimulus with the same meaning.
-const SETUP: &str = "setup";
 const ASSERTIONS: &str = "assertions";
+
+static SCENARIO: KeyTable = KeyTable::of(&[
+    ("name description turns", Known),
+    ("prompt", By(prompt)),
+    ("tags", By(tags)),
+    ("setup", Object(&SETUP)),
+    ("config", Object(&RUNS)),
+    ("runs", By(runs)),
+    ("timeout", By(timeout)),
+    MOST_TURNS_KEY,
+    MOST_TOKENS,
+    ("expect_tools", Tools(true)),
+    ("reject_tools", Tools(false)),
+    ("rubric", By(rubric)),
+    // A scenario that says nothing expects that the skill activates.
+    ("expect_activation", By(|reader, node, key| reader.should_trigger = reader.flag(node, key).or(Some(true)))),
+    (ASSERTIONS, EachBy(graders::assertion)),
+]);
+
+static SETUP: KeyTable = KeyTable::of(&[
+    ("copy_test_files", By(copy_test_files)),
+    ("skills", By(offered_skills)),
+    ("files", EachBy(|reader, written| file(reader, written, ["source", "path"], true))),
+    ("commands", By(commands)),
+]);
 
 /// The scenarios of a file. Other programs have lists of this name with other keys.
 fn scenarios(root: &Node) -> Option<&[Node]> {
@@ -424,144 +431,15 @@ fn scenarios(root: &Node) -> Option<&[Node]> {
     root.get(SCENARIO_KEY)?.elements().filter(|scenarios| scenarios.iter().any(is_ours))
 }
 
-/// The stimulus that asks for the same as a scenario.
-fn scenario_stimulus(reader: &mut ForeignReader<'_>, scenario: &Node) -> Node {
-    let (mut entries, mut constraints) = (Vec::new(), Vec::new());
-    for entry in scenario.entries() {
-        match entry.key.as_str() {
-            // As if it were absent.
-            _ if entry.value.value == NodeValue::Null => {}
-            SETUP => {
-                let setup = reader.map(scenario, SETUP).map(|setup| environment_of(reader, setup));
-                entries.extend(setup.map(|setup| renamed(entry, ENVIRONMENT, setup)));
-            }
-            ASSERTIONS => {
-                let assertions = reader.list(scenario, ASSERTIONS).unwrap_or_default();
-                let graders = assertions.iter().filter_map(|assertion| grader(reader, assertion)).collect();
-                entries.push(renamed(entry, graders::KEY, like(&entry.value, NodeValue::List(graders))));
-            }
-            key if SCENARIO_CONSTRAINTS.contains(&key) => constraints.push(entry.clone()),
-            _ => entries.push(entry.clone()),
-        }
+fn copy_test_files(reader: &mut ForeignReader<'_>, setup: &Node, key: &'static str) {
+    if reader.flag(setup, key) == Some(true) {
+        let here = reader.folder();
+        copy(reader, setup.get(key).unwrap_or(setup), here, [".", "."]);
     }
-    if !constraints.is_empty() {
-        entries.push(added(scenario, "constraints", NodeValue::Map(constraints)));
-    }
-    // A scenario that says nothing expects that the skill activates.
-    if scenario.get("expect_activation").is_none() {
-        entries.push(added(scenario, "expect_activation", NodeValue::Flag(true)));
-    }
-    like(scenario, NodeValue::Map(entries))
 }
 
-/// A value in the place of another one.
-fn like(node: &Node, value: NodeValue) -> Node {
-    Node { value, range: node.range.clone() }
-}
-
-fn renamed(entry: &NodeEntry, key: &str, value: Node) -> NodeEntry {
-    NodeEntry { key: key.to_owned(), key_range: entry.key_range.clone(), value }
-}
-
-/// An entry that is not written.
-fn added(object: &Node, key: &str, value: NodeValue) -> NodeEntry {
-    let start = object.range.start;
-    NodeEntry { key: key.to_owned(), key_range: start..start + 1, value: like(object, value) }
-}
-
-fn grader(reader: &mut ForeignReader<'_>, assertion: &Node) -> Option<Node> {
-    if !assertion.is_map() {
-        reader.wrong_type("an assertion", "an object with `type`", assertion);
-        return None;
-    }
-    let kind = reader.required_text(assertion, "type")?;
-    if !words(TYPES).contains(&kind) {
-        let Some(near) = nearest(kind, words(TYPES)) else { return Some(assertion.clone()) };
-        let range = assertion.get("type").map_or(0..0, |written| written.range.clone());
-        let message = format!("unknown assertion `{kind}`");
-        reader.problem_with_help(Code::InvalidCheck, range, message, format!("did you mean `{near}`?"));
-        return None;
-    }
-    let (place, how) = kind.split_once('_').unwrap_or((kind, ""));
-    let (is_contains, is_matches) = (how.ends_with("contains"), how.ends_with("matches"));
-    if is_contains {
-        reader.required_text(assertion, "value")?;
-    }
-    let (mut entries, mut config) = (Vec::new(), Vec::new());
-    for entry in assertion.entries() {
-        let value = &entry.value;
-        match (entry.key.as_str(), value.text()) {
-            ("type", _) => {
-                entries.push(renamed(entry, "type", like(value, NodeValue::Text(kind.replace('_', "-")))));
-            }
-            ("value", _) if is_contains && place == "output" => config.push(renamed(entry, "substring", value.clone())),
-            ("pattern", Some(pattern)) if is_matches => {
-                let any_case = NodeValue::Text(format!("(?i){pattern}"));
-                config.push(renamed(entry, "pattern", like(value, any_case)));
-            }
-            _ => config.push(entry.clone()),
-        }
-    }
-    if !config.is_empty() {
-        entries.push(added(assertion, "config", NodeValue::Map(config)));
-    }
-    Some(like(assertion, NodeValue::Map(entries)))
-}
-
-fn environment_of(reader: &mut ForeignReader<'_>, setup: &Node) -> Node {
-    let (mut entries, mut files) = (Vec::new(), Vec::new());
-    for entry in setup.entries() {
-        match entry.key.as_str() {
-            "copy_test_files" => {
-                if reader.flag(setup, "copy_test_files") == Some(true) {
-                    let here = |key| added(&entry.value, key, NodeValue::Text(".".to_owned()));
-                    files.insert(0, like(&entry.value, NodeValue::Map(vec![here("src"), here("dest")])));
-                }
-            }
-            "files" => {
-                let written = reader.list(setup, "files").unwrap_or_default();
-                files.extend(written.iter().filter_map(|written| input_file(reader, written)));
-            }
-            "commands" => {
-                let commands = reader.texts(setup, "commands").into_iter().map(|command| {
-                    // A command may fail, as a build that is to be mended. A program that is missing is another matter.
-                    like(&entry.value, NodeValue::Text(format!("({command}\n) || test $? -lt 126")))
-                });
-                let commands = NodeValue::List(commands.collect());
-                entries.push(renamed(entry, "commands", like(&entry.value, commands)));
-            }
-            _ => entries.push(entry.clone()),
-        }
-    }
-    if !files.is_empty() {
-        entries.push(added(setup, "files", NodeValue::List(files)));
-    }
-    like(setup, NodeValue::Map(entries))
-}
-
-/// The source of a file is named from the directory of the skill, and `src` from that of the spec.
-fn input_file(reader: &mut ForeignReader<'_>, written: &Node) -> Option<Node> {
-    if !written.is_map() {
-        reader.wrong_type("an element of `files`", "an object with `path`", written);
-        return None;
-    }
-    reader.required_text(written, "path")?;
-    if written.get("content").is_none() {
-        reader.required_text(written, "source")?;
-    }
-    let entries = written.entries().iter().map(|entry| match (entry.key.as_str(), entry.value.text()) {
-        ("path", _) => renamed(entry, "dest", entry.value.clone()),
-        ("source", Some(source)) => {
-            let source = from_spec(reader).join(source).to_string_lossy().into_owned();
-            renamed(entry, "src", like(&entry.value, NodeValue::Text(source)))
-        }
-        _ => entry.clone(),
-    });
-    Some(like(written, NodeValue::Map(entries.collect())))
-}
-
-/// The directory of the skill, from that of the spec.
-fn from_spec(reader: &ForeignReader<'_>) -> PathBuf {
-    let (up, file) = (reader.folder().iter().map(|_| ".."), reader.file);
-    up.collect::<PathBuf>().join(file.skill.and_then(|skill| file.directory_of(skill)).unwrap_or(Path::new("")))
+/// A command may fail, as a build that is to be mended. A program that is missing is another matter.
+fn commands(reader: &mut ForeignReader<'_>, setup: &Node, key: &'static str) {
+    let commands = reader.texts(setup, key).into_iter().map(|command| format!("({command}\n) || test $? -lt 126"));
+    reader.case.setup.extend(commands);
 }

@@ -37,10 +37,8 @@ use crate::checks::field::CallCount;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, TextPlace};
-use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten};
 use crate::text::name::{RelativePath, resolved};
-use crate::trial::input_file::InputContent;
 
 /// Tasks and how their trials are graded.
 pub static FORMAT: CaseFormat = CaseFormat::foreign(
@@ -52,7 +50,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         mark: TRIALS,
         keys: &[TRIALS, TASKS],
         about: "[eval specs of waza](#what-a-task-of-waza-asks-for), and the task files that they name",
-        all_keys: || FileKeys::of(&[&SPEC, &TASK, &INPUTS, &EXPECTED]),
+        all_keys: || FileKeys::of(&[&SPEC, &TASK, &INPUTS, &EXPECTED]).with_graders(kinds()),
         parse,
     },
 );
@@ -74,8 +72,7 @@ static SPEC: KeyTable = KeyTable::of(&[
     ("hooks", By(hooks)),
     (CONFIG, Object(&RUNS)),
     ("skill", By(skill_under_test)),
-    (TASKS, Known),
-    (GRADERS, Known),
+    ("tasks graders", Known),
 ])
 .and_notes("$schema name description version metrics baseline");
 
@@ -88,22 +85,20 @@ static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Trials), ("timeout_seconds", SEC
 );
 
 static TASK: KeyTable = KeyTable::of(&[
-    ("id", Known),
+    ("id context_dir", Known),
     ("enabled", By(is_enabled)),
     ("tags", Texts(|case| &mut case.tags)),
     ("timeout_seconds", SECONDS),
     ("inputs", By(inputs)),
-    (CONTEXT_DIR, Known),
     ("expected", By(expected)),
     (GRADERS, By(all_graders)),
 ])
 .and_notes("name description golden schemaVersion");
 
 static INPUTS: KeyTable = KeyTable::of(&[
-    ("prompt_file", Known),
+    ("prompt_file files", Known),
     ("prompt", By(prompt)),
     ("follow_up_prompts", Texts(|case| &mut case.follow_ups)),
-    ("files", Known),
 ])
 .and_notes("context");
 
@@ -230,13 +225,8 @@ fn inputs(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
     for written in reader.list(inputs, "files").unwrap_or_default() {
         reader.only_keys(written, &["path", "content"], "");
         let Some(text) = reader.required_text(written, "path") else { continue };
-        match (RelativePath::parse(text), reader.text(written, "content")) {
-            (Ok(path), Some(content)) if !content.is_empty() => {
-                reader.add_file(path, InputContent::Text(content.to_owned()));
-            }
-            (Ok(path), _) => reader.add_file(path.clone(), InputContent::Source(path.under(&folder))),
-            (Err(why), _) => reader.bad_path(text, why, written),
-        }
+        let content = reader.text(written, "content").filter(|content| !content.is_empty());
+        reader.input_file(written, text, content, |path| path.under(&folder));
     }
 }
 
@@ -263,14 +253,10 @@ fn prompt(reader: &mut ForeignReader<'_>, inputs: &Node, key: &'static str) {
         return reader.not_done(prompt, "`prompt` next to `prompt_file`");
     }
     let Some(text) = reader.required_text(inputs, "prompt_file") else { return };
-    let path = resolved(&reader.path.parent().unwrap_or(Path::new("")).join(text));
-    let path = path.ok_or_else(|| "it is outside the repository".to_owned());
-    let (code, message) = match path.and_then(|path| reader.file.text_of(&path)) {
-        Ok(prompt) if prompt.trim().is_empty() => (Code::EmptyValue, format!("`{}` is empty", shorten(text))),
-        Ok(prompt) => return reader.case.prompt = prompt,
-        Err(why) => (Code::Unreadable, format!("`{}` cannot be read: {why}", shorten(text))),
-    };
-    reader.problem(code, written.range.clone(), message);
+    match resolved(&reader.path.parent().unwrap_or(Path::new("")).join(text)) {
+        Some(path) => reader.case.prompt = reader.text_of(&path, written.range.clone()).unwrap_or_default(),
+        None => reader.bad_path(text, "is outside the repository", written),
+    }
 }
 
 fn expected(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
@@ -317,7 +303,7 @@ fn all_graders(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
 /// The graders that are read, each with the keys of its configuration, and the others that waza has.
 static KINDS: [(&str, KeyTable); 10] = [
     ("behavior", BEHAVIOR),
-    ("code", KeyTable::of(&[("assertions", Known), ("language", Known)])),
+    ("code", KeyTable::of(&[("assertions language", Known)])),
     ("diff", KeyTable::of(&[("expected_files", By(differences)), (CONTEXT_DIR, Known)])),
     (
         "file",
@@ -335,8 +321,7 @@ static KINDS: [(&str, KeyTable); 10] = [
     // Further skills lower only the score.
     (
         "skill_invocation",
-        KeyTable::of(&[("required_skills", By(skills)), ("forbidden_skills", Known), ("mode", Known)])
-            .and_notes("allow_extra"),
+        KeyTable::of(&[("required_skills", By(skills)), ("forbidden_skills mode", Known)]).and_notes("allow_extra"),
     ),
     (
         "text",
@@ -365,13 +350,16 @@ static KINDS: [(&str, KeyTable); 10] = [
             ("reject_tools", EachBy(|reader, call| constraint(reader, call, false))),
         ]),
     ),
-    ("trigger", KeyTable::of(&[("skill_path", Known), ("mode", Known), ("threshold", Known)])),
+    ("trigger", KeyTable::of(&[("skill_path mode threshold", Known)])),
 ];
 const OTHERS: &str = "action_sequence json_schema program";
 
+fn kinds() -> [Vec<&'static str>; 2] {
+    [KINDS.iter().map(|(name, _)| *name).collect(), words(OTHERS)]
+}
+
 /// A grader. The weight is that of a score, by which no run passes or fails.
-static GRADER: KeyTable =
-    KeyTable::of(&[(CONFIG, Known), ("assertions", Known)]).and_notes("type name description weight model");
+static GRADER: KeyTable = KeyTable::of(&[("config assertions", Known)]).and_notes("type name description weight model");
 
 static CONTENT: KeyTable =
     KeyTable::of(&[("path", Must), ("must_match", Content(false)), ("must_not_match", Content(true))]);
@@ -385,12 +373,11 @@ const BEHAVIOR: KeyTable = KeyTable::of(&[
     ),
     ("max_tokens", at_most(|case, most| add_limit(case, most, Some(checks::max_total_tokens(most))))),
     // The keys of a time differ between an expectation and a grader.
-    ("max_duration_ms", MOST_TIME),
-    ("max_response_time_ms", MOST_TIME),
+    (
+        "max_duration_ms max_response_time_ms",
+        at_most(|case, most| add_limit(case, most, Some(checks::max_duration(Duration::from_millis(most))))),
+    ),
 ]);
-
-const MOST_TIME: Meaning =
-    at_most(|case, most| add_limit(case, most, Some(checks::max_duration(Duration::from_millis(most)))));
 
 const fn at_most(say: fn(&mut Case, u64)) -> Meaning {
     Number(0, u64::MAX, "a whole number", say)
@@ -410,8 +397,7 @@ fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
     if let Some((_, keys)) = KINDS.iter().find(|(known, _)| *known == kind) {
         reader.read(config, keys);
     } else {
-        let known = KINDS.iter().map(|(name, _)| *name).chain(words(OTHERS));
-        reader.unknown_grader("grader", kind, node, &known.collect::<Vec<_>>());
+        reader.unknown_grader("grader", kind, node, &kinds().concat());
     }
     match kind {
         "code" => code(reader, node, config),
@@ -487,13 +473,12 @@ fn constraint(reader: &mut ForeignReader<'_>, call: &Node, is_required: bool) {
 
 fn skills(reader: &mut ForeignReader<'_>, config: &Node, key: &'static str) {
     let [required, forbidden] = [key, "forbidden_skills"].map(|key| reader.text_list(config, key));
-    let is_own = |names: &[String], skill: &str| matches!(names, [only] if slug(only) == skill);
     let is_twice = required.iter().enumerate().any(|(at, name)| required[..at].contains(name));
     match reader.text(config, "mode") {
         _ if required.is_empty() && forbidden.is_empty() => reader.missing(config, key),
         _ if required.is_empty() => {}
         Some("any_order") if is_twice => reader.not_done(config, "a skill that is activated several times"),
-        Some("any_order" | "in_order") if is_own(&required, &reader.case.skill) && reader.agrees(true) => {}
+        Some("any_order" | "in_order") if reader.triggers(&required, true, true) => {}
         Some(mode @ ("any_order" | "in_order")) => {
             reader.case.checks.push(checks::activates(required, mode == "in_order"));
         }
@@ -504,7 +489,7 @@ fn skills(reader: &mut ForeignReader<'_>, config: &Node, key: &'static str) {
         }
         None => reader.missing(config, "mode"),
     }
-    if !(is_own(&forbidden, &reader.case.skill) && reader.agrees(false)) {
+    if !reader.triggers(&forbidden, false, true) {
         reader.names_skills(forbidden, false);
     }
 }
