@@ -26,12 +26,12 @@ use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::planned::{self, PlannedRun};
 use crate::run::{preflight, scheduler, stubs};
+use crate::store;
 use crate::text::diagnostic::{Diagnostic, Severity, SourceLocation};
 use crate::text::problem::Problem;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, TrialError, Verdict};
-use crate::store;
 
 pub(super) struct Test {
     pub name: String,

@@ -445,12 +445,7 @@ fn unknown_names(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
 }
 
 /// What the lint test of a skill reports.
-pub fn skill_problems(
-    repository: &Repository,
-    settings: &Settings,
-    catalog: &Catalog,
-    slug: &str,
-) -> Vec<Diagnostic> {
+pub fn skill_problems(repository: &Repository, settings: &Settings, catalog: &Catalog, slug: &str) -> Vec<Diagnostic> {
     settings.lint.judged(lint::skill_trial(catalog, slug, repository))
 }
 
@@ -487,7 +482,8 @@ pub fn all_problems(
     problems.extend(lint::checks_of_mocks(catalog, &settings.mocks, repository));
     // A case or the command line may ask for a judge.
     problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
-    let unread: Vec<_> = repository.unread(layout(settings)).into_iter().filter(|unread| !problems.contains(unread)).collect();
+    let unread: Vec<_> =
+        repository.unread(layout(settings)).into_iter().filter(|unread| !problems.contains(unread)).collect();
     problems.extend(unread);
     settings.lint.judged(problems)
 }

@@ -181,9 +181,7 @@ impl Candidate<'_> {
         };
         asks.is_match(self.bytes)
             && expects.is_match(self.bytes)
-            && (is_among_cases()
-                || file.is_match(self.bytes)
-                || about_skill.is_match(self.bytes) && self.names_skill())
+            && (is_among_cases() || file.is_match(self.bytes) || about_skill.is_match(self.bytes) && self.names_skill())
     }
 
     /// Whether a word in the name of a directory around it is one of cases.

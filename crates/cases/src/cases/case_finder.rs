@@ -600,7 +600,13 @@ pub(super) fn path_id(path: &Path) -> String {
     path.to_string_lossy().replace('/', "-").trim_start_matches('.').to_owned()
 }
 
-pub(super) fn broken(format: &'static CaseFormat, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> FoundCase {
+pub(super) fn broken(
+    format: &'static CaseFormat,
+    skill: &str,
+    id: &str,
+    path: &Path,
+    problems: Vec<Diagnostic>,
+) -> FoundCase {
     let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
     FoundCase::new(id.to_owned(), skill, path, line, ReadCase::new(format, Err(problems)))
 }

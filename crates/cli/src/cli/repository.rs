@@ -19,8 +19,8 @@ use crate::run::default_modes::{self, SubstituteMode};
 use crate::run::preflight;
 use crate::settings::load;
 use crate::settings::{FILE, Settings, Trust, ignored_keys};
-use crate::store;
 use crate::skill::SKILL_FILE;
+use crate::store;
 use crate::text::diagnostic::{Code, Diagnostic, Level, Severity, grouped, once};
 use crate::text::escape;
 use crate::text::problem::Problem;
@@ -162,8 +162,11 @@ pub fn ways_out(problems: &[Diagnostic], catalog: &Catalog) -> Vec<String> {
     let lines = [
         (!rules.is_empty())
             .then(|| format!("to go on with warnings in place of errors, write in {FILE}: lint.warning = {rules:?}")),
-        (!files.is_empty())
-            .then(|| format!("to go on without the files of cases that have errors, write in {FILE}: not_cases = {files:?}{more}")),
+        (!files.is_empty()).then(|| {
+            format!(
+                "to go on without the files of cases that have errors, write in {FILE}: not_cases = {files:?}{more}"
+            )
+        }),
     ];
     lines.into_iter().flatten().collect()
 }

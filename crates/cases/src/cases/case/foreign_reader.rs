@@ -207,7 +207,8 @@ impl<'a> ForeignReader<'a> {
         let unsupported = std::mem::take(&mut self.case.unsupported);
         for part in unsupported {
             let is_it = |entry: &&NodeEntry| self.place(entry.key_range.clone()) == part.place;
-            match self.root.entries().iter().find(is_it).filter(|entry| !asks(entry) && !self.names_file(&entry.value)) {
+            match self.root.entries().iter().find(is_it).filter(|entry| !asks(entry) && !self.names_file(&entry.value))
+            {
                 Some(entry) => self.documents[0].not_read(&entry.key, &entry.key_range),
                 None => self.case.unsupported.push(part),
             }

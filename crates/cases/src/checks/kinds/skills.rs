@@ -177,8 +177,9 @@ struct ActivatesOneCheck(Vec<String>);
 
 impl Condition for ActivatesOneCheck {
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
-        let is_it =
-            |activation: &Activation| is_any(&self.0) || self.0.iter().any(|name| slug(name) == slug(&activation.skill));
+        let is_it = |activation: &Activation| {
+            is_any(&self.0) || self.0.iter().any(|name| slug(name) == slug(&activation.skill))
+        };
         let all: Vec<(usize, &Activation)> = activations(subject).collect();
         let found = format!("activated: {}", names(all.iter().map(|(_, activation)| activation.skill.as_str())));
         let activated: Vec<usize> = all.iter().filter(|(_, activation)| is_it(activation)).map(|(at, _)| *at).collect();

@@ -39,8 +39,7 @@ const REJECTED: &str = "not never avoid forbid forbidden exclude excluded reject
 const OTHER_SKILLS: &str = "no without other others";
 
 /// Words in the keys of skills that may trigger, too.
-const WELCOME: &str =
-    "acceptable accepted allowed also alternate alternates alternative alternatives fallback fallbacks ok optional permitted secondary";
+const WELCOME: &str = "acceptable accepted allowed also alternate alternates alternative alternatives fallback fallbacks ok optional permitted secondary";
 
 /// Keys that say something else, whatever their values are.
 const OTHERS: [&str; 5] = ["id", "name", "files", "tags", SKILLS];
