@@ -23,7 +23,7 @@ use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest};
 
 /// The directory of recordings, by skill.
-const RECORDINGS: &str = "evals/recordings";
+const RECORDINGS: &str = "recordings";
 
 /// Our own directory in that of what runs leave.
 const PROGRAM: &str = "skill-evals";
@@ -174,7 +174,12 @@ pub(super) fn walk(repository: &Repository, catalog: &Catalog, layout: Layout<'_
     let scope = SearchScope::of(catalog);
     let mut search = CaseSearch::new(repository, &scope, layout);
     let unread = Walk::new(&repository.root).max_depth(MAX_DEPTH).each(|entry| search.visit(entry));
-    unread.report(|error| repository.note(&error.path, &error.source));
+    let is_left_out = |path: &Path| layout.leaves_out(relative(&repository.root, path));
+    unread.report(|error| {
+        if !is_left_out(&error.path) {
+            repository.note(&error.path, &error.source);
+        }
+    });
     let CaseSearch { mut found, mut left_out, .. } = search;
     left_out.dedup();
     found.problems.extend(not_searched(&left_out));
@@ -264,7 +269,7 @@ impl<'a> CaseSearch<'a> {
             self.found.closed.push(path.to_path_buf());
             return false;
         }
-        if path.parent() == Some(Path::new(RECORDINGS)) && self.scope.has_skill_named(name) {
+        if path.parent() == Some(&Path::new(EVALS).join(RECORDINGS)) && self.scope.has_skill_named(name) {
             return false;
         }
         let own = own && self.scope.has(path) && (leads || !self.repository.has_directory(&path.join(EVALS)));
