@@ -104,7 +104,11 @@ fn a_spec_of_waza_that_names_no_case_or_a_broken_one_says_so_and_the_others_run(
         ("tasks: [a.yaml]\n", &[("a.yaml", "id: one\nid: two\ninputs: { prompt: a }\n")], "2:1 duplicate key `id`"),
         ("tasks: [a.yaml]\n", &[("a.yaml", "id: one\n")], "1:1 the key `inputs` is missing"),
         ("tasks: [a.yaml]\n", &[("a.yaml", "id: one\ninputs: {}\n")], "2:9 the key `prompt` is missing"),
-        ("tasks: [a.yaml]\n", &[("a.yaml", "inputs: { prompt_file: b.md }\n")], "the file evals/tidy/b.md cannot be read"),
+        (
+            "tasks: [a.yaml]\n",
+            &[("a.yaml", "inputs: { prompt_file: b.md }\n")],
+            "the file evals/tidy/b.md cannot be read",
+        ),
         ("tasks: [a.yaml]\n", &[("a.yaml", "inputs: { prompt: a }\n")], "1:1 unsupported: a case that expects nothing"),
         ("tasks: [a.yaml]\ntasks: [b.yaml]\n", &[("a.yaml", TASK)], "8:1 duplicate key `tasks`"),
         ("task: 1\ntasks: [a.yaml]\n", &[("a.yaml", TASK)], "7:1 unknown key `task`"),

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::document::Node;
-use super::foreign_reader::Meaning::{By, EachBy, Known};
+use super::foreign_reader::Meaning::{By, EachBy, Field, Known};
 use super::foreign_reader::{ForeignReader, KeyTable, quoted};
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::cases::repo_files::FileKind;
@@ -106,7 +106,8 @@ fn instruction(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
 /// What a task says about its runs, or else the file.
 fn run(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
     let defaults = reader.root.get("defaults").filter(|_| task.get(key).is_none());
-    reader.read_field(defaults.unwrap_or(task), key, if key == "timeout" { "timeout_s" } else { key });
+    let column = if key == "timeout" { "timeout_s" } else { key };
+    reader.read_key(defaults.unwrap_or(task), key, Field(column));
 }
 
 /// The image itself is the machine that this program runs on.

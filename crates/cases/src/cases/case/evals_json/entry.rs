@@ -11,7 +11,7 @@ use crate::cases::case::{Assertion, ForeignFile, FoundCase, Unsupported};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
-use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, Origin, TextPlace};
+use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, TextPlace};
 use crate::text::diagnostic::{Code, shorten, slip};
 use crate::text::name::RelativePath;
 use crate::trial::outcome::Weight;
@@ -161,7 +161,7 @@ fn script(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     if let (Some(script), Some(value)) = (script, node.get(key)) {
         let name = script.rsplit('/').next().unwrap_or(script).to_owned();
         let check = checks::script_command(Pattern { text: name, style: Style::Verbatim }, true);
-        add_check(reader, key, value, check);
+        reader.add_at(key, value, check);
     }
 }
 
@@ -242,7 +242,7 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
                 // Another skill activates instead of the one under test.
                 reader.should_trigger = said.or(Some(false));
             }
-            add_check(reader, key, value, checks::activates(slugs(&skills), false));
+            reader.add_at(key, value, checks::activates(slugs(&skills), false));
             about.unwrap_or(first).to_owned()
         }
         // Of a key of the file's own, an empty list is nothing.
@@ -251,7 +251,7 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
             skill.to_owned()
         }
         (Some((key @ ACTIVATED, value)), []) => {
-            add_check(reader, key, value, checks::rejects(vec!["*".to_owned()]));
+            reader.add_at(key, value, checks::rejects(vec!["*".to_owned()]));
             skill.to_owned()
         }
         (Some((key, value)), []) => {
@@ -259,7 +259,7 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
             skill.to_owned()
         }
         _ if own.is_none() && said == Some(false) && says.tested.len() > 1 => {
-            add_check(reader, SHOULD_TRIGGER, node, checks::rejects(slugs(&says.tested)));
+            reader.add_at(SHOULD_TRIGGER, node, checks::rejects(slugs(&says.tested)));
             about.unwrap_or(&says.tested[0]).to_owned()
         }
         _ => match (&says.tested[..], &own) {
@@ -304,13 +304,6 @@ fn named<'n>(reader: &mut ForeignReader<'_>, says: &'n FileSays<'_>, node: &'n N
         reader.not_done(value, format!("`{key}` next to other skills that activate"));
     }
     Some(first)
-}
-
-/// Adds a check that is written in `value`, the value of `key`.
-fn add_check(reader: &mut ForeignReader<'_>, key: &str, value: &Node, check: CaseCheck) {
-    let line = reader.line_of(value.range.start);
-    let origin = Origin { key: key.to_owned().into(), line, elsewhere: None };
-    reader.case.checks.push(CaseCheck { origin, ..check });
 }
 
 /// Whether a text stands for nothing.
@@ -399,7 +392,7 @@ fn open_statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static st
 /// Files of the skill that the agent loads.
 fn references(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     for text in reader.texts(node, key) {
-        add_check(reader, key, node, checks::loads(Pattern { text, style: Style::Verbatim }));
+        reader.add_at(key, node, checks::loads(Pattern { text, style: Style::Verbatim }));
     }
 }
 
@@ -542,7 +535,14 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
     let value = |keys: &'static str| {
         words(keys).into_iter().find(|key| node.get(key).is_some_and(|node| node.text().is_some()))
     };
-    let test = |key: &'static str, is_pattern: bool| test(node, key, is_pattern, name == "icontains", negated);
+    let test = |key: &'static str, is_pattern: bool| {
+        let style = match (is_pattern, &*name) {
+            (true, _) => Style::Exact,
+            (false, "icontains") => Style::Literal,
+            (false, _) => Style::Verbatim,
+        };
+        of_pattern(key, Pattern { text: text(node, key).to_owned(), style }, negated)
+    };
     let is_pattern = |key: &str| ["pattern", "regex"].contains(&key);
     let found = if is(CONTAINS) || is(MATCHES) {
         value(VALUES).filter(|key| !(name == "icontains" && is_pattern(key))).map(|key| {
@@ -610,22 +610,6 @@ fn positive(kind: &[String]) -> (String, bool) {
 
 fn text<'n>(node: &'n Node, key: &str) -> &'n str {
     node.get(key).and_then(Node::text).unwrap_or_default()
-}
-
-/// The test of the text at a key, if its pattern compiles.
-fn test(
-    node: &Node,
-    key: &'static str,
-    is_pattern: bool,
-    ignores_case: bool,
-    negated: bool,
-) -> Result<TextTest, InvalidCheck> {
-    let style = match (is_pattern, ignores_case) {
-        (true, _) => Style::Exact,
-        (false, true) => Style::Literal,
-        (false, false) => Style::Verbatim,
-    };
-    of_pattern(key, Pattern { text: text(node, key).to_owned(), style }, negated)
 }
 
 /// The test of a pattern that is at a key, if it compiles.

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::document::{Document, Node, Syntax};
-use super::foreign_reader::Meaning::{By, Known, Object, Trials};
+use super::foreign_reader::Meaning::{By, Field, Known, Object};
 use super::foreign_reader::{ForeignReader, KeyTable, words};
 use super::named_files::PathPatterns;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles, Unsupported};
@@ -107,7 +107,8 @@ static DIALECT: Dialect = Dialect {
     message: |_| None,
 };
 
-static RUNS: KeyTable = KeyTable::of(&[("repeat", Trials), ("timeoutMs", By(milliseconds))]).and_notes(RUN_NOTES);
+static RUNS: KeyTable =
+    KeyTable::of(&[("repeat", Field("trials")), ("timeoutMs", By(milliseconds))]).and_notes(RUN_NOTES);
 
 /// What is said about runs and asks for nothing of a trial.
 const RUN_NOTES: &str = "maxConcurrency max_concurrency showProgressBar delay cache generateSuggestions generate_suggestions \

@@ -268,14 +268,12 @@ impl<'a> TestReader<'_, 'a> {
     /// The skill of `{ name, pattern, min, max }`, and whether it must not be used.
     fn counted<'n>(&mut self, value: &'n Node, is_not: bool) -> Option<(&'n str, bool)> {
         self.only_keys(value, &["name", "pattern", "min", "max"], "");
-        for key in ["min", "max"] {
-            if let Some(written) = value.get(key).filter(|written| written.count().is_none()) {
-                self.wrong_type(&format!("`{key}`"), "a number of uses", written);
-                return None;
-            }
+        let found = self.problems.found();
+        let [least, most] = ["min", "max"].map(|key| self.count(value, key, 0..=u64::MAX, "a number of uses"));
+        if self.problems.found() > found {
+            return None;
         }
-        let count = |key: &str| value.get(key).and_then(Node::count);
-        let is_not = match (count("min"), count("max"), is_not) {
+        let is_not = match (least, most, is_not) {
             (None, None | Some(0), true) | (None | Some(0), Some(0), false) => true,
             (None | Some(1), None, false) => false,
             _ => {

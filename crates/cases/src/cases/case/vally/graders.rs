@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{ForeignReader, SCENARIOS, SCORING, duration_at};
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
 use crate::cases::case::foreign_reader::KnownTool;
-use crate::cases::case::foreign_reader::{TextGraders, quoted};
+use crate::cases::case::foreign_reader::{Meaning, TextGraders, quoted};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, PatternSearch, Style};
 use crate::checks::text_test::TextTest;
@@ -119,8 +119,8 @@ fn weight(reader: &ForeignReader<'_>, grader: &Node, alike: u32, number: u32) ->
     }
     let weights = reader.root.get(SCORING).and_then(|scoring| scoring.get("weights")).map(Node::entries);
     let amount = |entry: &NodeEntry| entry.value.amount().filter(|weight| *weight >= 0.0);
-    let mut weights = weights.unwrap_or_default().iter().rev().filter_map(|entry| Some((&*entry.key, amount(entry)?)));
-    let weights = weights.by_ref().collect::<Vec<_>>();
+    let weights = weights.unwrap_or_default().iter().rev().filter_map(|entry| Some((&*entry.key, amount(entry)?)));
+    let weights = weights.collect::<Vec<_>>();
     if weights.is_empty() {
         return reader.case.least_score.map(|_| Weight::new(1.0, number));
     }
@@ -222,14 +222,10 @@ fn prompt(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, has_rubric
     if let Some(threshold) = config.get("threshold").filter(|_| is_binary.is_none()) {
         reader.not_done(threshold, "a threshold of a judge's score");
     }
-    match config.get("prompt") {
-        Some(written) => {
-            if let Some(text) = reader.required_text(config, "prompt") {
-                reader.judge(written, text);
-            }
-        }
-        None if has_rubric => {}
-        None => reader.not_done(node, "a judge without a prompt or a rubric"),
+    if config.get("prompt").is_some() {
+        reader.read_key(config, "prompt", Meaning::Judged);
+    } else if !has_rubric {
+        reader.not_done(node, "a judge without a prompt or a rubric");
     }
 }
 

@@ -18,8 +18,7 @@ mod graders;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::fields::assertions;
-use super::foreign_reader::Meaning::{self, By, EachBy, Known, Number, Object, Skills, Texts, Tools, Triggers};
+use super::foreign_reader::Meaning::{self, By, EachBy, Field, Known, Number, Object, Skills, Tools};
 use super::foreign_reader::{ForeignReader, KeyTable};
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
 use crate::cases::case::foreign_reader::words;
@@ -95,15 +94,15 @@ static STIMULUS: KeyTable = KeyTable::of(&[
     ("runs", By(runs)),
     ("timeout", By(timeout)),
     ("constraints", Object(&CONSTRAINTS)),
-    ("rubric", By(rubric)),
-    ("expect_activation", Triggers),
+    ("rubric", Field("assertions")),
+    ("expect_activation", Field("should_trigger")),
     (graders::KEY, By(graders::read)),
 ]);
 
 static ENVIRONMENT_KEYS: KeyTable = KeyTable::of(&[
     ("skills", By(offered_skills)),
     ("files", EachBy(|reader, written| file(reader, written, ["src", "dest"], false))),
-    ("commands", Texts(|case| &mut case.setup)),
+    ("commands", Field("setup")),
 ]);
 
 static CONSTRAINTS: KeyTable = KeyTable::of(&[
@@ -286,13 +285,6 @@ fn tags(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     }
 }
 
-fn rubric(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
-    if let Some(rubric) = node.get(key) {
-        let statements = assertions(reader, key, rubric);
-        reader.case.assertions.extend(statements);
-    }
-}
-
 /// Adds what the environments of the file and of the stimulus ask for.
 fn environments(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     for object in [reader.root, node] {
@@ -412,7 +404,7 @@ static SCENARIO: KeyTable = KeyTable::of(&[
     MOST_TOKENS,
     ("expect_tools", Tools(true)),
     ("reject_tools", Tools(false)),
-    ("rubric", By(rubric)),
+    ("rubric", Field("assertions")),
     // A scenario that says nothing expects that the skill activates.
     ("expect_activation", By(|reader, node, key| reader.should_trigger = reader.flag(node, key).or(Some(true)))),
     (ASSERTIONS, EachBy(graders::assertion)),
