@@ -188,8 +188,7 @@ fn parse(dialect: &'static Dialect, mut reader: ForeignReader<'_>) -> Option<Fil
     if tests.is_empty() && roots.iter().all(Option::is_some) {
         reader.problem(Code::EmptyValue, written.range.clone(), "the list of tests is empty");
     }
-    let is_here = |slug: &&String| file.skills.contains(&slug.as_str());
-    let other_skill = skills.iter().find(is_here).or(skills.first()).cloned();
+    let other_skill = Some(file.first_here(skills.iter().map(String::as_str))).filter(|slug| !slug.is_empty());
     let suite = TestsFile { dialect, default, other_skill, prompts };
     let tests = (1..).zip(tests).flat_map(|test| (0..suite.prompts.len()).map(move |prompt| (test, prompt)));
     let tests: Vec<_> = tests.collect();

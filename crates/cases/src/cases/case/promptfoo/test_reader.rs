@@ -109,10 +109,7 @@ fn skill(reader: &ForeignReader<'_>, suite: &TestsFile<'_>, test: &Node) -> Stri
     asked.sort_by_key(|(_, is_required)| !is_required);
     asked.extend(lists.filter_map(|object| skill_of_vars(object, file)).map(|name| (name, false)));
     let names = file.skill.into_iter().chain(asked.iter().map(|(name, _)| name.as_str()));
-    let slugs: Vec<String> = names.map(|name| file.skill_slug(name)).collect();
-    let mut all = slugs.iter().chain(&suite.other_skill);
-    let here = all.clone().find(|slug| file.skills.contains(&slug.as_str()));
-    here.or_else(|| all.next()).cloned().unwrap_or_default()
+    file.first_here(names.chain(suite.other_skill.as_deref()))
 }
 
 impl<'a> TestReader<'_, 'a> {

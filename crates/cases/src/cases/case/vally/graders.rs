@@ -66,11 +66,11 @@ const STDERR: &str = "stderr_contains";
 /// The grader that asks a judge.
 const PROMPT: &str = "prompt";
 
-/// The skills that graders of a stimulus require.
-pub(super) fn required_skills(stimulus: &Node) -> Vec<String> {
-    let graders = stimulus.get(KEY).and_then(Node::elements).unwrap_or_default();
+/// The first skill that graders of a stimulus require.
+pub(super) fn required_skill(stimulus: &Node) -> Option<&str> {
+    let graders = stimulus.get(KEY)?.elements()?;
     let required = graders.iter().filter_map(|grader| grader.get("config")?.get("required")?.elements());
-    required.flatten().filter_map(Node::text).map(str::to_owned).collect()
+    required.flatten().find_map(Node::text)
 }
 
 /// Adds the checks, each with what it counts in the score, and what a grader says of the skill under test alone.

@@ -190,13 +190,11 @@ fn found(reader: &mut ForeignReader<'_>, node: &Node, number: usize) -> FoundCas
 /// The skill under test: the one that the tags name, or that the file's place stands for, or that must be activated. Of these,
 /// the first that is here.
 fn skill(reader: &ForeignReader<'_>, node: &Node) -> String {
-    let of_tags = |node: &Node| node.get("tags").and_then(|tags| tags.get("skill")?.text().map(str::to_owned));
-    let required = graders::required_skills(node).into_iter().next();
-    let place = reader.file.skill.map(str::to_owned);
-    let named = [of_tags(node), of_tags(reader.root), place, required].into_iter().flatten();
-    let slugs: Vec<String> = named.map(|name| reader.file.skill_slug(&name)).collect();
-    let here = slugs.iter().find(|slug| reader.file.skills.contains(&slug.as_str()));
-    here.or(slugs.first()).cloned().unwrap_or_default()
+    fn of_tags(node: &Node) -> Option<&str> {
+        node.get("tags")?.get("skill")?.text()
+    }
+    let named = [of_tags(node), of_tags(reader.root), reader.file.skill, graders::required_skill(node)];
+    reader.file.first_here(named.into_iter().flatten())
 }
 
 fn threshold(reader: &mut ForeignReader<'_>, scoring: &Node, key: &'static str) {
