@@ -481,10 +481,13 @@ pub struct TextGraders {
     pub has_options: bool,
     /// The name of each, the place of the text, or nothing for the file at `path`, and how what it looks for is written at which key,
     /// or nothing if the file is there.
-    pub graders: &'static [(&'static str, Option<TextPlace>, Option<(&'static str, Style)>)],
+    pub graders: &'static [(&'static str, Option<TextPlace>, Option<Wanted>)],
     /// The names of other graders.
     pub others: &'static str,
 }
+
+/// A key, and how a text or a pattern is written there.
+pub type Wanted = (&'static str, Style);
 
 impl TextGraders {
     /// The names of all, without negations.

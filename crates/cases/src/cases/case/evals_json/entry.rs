@@ -372,7 +372,9 @@ const PROGRAMS: &str = "command contain count end equal exact exist exit file gr
                         range regex schema script start substring suffix tool";
 
 fn statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
-    list(reader, node, key).iter().for_each(|assertion| read_one(reader, assertion));
+    for assertion in list(reader, node, key) {
+        read_one(reader, assertion);
+    }
 }
 
 fn open_statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
@@ -382,7 +384,9 @@ fn open_statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static st
         read_rubric(reader, object);
     } else if RUBRIC.contains(&key) && entries.iter().all(|entry| entry.value.text().is_some()) {
         // A name for each statement.
-        entries.iter().for_each(|entry| read_one(reader, &entry.value));
+        for entry in entries {
+            read_one(reader, &entry.value);
+        }
     } else {
         // In other files, an object has kinds of its own.
         reader.not_done(object, format!("the key `{key}`"));

@@ -186,8 +186,12 @@ impl<'a> TestReader<'_, 'a> {
 
     /// The value of an option of the test, or of every test.
     fn option(&self, key: &str) -> Option<(usize, &'a Node)> {
-        let objects = [Some(self.test), self.suite.default.map(|default| (0, default))];
-        objects.into_iter().flatten().find_map(|(at, object)| Some((at, object.get("options")?.get(key)?)))
+        self.objects().find_map(|(at, object)| Some((at, object.get("options")?.get(key)?)))
+    }
+
+    /// The test, and what every test has, each with the position of its document.
+    fn objects(&self) -> impl Iterator<Item = (usize, &'a Node)> + Clone + use<'a> {
+        [Some(self.test), self.suite.default.map(|default| (0, default))].into_iter().flatten()
     }
 
     /// Fills the prompt.
@@ -211,8 +215,8 @@ impl<'a> TestReader<'_, 'a> {
 
     /// The score that is enough for a pass.
     fn threshold(&mut self) {
-        let objects = [Some(self.test), self.suite.default.map(|default| (0, default)), Some((0, self.root))];
-        let found = objects.into_iter().flatten().find_map(|(at, object)| Some((at, object.get(THRESHOLD)?)));
+        let objects = self.objects().chain([(0, self.root)]);
+        let found = objects.map(|(at, object)| Some((at, object.get(THRESHOLD)?))).find_map(|found| found);
         self.case.least_score = match found {
             None => self.suite.dialect.threshold,
             Some((at, written)) => {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{ForeignReader, SCENARIOS, SCORING, duration_at};
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
 use crate::cases::case::foreign_reader::KnownTool;
-use crate::cases::case::foreign_reader::{Meaning, TextGraders, quoted};
+use crate::cases::case::foreign_reader::{Meaning, TextGraders, Wanted, quoted};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, PatternSearch, Style};
 use crate::checks::text_test::TextTest;
@@ -50,8 +50,8 @@ pub(super) static OF_SCENARIOS: TextGraders = TextGraders {
     others: "exit_success",
 };
 
-const PATTERN: Option<(&str, Style)> = Some(("pattern", Style::Exact));
-const VALUE: Option<(&str, Style)> = Some(("value", Style::Verbatim));
+const PATTERN: Option<Wanted> = Some(("pattern", Style::Exact));
+const VALUE: Option<Wanted> = Some(("value", Style::Verbatim));
 
 /// The options of a command's standard output, each with its style and whether it is negated.
 const STDOUT: [(&str, Style, bool); 3] = [

@@ -332,7 +332,9 @@ fn file(reader: &mut ForeignReader<'_>, written: &Node, [src, dest]: [&str; 2], 
             if is_of_skill { reader.required_text(written, dest) } else { reader.text(written, dest).or(Some(from)) };
         let of_skill = || reader.file.skill.and_then(|skill| reader.file.directory_of(skill)).unwrap_or(Path::new(""));
         let folder = if is_of_skill { of_skill() } else { reader.folder() };
-        to.into_iter().for_each(|to| copy(reader, written, folder, [from, to]));
+        if let Some(to) = to {
+            copy(reader, written, folder, [from, to]);
+        }
     }
 }
 
