@@ -357,6 +357,16 @@ const CONTAINS: &str = "contains contain contains_text contains_phrase contains_
 const MATCHES: &str =
     "regex match matches pattern contains_pattern regex_match output_matches contains_regex matches_regex";
 
+/// Types of files and of commands.
+const FILE_EXISTS: &str = "file_exists file_exist exists file_created";
+const FILE_HAS: &str = "file_contains file_contain file_matches file_match";
+const RUNS: &str = "command_succeeds command command_exit_zero run_command";
+
+/// The types that are checks.
+pub(super) fn types() -> Vec<&'static str> {
+    [CONTAINS, MATCHES, FILE_EXISTS, FILE_HAS, RUNS].into_iter().flat_map(words).collect()
+}
+
 /// Words that negate a type and say nothing else.
 const NOT: &str = "not does do must should doesnt dont";
 
@@ -553,15 +563,15 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
             let test = test(key, is(MATCHES) || is_pattern(key));
             (vec![key], test.map(|test| checks::text(TextPlace::Final, test)))
         })
-    } else if is("file_exists file_exist exists file_created") {
+    } else if is(FILE_EXISTS) {
         let key = value(PATHS).or_else(|| value("value"));
         key.map(|key| (vec![key], checks::file(text(node, key), FileWant::Exists(!negated))))
-    } else if is("file_contains file_contain file_matches file_match") {
+    } else if is(FILE_HAS) {
         value(PATHS).zip(value(VALUES)).map(|(key, searched)| {
             let test = test(searched, name.starts_with("file_match") || is_pattern(searched));
             (vec![key, searched], test.and_then(|test| checks::file(text(node, key), FileWant::Content(test))))
         })
-    } else if is("command_succeeds command command_exit_zero run_command") && !negated {
+    } else if is(RUNS) && !negated {
         value(COMMANDS).map(|key| (vec![key], Ok(checks::run(text(node, key).to_owned(), 0, None, None))))
     } else {
         let is_meant = |word: &String| {
