@@ -191,6 +191,13 @@ impl<'a> ForeignFile<'a> {
         self.skills.contains(&&*self.skill_slug(name))
     }
 
+    /// The slug of the first of these skills that is here, or else of the first.
+    pub fn first_here<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> String {
+        let slugs: Vec<String> = names.into_iter().map(|name| self.skill_slug(name)).collect();
+        let here = slugs.iter().find(|slug| self.skills.contains(&slug.as_str()));
+        here.or(slugs.first()).cloned().unwrap_or_default()
+    }
+
     /// Whether its directory is `evals/` of a skill, or is the skill's in `evals/`.
     pub fn is_in_evals_of_skill(&self) -> bool {
         // The path may begin in the skill's own directory.
