@@ -19,7 +19,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cases::repository::{Layout, Repository, Scope};
+use crate::cases::repository::{Repository, Scope};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
@@ -31,6 +31,7 @@ use crate::process::git;
 use crate::report::paint::Paint;
 use crate::report::{compared, diagnostics, gate, table};
 use crate::results::gate::GateAnswer;
+use crate::run::preflight;
 use crate::settings::{Settings, Trust, load};
 use crate::text::problem::Problem;
 use crate::trial::outcome::NotRun;
@@ -157,11 +158,7 @@ impl Skills {
     }
 
     fn loaded(&self, settings: Settings) -> Result<Loaded, Problem> {
-        let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(&settings) };
-        let catalog = self.repository.catalog(layout, Scope::All);
-        if let Some(first) = catalog.unread.first() {
-            return Err(first.clone().into());
-        }
+        let catalog = self.repository.catalog(preflight::layout(&settings), Scope::All);
         Ok(Loaded { repository: self.repository.clone(), settings, catalog: Arc::new(catalog) })
     }
 }

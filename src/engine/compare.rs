@@ -1,6 +1,6 @@
 //! Compares two sides by running trials of both in pairs, until the plan of the comparison is done.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ pub struct ComparisonRequest {
     pub sides: Option<ComparedSides>,
     /// The results that fail; none for the usual ones.
     pub fails: Vec<CompareResult>,
-    /// Whether numbers that can decide nothing are refused.
+    /// Whether numbers that can decide nothing are refused, and its cost has a limit.
     pub must_decide: bool,
     /// Whether the limits are those of a gate.
     pub is_gate: bool,
@@ -199,6 +199,10 @@ impl Engine<'_> {
         }
         let mut pairing = pairing::pair(&run, &sides)?;
         check(&pairing)?;
+        // The others have as many trials as their cases have, and who resumes has seen what it took.
+        if request.must_decide && !resumes {
+            rate_limiter::set_default_limit(&mut run.settings, &pairing.plan(&HashMap::new()));
+        }
         let all = pairing.cases.len();
         if let Some(shard) = run.chosen.shard {
             run = run.of_shard(shard)?;
@@ -282,7 +286,7 @@ impl Engine<'_> {
         }
         let mut run = planned(Loaded { repository, settings, catalog }, chosen)?;
         if request.is_gate {
-            rate_limiter::limit_gate(&mut run.settings, &run.plan);
+            rate_limiter::set_default_limit(&mut run.settings, &run.plan);
         }
         Ok(run)
     }
@@ -568,7 +572,7 @@ pub fn check_reachable(
     remedy: &str,
     reach: impl Fn(CompareResult) -> Result<(), UnreachableResult>,
 ) -> Result<(), Problem> {
-    let fails = if gate.is_empty() { &CompareResult::HARM } else { gate };
+    let (fails, what) = if gate.is_empty() { (&CompareResult::HARM[..], "comparison") } else { (gate, "gate") };
     let passes: Vec<CompareResult> =
         CompareResult::GATED.into_iter().filter(|result| !fails.contains(result)).collect();
     if passes.is_empty() {
@@ -585,7 +589,7 @@ pub fn check_reachable(
             None => format!("no number of {numbers} does"),
         };
         return Err(format!(
-            "this gate can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}",
+            "this {what} can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}",
             rule.alpha,
             rule.margin.unwrap_or_default()
         )

@@ -54,7 +54,7 @@ impl Engine<'_> {
         let (cost_usd, is_measured) = cost(&run).unzip();
         let changes = changes.len() as u64;
         let of_change = if changes == 0 { 0.0 } else { trials / real(changes) };
-        let base = git::short_name(&base).to_owned();
+        let base = format!("{} ({:.12})", git::short_name(&base), commit);
         Ok(Forecast::new(base, (weeks, changes), of_change, cost_usd, is_measured == Some(true)))
     }
 }

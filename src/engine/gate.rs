@@ -1,7 +1,7 @@
 //! One answer about a change: finds what differs from the base, then lints, replays the recordings, and compares trials.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::cases::repository::Repository;
 use crate::cases::selection;
 use crate::decide::result::CompareResult;
 use crate::decide::sequential::Pair;
+use crate::files::look;
 use crate::process::git;
 use crate::results::gate::{GateAnswer, GateResults, SkillDifference, SkillEdit};
 use crate::results::stored_comparison;
@@ -235,14 +236,27 @@ fn replay(mut loaded: Loaded, host: &dyn Host) -> Result<(Summary, NotGraded), P
     Ok((summary, not_graded))
 }
 
+/// That nothing says what to compare with, and why.
+fn no_base(root: &Path) -> Problem {
+    let why = match git::commit(root, "HEAD") {
+        Ok(_) => {
+            "no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first"
+        }
+        Err(_) if look::is_usable(&root.join(".git")) => {
+            "no commit to compare with: commit the skills first, and change them then"
+        }
+        Err(_) => "nothing to compare with, without a git repository: `git init`, and commit the skills first",
+    };
+    why.into()
+}
+
 /// The commit to compare with, and its name for people.
 pub fn base(repository: &Repository, reference: Option<&str>) -> Result<(String, String), Problem> {
     let root = &repository.root;
     let (commit, name) = if let Some(reference) = reference {
         (git::commit(root, reference)?, reference.to_owned())
     } else {
-        let branch =
-            git::default_branch(root).ok_or("no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first")?;
+        let branch = git::default_branch(root).ok_or_else(|| no_base(root))?;
         (git::merge_base(root, &branch)?, git::short_name(&branch).to_owned())
     };
     let short = commit.get(..12).unwrap_or(&commit);

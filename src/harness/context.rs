@@ -14,7 +14,7 @@ use super::args::ParsedArgs;
 use super::{CaseBuilder, Harness};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
-use crate::cases::repository::{Layout, Repository, Scope};
+use crate::cases::repository::{Repository, Scope};
 use crate::report::paint::Paint;
 use crate::report::progress::{self, ProgressBoard};
 use crate::report::{diagnostics, trial_text as report};
@@ -190,7 +190,7 @@ pub(super) fn problems_at(harness: &Harness, root: &Path) -> Vec<String> {
         settings.skill_roots = Some(roots);
     }
     let repository = Repository::new(root);
-    let mut catalog = repository.catalog(Layout::of(&settings), Scope::All);
+    let mut catalog = repository.catalog(preflight::layout(&settings), Scope::All);
     catalog.add_rust_cases(root, harness.cases.iter().cloned().map(CaseBuilder::into_case));
     problems(harness, &settings, Some(&catalog))
 }

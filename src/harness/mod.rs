@@ -30,7 +30,7 @@ use serde_json::Value;
 
 use crate::agent;
 use crate::cases::catalog::Catalog;
-use crate::cases::repository::{Layout, Repository, Scope};
+use crate::cases::repository::{Repository, Scope};
 use crate::mcp;
 use crate::process::{close_inherited_files, interrupt, watchdog};
 use crate::report::diagnostics;
@@ -39,7 +39,7 @@ use crate::report::trial_text::RerunCommand;
 use crate::run::custom_check::{self, CustomChecks};
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
-use crate::run::recorded_modes;
+use crate::run::{preflight, recorded_modes};
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{BuiltIn, Settings, TestSelection, Trust};
 use crate::text::name::Filters;
@@ -470,5 +470,5 @@ fn read_catalog(root: &Path, settings: &Settings, parsed: &ParsedArgs) -> (Catal
         _ => Scope::All,
     };
     let is_whole = matches!(scope, Scope::All);
-    (repository.catalog(Layout::of(settings), scope), is_whole)
+    (repository.catalog(preflight::layout(settings), scope), is_whole)
 }

@@ -26,12 +26,12 @@ use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::planned::{self, PlannedRun};
 use crate::run::{preflight, scheduler, stubs};
+use crate::store;
 use crate::text::diagnostic::{Diagnostic, Severity, SourceLocation};
 use crate::text::problem::Problem;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, TrialError, Verdict};
-use crate::{lint, store};
 
 pub(super) struct Test {
     pub name: String,
@@ -192,9 +192,8 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
 
 fn skill_lint(context: &TestContext, index: usize) -> Result<Completion, Failed> {
     let run = &context.run;
-    let repository = Repository::new(run.root.clone());
-    let problems = lint::skill_trial(&run.catalog, &run.catalog.skills[index].skill().slug, &repository);
-    verdict_of(context, problems)
+    let (repository, slug) = (Repository::new(run.root.clone()), &run.catalog.skills[index].skill().slug);
+    verdict_of(context, preflight::skill_problems(&repository, &run.settings, &run.catalog, slug))
 }
 
 fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
@@ -205,21 +204,18 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
     if let Some(why) = &context.unnamed {
         return Err(why.into());
     }
-    let mut problems = run.catalog.problems.clone();
-    let stale = run.settings.lint.judged(stubs::problems(&run.root, &run.catalog));
+    let mut problems = preflight::repository_problems(&run.settings, &run.catalog);
+    let stale = preflight::stub_problems(&run.root, &run.settings, &run.catalog);
     if stale.iter().any(|stale| stale.severity == Severity::Warning) {
         // Warnings fail no test, so they are printed.
         context.say(&diagnostics::render(&stale, Paint::Plain));
     }
     problems.extend(stale);
-    problems.extend(run.settings.repetition.unknown_skills(&run.catalog.slugs()));
-    problems.extend(lint::unknown_plugins(&run.settings, &run.catalog));
     verdict_of(context, problems)
 }
 
 /// Fails if there are errors, not if there are only warnings.
-fn verdict_of(context: &TestContext, problems: Vec<Diagnostic>) -> Result<Completion, Failed> {
-    let mut problems = context.run.settings.lint.judged(problems);
+fn verdict_of(context: &TestContext, mut problems: Vec<Diagnostic>) -> Result<Completion, Failed> {
     if !problems.iter().any(Diagnostic::is_error) {
         return Ok(Completion::Completed);
     }

@@ -178,6 +178,9 @@ fn difference(
     Ok(match (old.case(), new.case()) {
         (Ok(old), Ok(new)) if then.asked(old)? != here.asked(new)? => Some(DifferenceKind::Prompt),
         (Ok(old), Ok(new)) if then.checked(old)? != here.checked(new)? => Some(DifferenceKind::Checks),
+        (Ok(old), Ok(new)) if (&old.quarantine, &old.tags) != (&new.quarantine, &new.tags) => {
+            Some(DifferenceKind::Labels)
+        }
         (Ok(_), Ok(_)) | (Err(_), Err(_)) => None,
         (Ok(_), Err(_)) | (Err(_), Ok(_)) => Some(DifferenceKind::Prompt),
     })

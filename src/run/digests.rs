@@ -220,7 +220,7 @@ pub type SettingPart = (SeenBy, String, String);
 fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPart> {
     #[rustfmt::skip]
     let Settings {
-        timeout, create, env, pass_env, mcp, isolation, checks, judge, prices, partial,
+        timeout, create, env, pass_env, mcp, isolation, network, checks, judge, prices, partial,
         // What the functions below ask for.
         activation: _, agents: _, max_turns: _, model: _, root: _, secret_env: _, user: _,
         // A part of each case has these.
@@ -228,10 +228,12 @@ fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPa
         // Which trials run, when and where, and what becomes of their results.
         repetition: _, skill_roots: _, trust_places: _, not_cases: _, own_columns: _, own_keys: _, formats: _, harness: _, modes: _, selected_modes: _,
         default_modes: _, live: _, require_recordings: _, jobs: _, stop: _, lift: _, gate: _, lint: _, selection: _, run_id: _,
-        resume: _, force: _, record: _, max_cost_usd: _, max_tokens: _, retries: _, retry_wait: _, scratch: _, calibrate: _,
+        resume: _, force: _, record: _, max_cost_usd: _, max_tokens: _, limit_is_default: _, retries: _, retry_wait: _, scratch: _, calibrate: _,
         lead: _,
         // Trials store these by themselves.
         scripted: _, endpoint: _,
+        // Of no trial that is replayed or kept.
+        recorded_mocks: _,
     } = settings;
     // Isolation chosen in the environment belongs to a machine, and makes no recording stale.
     let IsolationSettings { declared, kind: _, required: _, image: _, home: _, readable: _, trusted: _ } = isolation;
@@ -250,6 +252,7 @@ fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPa
     let folders: Vec<String> = create.iter().map(ToString::to_string).collect();
     parts.agent_if("setting create", (!folders.is_empty()).then(|| folders.join("\0")));
     parts.agent_if("setting isolation", declared.as_ref());
+    parts.agent_if("setting network", network.declared.as_ref());
     let rule = case.activation.or_else(|| settings.activation_for(&case.skill, &mode.name));
     parts.checks("activation", &json!(rule));
     parts.checks("timeout", &json!([case.timeout.unwrap_or(*timeout), checks.timeout]));

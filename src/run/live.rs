@@ -12,7 +12,8 @@ use crate::store::{JournalContents, RunFolder, RunLock};
 use crate::text::redact::{Redactor, looks_secret};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
-use std::collections::HashMap;
+use crate::trial::input_file::RecordedCall;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -33,6 +34,8 @@ pub struct LiveRun {
     pub before: JournalContents,
     /// Why the progress file lacks lines.
     pub journal_trouble: Arc<Mutex<Option<String>>>,
+    /// What real programs answered in each trial, without secrets, if that is recorded.
+    pub recorded_mocks: Mutex<BTreeMap<TrialId, Vec<RecordedCall>>>,
     /// What may still be spent.
     pub(super) budget: Budget,
     /// Which result could not be stored, and why.

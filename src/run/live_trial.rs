@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use crate::agent::mcp_probe::ServerCommand;
@@ -22,7 +23,7 @@ use crate::mock::CallLog;
 use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
-use crate::run::agent_run::{self, AgentJob, disk, files, unstored};
+use crate::run::agent_run::{self, AgentJob, AgentRun, disk, files, unstored};
 use crate::run::calibration::ModeKnowledge;
 use crate::run::digests::SkillFolders;
 use crate::run::judge;
@@ -31,6 +32,7 @@ use crate::run::planned::PlannedRun;
 use crate::run::programs::{EndedProgram, SandboxedRun};
 use crate::run::question::Player;
 use crate::run::rate_limiter::{self, CacheLeader};
+use crate::run::record_mocks;
 use crate::run::regrade::{by_checks, with_input};
 use crate::run::started::StartedRun;
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
@@ -48,7 +50,7 @@ use crate::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Evidence, Inputs, Meta, RefusedAttempts, SKILL_PART, ServerMeta, SkillMeta, SourceMeta,
 };
 use crate::trial::id::TrialId;
-use crate::trial::input_file::{MockCall, MockCalls, MockServer};
+use crate::trial::input_file::{MockCall, MockCalls, MockServer, RecordedCall};
 use crate::trial::outcome::{Grade, Verdict};
 use crate::trial::workspace_file::SetupMeta;
 
@@ -224,12 +226,12 @@ impl LiveTrial<'_> {
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_disk_space(&trial_env.control()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| ran.redactor.mask(bytes).into_owned();
-        let mocks = mocks.map(|mocks| mocks.record(&ran.trace, &ran.redactor));
+        let mocks = mocks.map(|mocks| self.end_mocks(mocks, &ran.trace, &ran.redactor));
         let skills_changed = skills_changed(trial_env, &ran.changes, &mut ran.ending);
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
         let inputs = self.with_opened(inputs, &ran.trace);
-        self.note_agent(&mut meta, &ran.trace);
+        self.note_agent(&mut meta, &ran);
         let meta = Meta {
             case: CaseMeta { follow_ups: ran.follow_ups, ..meta.case },
             server: ran.server,
@@ -249,6 +251,15 @@ impl LiveTrial<'_> {
             ..meta
         };
         Ok(StoredTrial { meta, trace: ran.trace, final_text: ran.final_text })
+    }
+
+    /// The record of the calls. What real programs answered is noted, without secrets.
+    fn end_mocks(&self, mocks: ShownMocks, trace: &Trace, redactor: &Redactor) -> MockCalls {
+        let (record, answered) = mocks.record(trace, redactor);
+        let mut of_trials = self.live.recorded_mocks.lock().unwrap_or_else(PoisonError::into_inner);
+        // A trial that is measured again has the calls of its last session.
+        of_trials.insert(self.id.clone(), record_mocks::masked(answered, redactor));
+        record
     }
 
     /// The inputs of the trial, with the skills that were opened, as they were copied.
@@ -297,8 +308,11 @@ impl LiveTrial<'_> {
         self.live.known.get(&self.mode.name).cloned().unwrap_or_default()
     }
 
-    /// Adds what the agent is, and why nothing that it does not show is known not to have happened. A calibration finds that out.
-    fn note_agent(&self, meta: &mut Meta, trace: &Trace) {
+    /// Adds what the agent is and what its requests show, and why nothing that it does not show is known not to have happened. A
+    /// calibration finds that out.
+    fn note_agent(&self, meta: &mut Meta, AgentRun { trace, network, doubts, .. }: &AgentRun) {
+        meta.network.clone_from(network);
+        meta.doubts.extend(doubts.clone());
         let agent = &mut meta.agent;
         agent.version.clone_from(&trace.agent_version);
         if let Some(reported) = trace.model.clone() {
@@ -313,8 +327,8 @@ impl LiveTrial<'_> {
     fn is_settled(&self, evidence: Evidence<'_>) -> bool {
         let Self { run, case, skill, folder, .. } = *self;
         let is_counted = evidence.trace.usage.is_some() || evidence.trace.usage_of_requests.total_tokens() > 0;
-        // Without a count of its tokens, the trial could not count against a limit.
-        if run.settings.limit().is_some() && !is_counted {
+        // Without a count of its tokens, the trial could not count against the limit that somebody set.
+        if run.settings.limit().is_some() && !run.settings.limit_is_default && !is_counted {
             return false;
         }
         let has_more =
@@ -372,6 +386,7 @@ pub(super) fn show(
     let mut mocks = mocks.map_err(|problems| files(&listed(problems)))?;
     // What was read before may have changed since.
     inputs.0.remove(case_parts::MOCKS);
+    mocks.recorded.clone_from(&run.settings.recorded_mocks);
     let Some(digest) = &mocks.digest else { return Ok(None) };
     inputs.0.insert(case_parts::MOCKS.to_owned(), digest.clone());
     // As agents name them, and in place of them.
@@ -386,10 +401,11 @@ pub(super) fn show(
 }
 
 impl ShownMocks {
-    /// The calls that were made, also those of tools that no file answers: an agent does not send them to a server.
-    pub(super) fn record(self, trace: &Trace, redactor: &Redactor) -> MockCalls {
+    /// The calls that were made, also those of tools that no file answers: an agent does not send them to a server. Then what real
+    /// programs answered, with its secrets.
+    pub(super) fn record(self, trace: &Trace, redactor: &Redactor) -> (MockCalls, Vec<RecordedCall>) {
         let Self { calls, servers } = self;
-        let mut record = calls.calls();
+        let (mut record, answered) = calls.calls();
         for step in &trace.steps {
             let Step::Tool { name, input, .. } = step else { continue };
             let of = servers.iter().find_map(|(known, server)| {
@@ -408,7 +424,7 @@ impl ShownMocks {
                 *text = text.as_ref().map(|text| redactor.masked(text).cut());
             }
         }
-        record
+        (record, answered)
     }
 }
 

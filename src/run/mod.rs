@@ -42,6 +42,7 @@ pub mod programs;
 pub mod question;
 pub mod rate_limiter;
 pub mod record;
+pub mod record_mocks;
 pub mod recorded_modes;
 pub mod regrade;
 pub mod rename_recordings;

@@ -102,6 +102,7 @@ fn open(run: &StartedRun) -> Result<(LiveRun, ProgressWriter), Problem> {
         kept_although_changed,
         before,
         journal_trouble,
+        recorded_mocks: Mutex::default(),
         budget,
         not_stored: OnceLock::new(),
         lock,

@@ -376,6 +376,7 @@ fn not_mockable(run: &PlannedRun, planned: &TestCase) -> Option<Diagnostic> {
     let agent = mode.agent.profile();
     let of_skills =
         settings.mcp.own.as_ref().map_or_else(|| ToolNames::default().server, |own| own.names.server.clone());
+    let mut place = &case.origin;
     let (message, help) = match servers.first_key_value() {
         Some((_, server)) if !agent.serves_mocks => (
             format!("the case mocks the MCP server `{server}`, which {} does not get", agent.name),
@@ -388,12 +389,14 @@ fn not_mockable(run: &PlannedRun, planned: &TestCase) -> Option<Diagnostic> {
         _ => {
             let needed = if commands.is_empty() { None } else { agent::started_by(mode.agent, settings).ok() }?;
             let command = needed.iter().find(|command| commands.contains(*command))?;
+            let mut answers = case.mocks.iter().chain(&settings.mocks);
+            place = answers.find(|answer| answer.command == *command).map_or(place, |answer| &answer.place);
             let message =
                 format!("{} itself is started by `{command}`, so that cannot be answered from files", agent.name);
             (message, "remove its answers, or run the case in the mode of another agent")
         }
     };
-    Some(Diagnostic::new(Code::Withheld, case.origin.clone(), message).help(help))
+    Some(Diagnostic::new(Code::Withheld, place.clone(), message).help(help))
 }
 
 /// What keeps a planned case from running; others run all the same.
@@ -426,7 +429,35 @@ pub fn check_dry_run(run: &PlannedRun) -> Result<(), Problem> {
 
 // All problems of a repository that can be found without starting anything.
 
-/// All problems that `lint` looks for, with the severities of the settings.
+// Every command and the harness have them from here, with the severities of the settings.
+
+/// How a repository is read by these settings.
+pub fn layout(settings: &Settings) -> Layout<'_> {
+    Layout { ignored: Some(git::ignored_of), ..Layout::of(settings) }
+}
+
+/// What is said of the repository, and of no skill and no case alone.
+pub fn repository_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
+    settings.lint.judged(catalog.problems.iter().cloned().chain(unknown_names(settings, catalog)).collect())
+}
+
+/// The skills and plugins that evals.toml names and that are not here.
+fn unknown_names(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
+    let skills = settings.repetition.unknown_skills(&catalog.slugs());
+    skills.into_iter().chain(lint::unknown_plugins(settings, catalog)).collect()
+}
+
+/// What the lint test of a skill reports.
+pub fn skill_problems(repository: &Repository, settings: &Settings, catalog: &Catalog, slug: &str) -> Vec<Diagnostic> {
+    settings.lint.judged(lint::skill_trial(catalog, slug, repository))
+}
+
+/// What is said of the files of tests.
+pub fn stub_problems(root: &Path, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
+    settings.lint.judged(stubs::problems(root, catalog))
+}
+
+/// All problems that `lint` looks for.
 pub fn all_problems(
     repository: &Repository,
     settings: &Settings,
@@ -434,8 +465,7 @@ pub fn all_problems(
     options: lint::LintOptions,
 ) -> Vec<Diagnostic> {
     let mut problems = lint::all(catalog, repository, options);
-    problems.extend(settings.repetition.unknown_skills(&catalog.slugs()));
-    problems.extend(lint::unknown_plugins(settings, catalog));
+    problems.extend(unknown_names(settings, catalog));
     let cases = || catalog.cases.iter().map(AsRef::as_ref);
     problems.extend(case_files(&repository.root, cases()));
     problems.extend(copied_files(&repository.root, settings, cases()));
@@ -455,8 +485,8 @@ pub fn all_problems(
     problems.extend(lint::checks_of_mocks(catalog, &settings.mocks, repository));
     // A case or the command line may ask for a judge.
     problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
-    let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(settings) };
-    let unread: Vec<_> = repository.unread(layout).into_iter().filter(|unread| !problems.contains(unread)).collect();
+    let unread: Vec<_> =
+        repository.unread(layout(settings)).into_iter().filter(|unread| !problems.contains(unread)).collect();
     problems.extend(unread);
     settings.lint.judged(problems)
 }

@@ -372,9 +372,9 @@ pub(super) fn prefix(mode: &Mode, case: &Case) -> String {
 /// How often a waiting trial looks whether the user interrupted the run, or another process has spent something.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a gate may cost that nobody limited: in US dollars, or else in tokens.
-const GATE_COST_USD: f64 = 5.0;
-const GATE_TOKENS: u64 = 5_000_000;
+/// What a gate or a comparison may cost that nobody limited: in US dollars, or else in tokens.
+const DEFAULT_COST_USD: f64 = 5.0;
+const DEFAULT_TOKENS: u64 = 5_000_000;
 
 /// How many attempts may report nothing before any reports something. An agent that never does would never reach a limit.
 const MOST_UNKNOWN: u32 = 3;
@@ -410,6 +410,8 @@ impl LimitUse {
 pub struct Budget {
     max_cost_usd: Option<f64>,
     max_tokens: Option<u64>,
+    /// Whether nobody chose them: what cannot be counted stops nothing then.
+    is_default: bool,
     progress: Mutex<Follower>,
     /// How many trials are running, whose cost is not known yet.
     running: Mutex<u32>,
@@ -422,9 +424,9 @@ pub struct BudgetPermit<'a>(&'a Budget);
 
 impl Budget {
     pub fn new(settings: &Settings, progress: Follower) -> Self {
-        let Settings { max_cost_usd, max_tokens, .. } = *settings;
+        let Settings { max_cost_usd, max_tokens, limit_is_default: is_default, .. } = *settings;
         let progress = Mutex::new(progress);
-        Self { max_cost_usd, max_tokens, progress, running: Mutex::default(), ended: Condvar::new() }
+        Self { max_cost_usd, max_tokens, is_default, progress, running: Mutex::default(), ended: Condvar::new() }
     }
 
     /// Waits until a trial may start: until those that are running are expected to leave something of the limit. `None` if
@@ -444,13 +446,16 @@ impl Budget {
     }
 
     /// Whether the limits leave something if each running trial costs as much as those that ended. Before any ended, one runs
-    /// alone.
+    /// alone, if somebody chose the limits.
     fn has_room_besides(&self, running: u32) -> bool {
         if running == 0 || self.max_cost_usd.is_none() && self.max_tokens.is_none() {
             return true;
         }
         let [cost, tokens] = self.used();
-        let leaves = |used: LimitUse, limit: f64| used.known > 0 && used.with(running) < limit;
+        let leaves = |used: LimitUse, limit: f64| match used.known {
+            0 => self.is_default,
+            _ => used.with(running) < limit,
+        };
         self.max_cost_usd.is_none_or(|limit| leaves(cost, limit))
             && self.max_tokens.is_none_or(|limit| leaves(tokens, real(limit)))
     }
@@ -465,13 +470,28 @@ impl Budget {
             if used.unpriced > 0 {
                 return Some(NotRun::NoPrice(used.unpriced));
             }
-            if used.known == 0 && used.unknown >= MOST_UNKNOWN {
+            if used.known == 0 && used.unknown >= MOST_UNKNOWN && !self.is_default {
                 return Some(NotRun::UsageUnknown(used.unknown));
             }
             (used.with(0) >= limit).then_some(reason)
         };
-        let cost = self.max_cost_usd.and_then(|limit| reached(cost, limit, NotRun::CostLimit(limit)));
-        cost.or_else(|| self.max_tokens.and_then(|limit| reached(tokens, real(limit), NotRun::TokenLimit(limit))))
+        let (mut max_cost_usd, mut max_tokens) = (self.max_cost_usd, self.max_tokens);
+        if self.is_default && cost.unpriced > 0 {
+            (max_cost_usd, max_tokens) = (None, max_tokens.or(Some(DEFAULT_TOKENS)));
+        }
+        let cost = max_cost_usd.and_then(|limit| reached(cost, limit, NotRun::CostLimit(limit)));
+        cost.or_else(|| max_tokens.and_then(|limit| reached(tokens, real(limit), NotRun::TokenLimit(limit))))
+    }
+
+    /// The limit that somebody set and that no attempt could count against, although the run ended by itself, with the number of
+    /// attempts.
+    pub fn uncounted(&self) -> Option<(String, u32)> {
+        let [cost, tokens] = self.used();
+        let is_uncounted = |used: LimitUse| used.known == 0 && used.unknown > 0 && !self.is_default;
+        let cost = self.max_cost_usd.filter(|_| is_uncounted(cost)).map(|limit| (format!("${limit}"), cost.unknown));
+        let tokens =
+            self.max_tokens.filter(|_| is_uncounted(tokens)).map(|limit| (format!("{limit} tokens"), tokens.unknown));
+        cost.or(tokens).filter(|_| self.used_up().is_none())
     }
 
     /// What the run has cost in dollars, each attempt of unknown cost as much as the mean of the known; `None` if none is known.
@@ -531,17 +551,18 @@ pub fn check_budget(settings: &Settings, plan: &RunPlan) -> Result<(), Problem> 
     ).into())
 }
 
-/// Limits a gate that nobody limited: dollars, or tokens if the cost of some trial could not be known. An agent that the user
-/// describes may tell neither, and a limit that cannot be kept ends a run.
-pub fn limit_gate(settings: &mut Settings, plan: &RunPlan) {
+/// Limits a gate or a comparison that nobody limited: dollars, or tokens if the cost of some trial could not be known. An agent
+/// that the user describes may tell neither.
+pub fn set_default_limit(settings: &mut Settings, plan: &RunPlan) {
     if settings.max_cost_usd.is_some() || settings.max_tokens.is_some() {
         return;
     }
-    settings.max_cost_usd = Some(GATE_COST_USD);
+    settings.limit_is_default = true;
+    settings.max_cost_usd = Some(DEFAULT_COST_USD);
     if check_budget(settings, plan).is_err() {
         let tells_tokens = |entry: &PlannedCase| !matches!(entry.planned.mode.agent, AgentKind::Custom(_));
         settings.max_cost_usd = None;
-        settings.max_tokens = plan.entries.iter().all(tells_tokens).then_some(GATE_TOKENS);
+        settings.max_tokens = plan.entries.iter().all(tells_tokens).then_some(DEFAULT_TOKENS);
     }
 }
 

@@ -122,6 +122,15 @@ impl StartedRun {
         self.opened()?.budget.cost_usd()
     }
 
+    /// That a limit was not kept, if no attempt told what counts against it.
+    pub fn limit_warning(&self) -> Option<String> {
+        let (limit, attempts) = self.opened()?.budget.uncounted()?;
+        Some(format!(
+            "the limit of {limit} was not kept: none of {attempts} attempt{} reported its usage",
+            if attempts == 1 { "" } else { "s" }
+        ))
+    }
+
     /// Why no further trial may start, if so.
     pub fn no_more(&self) -> Option<NotRun> {
         if interrupt::raised() {

@@ -55,7 +55,11 @@ pub fn finds(power: &Power) -> String {
 pub fn forecast(forecast: &Forecast, plan: ComparePlan) -> String {
     let Forecast { base, weeks, changes, trials, range, of_trial, is_measured } = forecast;
     let weeks = counted(usize::try_from(*weeks).unwrap_or(usize::MAX), "week");
-    let mut text = format!("{weeks} of {}: {changes} changes of skills with cases\n", escape::line(base));
+    let mut text = format!(
+        "{weeks} of {}: {} of skills with cases\n",
+        escape::line(base),
+        counted(usize::try_from(*changes).unwrap_or(usize::MAX), "change")
+    );
     if *changes == 0 {
         return text
             + "nothing to forecast by: name the branch that pull requests are merged into, as in `gate main --forecast`\n";

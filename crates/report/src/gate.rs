@@ -111,6 +111,16 @@ pub fn render(results: &GateResults, paint: Paint) -> String {
     for line in reasons(results, paint) {
         let _ = writeln!(text, "{line}");
     }
+    // Next to the answer, where a reader looks first: what broke, and by what.
+    let broken = results.compared.iter().flat_map(|found| &found.comparison.broken);
+    for name in broken.take(MAX_LEADS) {
+        let counts = results.run.as_ref().and_then(|run| run.reasons.get(name));
+        let Lead { what, details } = Lead::of_case(name.clone(), counts);
+        let _ = writeln!(text, "{INDENT}{}", paint.on(Tone::Bad, &escape::line(&what)));
+        for detail in details {
+            let _ = writeln!(text, "{INDENT}{INDENT}{}", cut::start(&escape::line(&detail), WIDTH));
+        }
+    }
     let answer = results.answer();
     let tone = match answer {
         GateAnswer::Passed => Tone::Good,

@@ -12,6 +12,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::Case;
 use crate::cases::plugin::Plugin;
 use crate::files::at::PathError;
+use crate::files::look;
 use crate::process::OutputListener;
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{ROOT, Settings};
@@ -101,7 +102,13 @@ pub(super) fn program(settings: &Settings, kind: AgentKind) -> Result<PathBuf, T
     let command = settings.agents.get(kind.as_str()).and_then(|agent| agent.command.as_deref());
     let command = command.unwrap_or(profile.program);
     find(settings, command).ok_or_else(|| {
-        let detail = format!("`{command}` is not on the PATH; {}", profile.how_to_get);
+        let place = settings.root.as_deref().unwrap_or(Path::new("")).join(command);
+        let what = match (command.contains('/'), look::is_usable(&place)) {
+            (false, _) => "is not on the PATH",
+            (true, true) => "is not a program: make it executable",
+            (true, false) => "does not exist",
+        };
+        let detail = format!("`{command}` {what}; {}", profile.how_to_get);
         Trouble::new(TroubleKind::CouldNotStart, detail)
     })
 }

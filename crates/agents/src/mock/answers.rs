@@ -1,15 +1,16 @@
 //! What the runner replies to mocks, and the record of what they asked. A call is recorded before it is answered.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use regex::Regex;
 
+use crate::cases::mocks::Mocks;
 use crate::mcp::OfferedTool;
 use crate::settings::pattern;
 use crate::text::escape;
-use crate::trial::input_file::{MockCall, MockCalls, MockServer, MockTool, ReadyAnswer};
+use crate::trial::input_file::{MockCall, MockCalls, MockServer, MockTool, ProgramOutput, ReadyAnswer, RecordedCall};
 
 use super::protocol::{Call, Reply, Request};
 use super::tools;
@@ -19,6 +20,9 @@ const MAX_SIZE: usize = 8 << 20;
 
 /// Maximum number of recorded calls.
 const MAX_CALLS: usize = 1000;
+
+/// Maximum size of all that real programs print and is recorded, in bytes.
+const MAX_RECORDED: usize = 64 << 20;
 
 /// The answers of a trial, and the record of its calls.
 #[derive(Debug, Default)]
@@ -32,6 +36,14 @@ pub(super) struct Answers {
     size: usize,
     /// The calls that were told to read their input, by the ids of their requests.
     reading: HashMap<String, usize>,
+    /// The commands whose real programs are recorded.
+    recorded: BTreeSet<String>,
+    /// What they printed.
+    outputs: Vec<RecordedCall>,
+    /// The size of that, in bytes.
+    recorded_size: usize,
+    /// The calls whose real program has not ended, by the ids of their requests.
+    running: HashMap<String, usize>,
 }
 
 /// An answer that is ready to be given.
@@ -73,21 +85,28 @@ impl CommandAnswer {
 }
 
 impl Answers {
-    pub(super) fn new(
-        commands: &BTreeMap<String, Vec<ReadyAnswer>>,
-        servers: &BTreeMap<String, MockServer>,
-        real: Option<BTreeMap<String, PathBuf>>,
-    ) -> Self {
+    pub(super) fn new(mocks: &Mocks, real: Option<BTreeMap<String, PathBuf>>) -> Self {
+        let Mocks { commands, servers, recorded, .. } = mocks;
         let ready = |(command, answers): (&String, &Vec<ReadyAnswer>)| {
             (command.clone(), answers.iter().map(CommandAnswer::new).collect())
         };
-        Self { commands: commands.iter().map(ready).collect(), servers: servers.clone(), real, ..Self::default() }
+        Self {
+            commands: commands.iter().map(ready).collect(),
+            servers: servers.clone(),
+            recorded: recorded.clone(),
+            real,
+            ..Self::default()
+        }
     }
 
     /// The reply to a request, and how long the mock waits for it.
     pub(super) fn reply(&mut self, id: &str, request: Request) -> (Reply, Duration) {
         match request {
             Request::Call(call) => self.call(id, call),
+            Request::Ended { id, output } => {
+                self.note_output(&id, output);
+                (Reply::Nothing, Duration::ZERO)
+            }
             Request::Tools(server) => (self.tools(&server), Duration::ZERO),
             Request::Tool { server, tool, input } => {
                 let Some(server) = self.servers.get(&server) else { return (Reply::Nothing, Duration::ZERO) };
@@ -151,15 +170,22 @@ impl Answers {
         let passes = found.as_ref().is_some_and(|answer| answer.ready.passthrough);
         let reply = match found {
             None => Reply::Nothing,
-            Some(_) if passes => match &self.real {
-                None => Reply::RealProgram(None),
-                // Nobody answers for a program that is not here.
-                Some(programs) => {
-                    programs.get(&name).cloned().map_or(Reply::Nothing, |path| Reply::RealProgram(Some(path)))
+            Some(_) if passes => {
+                let is_recorded = self.recorded.contains(&name);
+                match &self.real {
+                    None => Reply::RealProgram { program: None, is_recorded },
+                    // Nobody answers for a program that is not here.
+                    Some(programs) => programs
+                        .get(&name)
+                        .map_or(Reply::Nothing, |path| Reply::RealProgram { program: Some(path.clone()), is_recorded }),
                 }
-            },
+            }
             Some(answer) => answer.output(&args),
         };
+        if matches!(reply, Reply::RealProgram { is_recorded: true, .. }) {
+            self.running.insert(id.to_owned(), self.outputs.len());
+            self.outputs.push(RecordedCall { command: name, args, stdin: stdin.clone(), output: None });
+        }
         recorded.answered = !matches!(reply, Reply::Nothing);
         recorded.passed_through = passes && recorded.answered;
         recorded.stdin = stdin;
@@ -171,6 +197,21 @@ impl Answers {
             None => _ = self.add(recorded),
         }
         (reply, delay)
+    }
+
+    /// Notes what the real program of a call printed, if there is room.
+    fn note_output(&mut self, id: &str, output: ProgramOutput) {
+        let call = self.running.remove(id).and_then(|at| self.outputs.get_mut(at));
+        let size = self.recorded_size + output.stdout.0.len() + output.stderr.0.len();
+        if let Some(call) = call.filter(|_| size <= MAX_RECORDED) {
+            self.recorded_size = size;
+            call.output = Some(output);
+        }
+    }
+
+    /// What real programs answered, in the order of the calls.
+    pub(super) fn take_outputs(&mut self) -> Vec<RecordedCall> {
+        std::mem::take(&mut self.outputs)
     }
 
     /// Adds a call to the record, if there is room. Returns its place.

@@ -16,7 +16,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use crate::cases::mocks::Mocks;
-use crate::trial::input_file::MockCalls;
+use crate::trial::input_file::{MockCalls, RecordedCall};
 
 use super::answers::Answers;
 use super::protocol::{LOG, PAUSE, Reply, Requests};
@@ -69,7 +69,7 @@ impl CallLog {
         let writer = OpenOptions::new().read(true).write(true).open(&log)?;
         let pipe = BufReader::new(writer.try_clone()?);
         std::fs::set_permissions(&log, Permissions::from_mode(0o200))?;
-        let answers = Answers::new(&mocks.commands, &mocks.servers, real);
+        let answers = Answers::new(mocks, real);
         let state = State { answers, waiting: 0, has_ended: false };
         let shared = Arc::new(Shared { share: share.to_path_buf(), state: Mutex::new(state), changed: Condvar::new() });
         let random = || RandomState::new().hash_one(0);
@@ -79,11 +79,12 @@ impl CallLog {
         Ok(Self { shared, writer, end, reader: Some(reader) })
     }
 
-    /// The calls so far. No more are recorded.
-    pub fn calls(mut self) -> MockCalls {
+    /// The calls so far, and what real programs answered of which that was wanted. No more are recorded.
+    pub fn calls(mut self) -> (MockCalls, Vec<RecordedCall>) {
         // A record whose end was not seen may lack a call.
         let lost = self.stop().unwrap_or(1);
-        self.shared.lock().answers.take_record(lost)
+        let mut state = self.shared.lock();
+        (state.answers.take_record(lost), state.answers.take_outputs())
     }
 
     /// Ends the record. Returns how many of its parts cannot be read.
@@ -241,7 +242,7 @@ mod tests {
                 });
             }
         });
-        let MockCalls { calls, lost } = log.calls();
+        let MockCalls { calls, lost } = log.calls().0;
         let mut inputs: Vec<&str> = calls.iter().map(|call| call.input.as_str()).collect();
         inputs.sort_unstable();
         inputs.dedup();
@@ -263,7 +264,7 @@ mod tests {
         pipe.write_all(format!("\n{id} 0 2 eA==\n").as_bytes()).expect("it takes it");
         pipe.write_all(&vec![b'x'; 1 << 20]).expect("it takes it");
         assert_eq!(printed(&share, "last"), "x");
-        let MockCalls { calls, lost } = log.calls();
+        let MockCalls { calls, lost } = log.calls().0;
         let inputs: Vec<&str> = calls.iter().map(|call| call.input.as_str()).collect();
         assert_eq!(inputs, [&garbage[..], &["last"]].concat());
         assert_eq!(lost, 6);
@@ -275,7 +276,7 @@ mod tests {
         let mut pipe = OpenOptions::new().write(true).open(share.join(LOG)).expect("the pipe");
         let lines: Vec<String> = (0..400_000).map(|id| format!("{id:016x} 0 1000 eA==\n")).collect();
         pipe.write_all(lines.concat().as_bytes()).expect("it takes it");
-        assert_eq!(log.calls(), MockCalls { calls: Vec::new(), lost: 400_000 });
+        assert_eq!(log.calls().0, MockCalls { calls: Vec::new(), lost: 400_000 });
     }
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
         for number in 0..1001 {
             assert_eq!(printed(&share, &number.to_string()), "x");
         }
-        let MockCalls { calls, lost } = log.calls();
+        let MockCalls { calls, lost } = log.calls().0;
         assert_eq!((calls.len(), lost), (1000, 1));
     }
 
@@ -296,7 +297,7 @@ mod tests {
         for id in 0..MOST_WAITING + 10 {
             write(&mut pipe, &format!("{id:016x}"), &request("forged")).expect("it takes it");
         }
-        assert_eq!(log.calls().calls.len(), MOST_WAITING + 10);
+        assert_eq!(log.calls().0.calls.len(), MOST_WAITING + 10);
     }
 
     #[test]
@@ -313,7 +314,7 @@ mod tests {
         let (_directory, share, log) = log(&[pending, prints("merged")]);
         let all: Vec<String> = ["pr", "other", "pr", "pr", "pr"].iter().map(|args| printed(&share, args)).collect();
         assert_eq!(all, ["pending", "merged", "pending", "merged", "merged"]);
-        assert_eq!(log.calls().calls.len(), 5);
+        assert_eq!(log.calls().0.calls.len(), 5);
     }
 
     #[test]
@@ -331,7 +332,7 @@ mod tests {
         assert!(matches!(after("apply -f -", "kind: Pod\n"), Reply::Output { .. }));
         // Whoever knows the id of a call cannot change its record.
         assert!(matches!(after("apply -f -", "kind: Job\n"), Reply::Nothing));
-        let calls = log.calls().calls;
+        let calls = log.calls().0.calls;
         let told: Vec<_> = calls.iter().map(|call| (&*call.input, call.stdin.as_deref(), call.answered)).collect();
         let expected = [
             ("get", None, false),

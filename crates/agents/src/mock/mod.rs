@@ -22,8 +22,8 @@ use crate::files::bounded;
 use crate::mcp::{NotAnswered, serve_tools};
 use crate::process::{self, find_program_in};
 use crate::text::problem::Problem;
-use crate::trial::input_file::{Bytes, line};
-use protocol::{Call, MAX_INPUT, Reply, Request};
+use crate::trial::input_file::{Bytes, ProgramOutput, line};
+use protocol::{Call, MAX_INPUT, MAX_OUTPUT, Reply, Request};
 
 pub use log::CallLog;
 
@@ -132,20 +132,22 @@ pub fn take_over() -> Option<ExitCode> {
 fn answer_command(name: &str, args: &[OsString], share: &Path) -> io::Result<ExitCode> {
     let line = line(args.iter().cloned());
     let mut call = Call { name: name.to_owned(), args: line.clone(), read: None };
-    let (mut reply, id) = protocol::ask(share, &Request::Call(call.clone()))?;
+    let (mut reply, mut id) = protocol::ask(share, &Request::Call(call.clone()))?;
     let mut read = None;
     if matches!(reply, Reply::ReadInput) {
         let mut input = Vec::new();
         io::stdin().lock().take(bounded::MAX_FILE).read_to_end(&mut input)?;
         let sent = input.iter().take(usize::try_from(MAX_INPUT).unwrap_or(usize::MAX)).copied().collect();
         call.read = Some((Bytes(sent), id));
-        (reply, _) = protocol::ask(share, &Request::Call(call))?;
+        (reply, id) = protocol::ask(share, &Request::Call(call))?;
         read = Some(input);
     }
     match reply {
         Reply::Output { stdout, stderr, exit_code, files } => {
             for (path, Bytes(content)) in files {
-                fs::write(&path, content).map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
+                let folder = Path::new(&path).parent().map_or(Ok(()), fs::create_dir_all);
+                let written = folder.and_then(|()| fs::write(&path, content));
+                written.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
             }
             io::stderr().write_all(stderr.as_bytes())?;
             let mut output = io::stdout().lock();
@@ -153,11 +155,18 @@ fn answer_command(name: &str, args: &[OsString], share: &Path) -> io::Result<Exi
             output.flush()?;
             Ok(ExitCode::from(exit_code))
         }
-        Reply::RealProgram(program) => {
+        Reply::RealProgram { program, is_recorded } => {
             let program = program.or_else(|| find_program_in(&rest_of_path(share), name));
             let program = program.ok_or_else(|| io::Error::other("the real program is not here"))?;
             let first = std::env::args_os().next().unwrap_or_else(|| name.into());
-            Err(process::become_program(&program, &first, args, read.as_deref()))
+            if !is_recorded {
+                return Err(process::become_program(&program, &first, args, read.as_deref()));
+            }
+            let (exit_code, streams) = process::relay_program(&program, &first, args, read.as_deref(), MAX_OUTPUT)?;
+            if let Some([stdout, stderr]) = streams.map(|streams| streams.map(Bytes)) {
+                protocol::ask(share, &Request::Ended { id, output: ProgramOutput { stdout, stderr, exit_code } })?;
+            }
+            Ok(ExitCode::from(exit_code))
         }
         _ => Err(io::Error::other(format!("not available here: {name} {line}"))),
     }

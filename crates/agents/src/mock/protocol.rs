@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::mcp::OfferedTool;
-use crate::trial::input_file::Bytes;
+use crate::trial::input_file::{Bytes, ProgramOutput};
 
 /// The pipe for requests.
 pub(super) const LOG: &str = "log";
@@ -46,6 +46,9 @@ const CHUNK: usize = 100;
 /// How much of a standard input is sent, in bytes.
 pub(super) const MAX_INPUT: u64 = 1 << 20;
 
+/// How much of each stream of a real program is recorded, in bytes.
+pub(super) const MAX_OUTPUT: usize = 4 << 20;
+
 /// What a mock asks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Request {
@@ -55,6 +58,8 @@ pub(super) enum Request {
     Tools(String),
     /// A tool of a server is called.
     Tool { server: String, tool: String, input: Map<String, Value> },
+    /// The real program ended that the reply to this request named.
+    Ended { id: String, output: ProgramOutput },
 }
 
 /// A call of a command.
@@ -77,8 +82,11 @@ pub(super) enum Reply {
         exit_code: u8,
         files: Vec<(String, Bytes)>,
     },
-    /// The real program answers: this one, or else the next one on the PATH.
-    RealProgram(Option<PathBuf>),
+    /// The real program answers: this one, or else the next one on the PATH. The runner may want its output.
+    RealProgram {
+        program: Option<PathBuf>,
+        is_recorded: bool,
+    },
     /// Nothing answers.
     Nothing,
     /// The name of a server and its tools.

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,9 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::opener::{Opening, RoomNetwork};
 use crate::files::look;
+use crate::settings::ROOM_VARIABLE;
 use crate::text::problem::Problem;
 use crate::trial::evidence::Ending;
 
@@ -31,6 +33,8 @@ pub struct Start {
     /// The options of bubblewrap.
     options: Vec<OsString>,
     around: Around,
+    /// The network of a sandbox that has its own.
+    network: Option<Arc<dyn RoomNetwork>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,23 +48,36 @@ enum Around {
 impl Start {
     /// This program itself.
     pub fn own(args: Vec<OsString>) -> io::Result<Self> {
-        Ok(Self { program: std::env::current_exe()?, args, options: Vec::new(), around: Around::Nothing })
+        let program = std::env::current_exe()?;
+        Ok(Self { program, args, options: Vec::new(), around: Around::Nothing, network: None })
     }
 
     /// bubblewrap. Its options give it a PID namespace. `call` is the program in it, with its arguments.
     pub fn sandbox(bwrap: PathBuf, options: Vec<OsString>, call: Vec<OsString>) -> Self {
-        Self { program: bwrap, args: call, options, around: Around::Bwrap }
+        Self { program: bwrap, args: call, options, around: Around::Bwrap, network: None }
     }
 
     /// A container. `args` are those of `docker run`, and end in those of the program in it.
     pub fn container(client: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program: client, args, options: Vec::new(), around: Around::Container }
+        Self { program: client, args, options: Vec::new(), around: Around::Container, network: None }
     }
 
     /// A program outside every sandbox. What a repository names, and an agent's program, only comes here if no sandbox
     /// works and none is required. `agent::isolation` decides that: clippy allows no other caller.
     pub fn outside(program: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program, args, options: Vec::new(), around: Around::Nothing }
+        Self { program, args, options: Vec::new(), around: Around::Nothing, network: None }
+    }
+
+    /// The same, with a network of its own.
+    #[must_use]
+    pub fn in_network(mut self, network: Arc<dyn RoomNetwork>) -> Self {
+        self.options.push("--unshare-net".into());
+        self.network = Some(network);
+        self
+    }
+
+    pub(super) fn network(&self) -> Option<&Arc<dyn RoomNetwork>> {
+        self.network.as_ref()
     }
 
     pub(super) fn program(&self) -> &Path {
@@ -102,6 +119,7 @@ impl Start {
         &self,
         env: &BTreeMap<OsString, OsString>,
         mark: &str,
+        opening: Option<&Opening>,
     ) -> io::Result<(Command, Vec<OwnedFd>)> {
         let mut command = Command::new(&self.program);
         let files = match self.around {
@@ -109,7 +127,12 @@ impl Start {
                 command.env_clear().envs(env);
                 Vec::new()
             }
-            Around::Bwrap => bwrap_files(env, &self.options, command.env_clear())?,
+            Around::Bwrap => {
+                let mut env = env.clone();
+                env.extend(self.network.iter().flat_map(|network| network.variables()));
+                env.extend(opening.map(|opening| (ROOM_VARIABLE.into(), opening.plan.clone())));
+                bwrap_files(&env, &self.options, command.env_clear())?
+            }
             // The client has the runner's variables: they say where its daemon and its files are.
             Around::Container => {
                 let file = sealed_input(&env_file(env)?)?;
@@ -118,7 +141,7 @@ impl Start {
                 vec![file]
             }
         };
-        command.args(&self.args);
+        command.args(opening.map(|opening| &opening.program)).args(&self.args);
         Ok((command, files))
     }
 }
@@ -223,6 +246,65 @@ pub fn become_program(program: &Path, first: &OsStr, args: &[OsString], input: O
         };
     }
     command.exec()
+}
+
+/// How long a pipe is read after its program ended.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Starts a program as [`become_program`] would, passes on what it prints, and waits for its end. Returns its exit code, and its
+/// standard output and standard error; `None` if one is longer than `limit`, was not read to its end, or is still open then.
+pub fn relay_program(
+    program: &Path,
+    first: &OsStr,
+    args: &[OsString],
+    input: Option<&[u8]>,
+    limit: usize,
+) -> io::Result<(u8, Option<[Vec<u8>; 2]>)> {
+    let mut command = Command::new(program);
+    command.arg0(first).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(input) = input {
+        command.stdin(sealed_input(input)?);
+    }
+    let mut started = spawn(&mut command)?;
+    let (sender, streams) = mpsc::channel();
+    let ends = [(0usize, started.stdout.take().map(OwnedFd::from)), (1, started.stderr.take().map(OwnedFd::from))];
+    for (number, pipe) in ends {
+        let (Some(pipe), sender) = (pipe, sender.clone()) else { continue };
+        std::thread::Builder::new().spawn(move || {
+            let relayed = relay(pipe.into(), number == 0, limit);
+            // If nobody waits any more, another program has the pipe.
+            let _ = sender.send((number, relayed));
+        })?;
+    }
+    let status = started.wait()?;
+    let mut both = [None, None];
+    for _ in 0..both.len() {
+        // What it left behind may keep a pipe open for ever.
+        let Ok((number, relayed)) = streams.recv_timeout(LINGER) else { break };
+        both[number] = relayed;
+    }
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    let [stdout, stderr] = both;
+    Ok((u8::try_from(code).unwrap_or(u8::MAX), stdout.zip(stderr).map(|(stdout, stderr)| [stdout, stderr])))
+}
+
+/// Writes all that comes out of a pipe to standard output, or else to standard error. Returns it, if that was possible.
+#[expect(clippy::disallowed_methods, reason = "an agent reads it, as it would read the program's own output")]
+fn relay(mut pipe: fs::File, is_output: bool, limit: usize) -> Option<Vec<u8>> {
+    let (mut all, mut piece) = (Some(Vec::new()), vec![0; 64 << 10]);
+    loop {
+        let count = pipe.read(&mut piece).ok()?;
+        if count == 0 {
+            return all;
+        }
+        let write = |out: &mut dyn Write| out.write_all(&piece[..count]).and_then(|()| out.flush());
+        // The program is told as this one is, by its closed pipe.
+        if is_output { write(&mut io::stdout()) } else { write(&mut io::stderr()) }.ok()?;
+        all = all.filter(|all| all.len() + count <= limit).map(|mut all| {
+            all.extend(&piece[..count]);
+            all
+        });
+    }
 }
 
 /// Starts a program, waits for its end, and returns its standard output, and its standard error if that is a pipe.
@@ -396,7 +478,7 @@ mod tests {
         let options = ["--bind", "/secret/scratch", "/work"].map(OsString::from).into();
         let start = Start::sandbox("bwrap".into(), options, vec!["/bin/true".into(), "x".into()]);
         let env = BTreeMap::from([("NAME".into(), "/secret/value".into())]);
-        let (command, files) = start.command(&env, "mark").expect("a command");
+        let (command, files) = start.command(&env, "mark", None).expect("a command");
         let args: Vec<String> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
         assert!(args.ends_with(&["--".to_owned(), "/bin/true".to_owned(), "x".to_owned()]), "{args:?}");
         assert!(!args.iter().any(|arg| arg.contains("secret")) && !files.is_empty(), "{args:?}");

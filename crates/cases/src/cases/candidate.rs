@@ -1,6 +1,6 @@
 //! Whether a file that no format claims holds cases after all, and of which format they nearly are.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -38,6 +38,9 @@ const MAX_DEPTH: usize = 5;
 /// Ends of the names of files of cases, without the `s` of several.
 const NAMES: &str = "activation case eval negative positive prompt querie query scenario suite test trigger";
 
+/// Ends of the names of files of cases wherever they are, each with a dot before it.
+const DOTTED: [&str; 4] = ["case", "cases", "eval", "evals"];
+
 /// Names of files that are one case each, in a directory of its own.
 const CASES: [&str; 3] = ["case", "scenario", "task"];
 
@@ -58,7 +61,7 @@ pub(super) struct Candidate<'a> {
     pub bytes: &'a [u8],
     pub place: CandidatePlace,
     /// The slugs of the repository's skills, those that are not read too.
-    pub skills: &'a BTreeSet<&'a str>,
+    pub skills: &'a HashSet<&'a str>,
 }
 
 impl Candidate<'_> {
@@ -146,27 +149,39 @@ impl Candidate<'_> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
         let word = stem.rsplit(|c: char| !c.is_alphanumeric() && c != '.').next().unwrap_or_default();
         let is_placed = self.place != CandidatePlace::Elsewhere;
-        is_placed && CASES.contains(&&*stem)
+        self.has_name_of_case()
+            || is_placed && CASES.contains(&&*stem)
             || self.place == CandidatePlace::Direct && words(NAMES).contains(&word.strip_suffix('s').unwrap_or(word))
+    }
+
+    /// Whether its name ends in `.case` or the like, before the ending of its syntax.
+    fn has_name_of_case(&self) -> bool {
+        let stem = self.path.file_stem().map(Path::new).and_then(Path::extension).and_then(OsStr::to_str);
+        stem.is_some_and(|word| DOTTED.iter().any(|known| word.eq_ignore_ascii_case(known)))
     }
 
     /// Whether a file outside the directories of cases of skills may have some, by its bytes alone: most files of a tree are something
     /// else. It asks for something, expects something, and names a skill or is in a directory of cases of something.
     fn may_have_cases(&self) -> bool {
-        static KEYS: LazyLock<Option<[Regex; 4]>> = LazyLock::new(|| {
+        static KEYS: LazyLock<Option<[Regex; 5]>> = LazyLock::new(|| {
             let key = |list: &str, rest: &str| {
                 let end = r#"["']?[ \t]*(?:[:=,;\t]|\r?$)"#;
                 let list = words(list).join("|");
                 Regex::new(&format!(r#"(?im-u)(?:^|[\s"',;{{\[-])\w*(?:{list}){rest}{end}"#)).ok()
             };
             let any = r"\w*";
-            Some([key(ASKS, "")?, key(ASKS_AGENTS, "")?, key(EXPECTATIONS, any)?, key("skill", any)?])
+            let file = Regex::new(&format!("(?-u){}", regex::escape(SKILL_FILE))).ok()?;
+            Some([key(ASKS, "")?, key(ASKS_AGENTS, "")?, key(EXPECTATIONS, any)?, key("skill", any)?, file])
         });
-        let Some([asks, asks_agents, expects, names_skill]) = &*KEYS else { return false };
-        let is_among_cases = || is_in_cases(self.path) || asks_agents.is_match(self.bytes) && self.is_among_cases();
+        let Some([asks, asks_agents, expects, about_skill, file]) = &*KEYS else { return false };
+        let is_among_cases = || {
+            is_in_cases(self.path)
+                || self.has_name_of_case()
+                || asks_agents.is_match(self.bytes) && self.is_among_cases()
+        };
         asks.is_match(self.bytes)
             && expects.is_match(self.bytes)
-            && (is_among_cases() || self.names_skill(|| names_skill.is_match(self.bytes)))
+            && (is_among_cases() || file.is_match(self.bytes) || about_skill.is_match(self.bytes) && self.names_skill())
     }
 
     /// Whether a word in the name of a directory around it is one of cases.
@@ -176,11 +191,10 @@ impl Candidate<'_> {
         folders.into_iter().any(|name| name.split(|c: char| !c.is_alphanumeric()).any(is_word))
     }
 
-    /// Whether a word of its text is SKILL.md, or the name of a skill of the repository if it has a key about skills.
-    fn names_skill(&self, has_key: impl Fn() -> bool) -> bool {
+    /// Whether a word of its text is the name of a skill of the repository.
+    fn names_skill(&self) -> bool {
         let text = String::from_utf8_lossy(self.bytes);
-        let mut words = text.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c)));
-        words.any(|word| word == SKILL_FILE || self.skills.contains(word) && has_key())
+        text.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c))).any(|word| self.skills.contains(word))
     }
 
     /// The problem of a Markdown file that is a case, has a table or lists of some, or is a part of one.
@@ -438,12 +452,12 @@ fn is_filled(node: &Node) -> bool {
 }
 
 /// Whether a key is one of a prompt, or nearly.
-fn is_prompt(key: &str) -> bool {
+pub(super) fn is_prompt(key: &str) -> bool {
     let key = plain(key);
     words(PROMPTS).contains(&&*key) || slip(&key, words(PROMPTS)).is_some_and(|meant| !words(WEAK).contains(&meant))
 }
 
-fn is_expectation(key: &str) -> bool {
+pub(super) fn is_expectation(key: &str) -> bool {
     let key = plain(key);
     words(EXPECTATIONS).iter().any(|start| key.starts_with(start))
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::cases::candidate::{Candidate, CandidatePlace};
 use crate::cases::case::{
     Case, CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats,
-    files_of_skill, foreign_formats, id_of, own_files, smoke,
+    files_of_skill, id_of, name_certainty, own_files, smoke, unused_fields,
 };
 use crate::cases::case_folders::{is_direct, is_in_cases};
 use crate::cases::catalog::{Catalog, EVALS, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, SkillIndex, evals_folder};
@@ -28,7 +28,7 @@ use crate::text::name;
 use crate::text::name::RelativePath;
 
 /// The first part of the test's name of a case whose skill is not here.
-const NO_SKILL: &str = "tasks";
+pub(super) const NO_SKILL: &str = "tasks";
 
 impl Repository {
     /// Adds the cases in `scope` to a catalog that has the skills.
@@ -36,7 +36,8 @@ impl Repository {
         let (own_files, problems) = own_files(layout.formats, self);
         catalog.problems.extend(problems);
         let (cases, unknown) = (HashMap::new(), Vec::new());
-        CaseFinder { repository: self, layout, scope, catalog, own_files, cases, unknown }.add_cases();
+        let used = BTreeSet::new();
+        CaseFinder { repository: self, layout, scope, catalog, own_files, used, cases, unknown }.add_cases();
     }
 }
 
@@ -48,6 +49,8 @@ struct CaseFinder<'a> {
     catalog: &'a mut Catalog,
     /// The files of formats of the user's own.
     own_files: BTreeMap<PathBuf, Vec<&'a OwnFormat>>,
+    /// Their fields whose keys a case has.
+    used: BTreeSet<(String, String)>,
     /// The cases so far, by skill.
     cases: HashMap<Arc<str>, Vec<FoundCase>>,
     /// Those whose skill is not here.
@@ -302,7 +305,6 @@ impl CaseFinder<'_> {
             path.ancestors().skip(if is_file { 1 } else { 2 }).any(|folder| tasks.contains(folder))
         };
         let (own, foreign): (Vec<_>, Vec<_>) = std::mem::take(&mut files.foreign).into_iter().partition(is_own);
-        let is_certain = |path: &Path| foreign_formats().any(|(_, files)| files.match_path(path) == Some(true));
         let foreign = self.once_for_each_skill(foreign, &index);
         let (read, left): (Vec<_>, Vec<_>) = foreign
             .into_iter()
@@ -322,28 +324,65 @@ impl CaseFinder<'_> {
         }
         for (read, path) in read {
             // A part of the cases of another file, as one that the agent gets, has none of its own.
-            let is_part = !is_certain(&path) && path.ancestors().any(|part| parts.contains(part));
+            let is_part = name_certainty(&path) != Some(true) && path.ancestors().any(|part| parts.contains(part));
             if let Some((format, parsed)) = read.filter(|_| !is_part) {
                 self.add_foreign(format, &path, parsed, &index);
             }
             claimed.insert(path);
         }
-        self.pass_over(&mut files, tasks);
+        self.pass_over(&mut files, tasks, &index);
         claimed.extend(own);
         files.elsewhere.extend(left);
-        files.elsewhere.retain(|path| !path.ancestors().any(|part| claimed.contains(part)));
+        let of_cases: HashSet<&Path> = claimed.iter().map(PathBuf::as_path).collect();
+        files.elsewhere.retain(|path| !path.ancestors().any(|part| of_cases.contains(part)));
         self.add_unknown();
         self.add_unread(files, &claimed, &index);
     }
 
-    /// Notes what is not read: tasks of Harbor, and what the settings leave out.
-    fn pass_over(&mut self, files: &mut FoundFiles, tasks: BTreeSet<PathBuf>) {
+    /// Notes what is not read: tasks of Harbor, and what the settings leave out of what looks like cases.
+    fn pass_over(&mut self, files: &mut FoundFiles, tasks: BTreeSet<PathBuf>, index: &SkillIndex) {
         self.catalog.passed_over.extend(tasks.into_iter().map(|task| (task, FileStanding::NotRead)));
-        if matches!(self.scope, Scope::All) {
-            self.catalog.problems.extend(self.layout.unused_patterns(&files.not_cases));
-        }
-        self.catalog.passed_over.extend(files.not_cases.drain(..).map(|path| (path, FileStanding::NotCases)));
         self.catalog.closed.append(&mut files.closed);
+        if !matches!(self.scope, Scope::All) {
+            return;
+        }
+        let (placed, slugs) = (BTreeSet::new(), self.slugs());
+        let is_ours = |path: &Path| file_formats().any(|(_, files)| files.have(path)) || unread::is_nearly_ours(path);
+        let is_one = |path: &PathBuf| {
+            let is_named = unread::is_placed(path) || is_ours(path) || path.ends_with(SKILL_FILE);
+            let is_example = || index.is_in_skill(path) && !is_in_cases(path);
+            is_named
+                || self.own_files.contains_key(path)
+                || name_certainty(path).is_some()
+                || !is_example() && self.candidate(path, &placed, &slugs).is_some()
+        };
+        files.not_cases.retain(is_one);
+        self.note_unused_settings(files);
+        // It is listed as read.
+        files.not_cases.retain(|path| !self.own_files.contains_key(path));
+        self.catalog.passed_over.extend(files.not_cases.drain(..).map(|path| (path, FileStanding::NotCases)));
+    }
+
+    /// Notes keys of own formats that no file has, patterns that leave out nothing, and files that are left out and read.
+    fn note_unused_settings(&mut self, files: &FoundFiles) {
+        let is_read = |format: &&OwnFormat| self.own_files.values().flatten().any(|read| read.name == format.name);
+        let unused = unused_fields(self.layout.formats.iter().filter(is_read), &self.used);
+        self.catalog.problems.extend(unused);
+        let both = self.own_files.iter().filter(|(path, _)| files.not_cases.contains(path));
+        let both = both.flat_map(|(path, formats)| formats.iter().map(move |format| (path.display(), format)));
+        self.catalog.problems.extend(both.map(|(path, format)| {
+            let message =
+                format!("{path} is read, by the format `{}`, although `not_cases` leaves it out", format.name);
+            let problem = Diagnostic::new(Code::UnusedSetting, format.place.clone(), message);
+            problem.help("name it in one of the two")
+        }));
+        self.catalog.problems.extend(self.layout.unused_patterns(&files.not_cases));
+    }
+
+    /// The slugs of all skills, those that are not read too.
+    fn slugs(&self) -> HashSet<&str> {
+        let others = self.catalog.others.iter().map(|other| &*other.slug);
+        self.catalog.slugs().into_iter().chain(others).collect()
     }
 
     /// Leaves out the files of skills that are not read, and what a skill has as examples.
@@ -449,11 +488,15 @@ impl CaseFinder<'_> {
 
     fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases, index: &SkillIndex) {
         let parsed = parsed.bounded(path);
+        self.used.extend(parsed.used);
         let errors = self.errors(parsed.problems);
         if !errors.is_empty() {
             let skill = index.skill_of(path, self.catalog);
             let skill = skill.filter(|slug| self.catalog.skill_mut(slug).map(|found| found.curated = true).is_some());
             self.add(broken(format, skill.as_deref().unwrap_or(NO_SKILL), &path_id(path), path, errors));
+        }
+        if !parsed.cases.is_empty() && parsed.cases.iter().all(|case| &*case.file != path) {
+            self.catalog.passed_over.insert(path.to_path_buf(), FileStanding::Read);
         }
         for case in parsed.cases {
             self.add_case(case);
@@ -512,8 +555,7 @@ impl CaseFinder<'_> {
         let mut elsewhere = std::mem::take(&mut files.elsewhere);
         // One test needs no warnings.
         elsewhere.retain(|path| matches!(self.scope, Scope::All) || files.placed.contains(path));
-        let others = self.catalog.others.iter().map(|other| &*other.slug);
-        let slugs = self.catalog.slugs().into_iter().chain(others).collect();
+        let slugs = self.slugs();
         let mut unread = unread::misplaced(self.repository, self.catalog, files.others(), read, index);
         let path = |file: &UnreadFile| file.problem.place.path.clone();
         let ours: BTreeSet<PathBuf> = unread.iter().map(path).filter(|path| unread::is_nearly_ours(path)).collect();
@@ -535,12 +577,14 @@ impl CaseFinder<'_> {
     }
 
     /// The problem of a file that no format reads, if it holds cases.
-    fn candidate(&self, path: &Path, placed: &BTreeSet<PathBuf>, skills: &BTreeSet<&str>) -> Option<Diagnostic> {
-        let folder = path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
-        let is_of_skill = folder
-            .is_some_and(|name| self.catalog.skill(name).is_some() || path == evals_folder(name).join(base_name(path)));
+    fn candidate(&self, path: &Path, placed: &BTreeSet<PathBuf>, skills: &HashSet<&str>) -> Option<Diagnostic> {
+        let is_of_skill = || {
+            let folder = path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
+            let is_evals = |name: &str| path == evals_folder(name).join(base_name(path));
+            folder.is_some_and(|name| self.catalog.skill(name).is_some() || is_evals(name))
+        };
         let place = match placed.contains(path) {
-            true if is_direct(path) || is_of_skill => CandidatePlace::Direct,
+            true if is_direct(path) || is_of_skill() => CandidatePlace::Direct,
             true => CandidatePlace::Cases,
             false => CandidatePlace::Elsewhere,
         };
@@ -575,11 +619,17 @@ fn base_name(path: &Path) -> &str {
 }
 
 /// The id of the broken case that stands for a file.
-fn path_id(path: &Path) -> String {
+pub(super) fn path_id(path: &Path) -> String {
     path.to_string_lossy().replace('/', "-").trim_start_matches('.').to_owned()
 }
 
-fn broken(format: &'static CaseFormat, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> FoundCase {
+pub(super) fn broken(
+    format: &'static CaseFormat,
+    skill: &str,
+    id: &str,
+    path: &Path,
+    problems: Vec<Diagnostic>,
+) -> FoundCase {
     let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
     FoundCase::new(id.to_owned(), skill, path, line, ReadCase::new(format, Err(problems)))
 }

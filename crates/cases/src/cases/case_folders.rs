@@ -24,7 +24,12 @@ pub(super) const TESTS: &str = "tests";
 
 /// What is around each directory of cases that holds a path: the path above the directory, without [`TESTS`].
 pub(super) fn case_folders(path: &Path) -> impl Iterator<Item = &Path> {
-    path.ancestors().skip(1).filter(|part| part.file_name().is_some_and(is_name)).map(around)
+    path.parent().into_iter().flat_map(case_folders_of)
+}
+
+/// The same of a directory that may be one itself.
+pub(super) fn case_folders_of(folder: &Path) -> impl Iterator<Item = &Path> {
+    folder.ancestors().filter(|part| part.file_name().is_some_and(is_name)).map(around)
 }
 
 /// Whether a path is in a directory of cases.

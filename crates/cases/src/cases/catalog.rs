@@ -1,5 +1,6 @@
 //! The skills of a repository and their cases, those in Rust too.
 
+use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -9,8 +10,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::cases::case::task_json::{self, CONFIG};
-use crate::cases::case::{Case, FoundCase, ReadCase, fields, smoke};
-use crate::cases::case_folders::case_folders;
+use crate::cases::case::{Case, FORMATS, FoundCase, ReadCase, fields, smoke};
+use crate::cases::case_finder::{NO_SKILL, broken, path_id};
+use crate::cases::case_folders::case_folders_of;
 use crate::cases::mocks::MockServers;
 use crate::cases::other_skill::{FileStanding, NotRead, OtherSkill};
 use crate::cases::plugin::Plugin;
@@ -40,14 +42,12 @@ pub struct Catalog {
     pub cases: Vec<Arc<FoundCase>>,
     /// The files named SKILL.md that are no skills here, by path.
     pub others: Vec<OtherSkill>,
-    /// What is in no case and is no skill: files that are not read, and those that are said to be none.
+    /// The files that no case is in and no skill: those that led to cases in others, and those that are not read.
     pub passed_over: BTreeMap<PathBuf, FileStanding>,
     /// The directories that are not searched: installed packages, what is built.
     pub closed: Vec<PathBuf>,
     /// Problems that belong to no single case: unreadable files, duplicate slugs, cases without a skill.
     pub problems: Vec<Diagnostic>,
-    /// Those of them about what is there and could not be read: with it, there may be more skills and cases.
-    pub unread: Vec<Diagnostic>,
     /// The files and directories that it was made from besides skills, each with the file that led to it, often itself.
     pub sources: BTreeMap<PathBuf, Arc<Path>>,
     /// What is answered from files in place of MCP servers, as far as somebody asked.
@@ -165,6 +165,19 @@ pub(super) struct SkillIndex {
     around: HashMap<PathBuf, Option<SkillPlace>>,
     /// The directories directly above them, without the root.
     holders: HashSet<PathBuf>,
+    /// What is known of each directory that was asked about.
+    asked: RefCell<HashMap<PathBuf, FolderPlace>>,
+}
+
+/// What the path of a directory says of the files directly in it.
+#[derive(Clone)]
+enum FolderPlace {
+    /// They are for this skill: it is in the directory or around it.
+    Inside(SkillPlace),
+    /// The name of this skill is a part of the path, or a name is where that of a skill belongs.
+    Named(Option<SkillPlace>),
+    /// They are for the only skill around them, if there is one, unless their own names say more.
+    Around(Option<SkillPlace>),
 }
 
 /// A skill of the catalog by its slug, or the number of one that is not read.
@@ -176,7 +189,8 @@ enum SkillPlace {
 
 impl SkillIndex {
     pub(super) fn of(catalog: &Catalog) -> Self {
-        let mut index = Self { skills: HashMap::new(), around: HashMap::new(), holders: HashSet::new() };
+        let (skills, around, holders, asked) = Default::default();
+        let mut index = Self { skills, around, holders, asked };
         for found in &catalog.skills {
             index.add(&found.skill().folder, &SkillPlace::Skill(found.skill().slug.clone()));
         }
@@ -206,34 +220,43 @@ impl SkillIndex {
     /// The skill that a path is for: the one whose directory holds it, whose name is a part of it, or the only one in the nearest
     /// directory around it that has any.
     fn place(&self, path: &Path, catalog: &Catalog) -> Option<SkillPlace> {
-        let folders = || path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
-        if let Some(place) = folders().find_map(|folder| self.skills.get(folder)) {
-            return Some(place.clone());
-        }
-        let names = path.iter().rev().map(OsStr::to_string_lossy);
-        let mut slugs = names.map(|name| slug(name.split('.').next().unwrap_or_default()));
-        if let Some(slug) = slugs.find(|slug| catalog.skill(slug).is_some()) {
-            return Some(SkillPlace::Skill(slug));
-        }
-        if self.names_unknown(path) {
-            return None;
-        }
-        match folders().find_map(|folder| self.around.get(folder)) {
-            Some(place) => place.clone(),
-            None if catalog.skills.len() == 1 => {
-                catalog.skills.first().map(|found| SkillPlace::Skill(found.skill().slug.clone()))
-            }
-            None => None,
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let known = self.asked.borrow().get(folder).cloned();
+        let of_folder = known.unwrap_or_else(|| {
+            let found = self.folder_place(folder, catalog);
+            self.asked.borrow_mut().insert(folder.to_path_buf(), found.clone());
+            found
+        });
+        let own = || path.file_name().and_then(|name| named_in(name, catalog));
+        match of_folder {
+            FolderPlace::Inside(place) => Some(place),
+            FolderPlace::Named(place) => own().or(place),
+            FolderPlace::Around(_) if path.to_str().is_some_and(|path| path.ends_with(".prompts.csv")) => own(),
+            FolderPlace::Around(place) => own().or(place),
         }
     }
 
-    /// Whether a path that no skill's name is a part of has a name where that of a skill belongs.
-    fn names_unknown(&self, path: &Path) -> bool {
+    fn folder_place(&self, folder: &Path, catalog: &Catalog) -> FolderPlace {
+        let folders = || folder.ancestors().filter(|part| !part.as_os_str().is_empty());
+        if let Some(place) = folders().find_map(|folder| self.skills.get(folder)) {
+            return FolderPlace::Inside(place.clone());
+        }
+        let named = folder.iter().rev().find_map(|name| named_in(name, catalog));
+        if named.is_some() || self.names_unknown(folder) {
+            return FolderPlace::Named(named);
+        }
+        let only = || catalog.skills.first().filter(|_| catalog.skills.len() == 1);
+        let only = || only().map(|found| SkillPlace::Skill(found.skill().slug.clone()));
+        FolderPlace::Around(folders().find_map(|folder| self.around.get(folder)).cloned().unwrap_or_else(only))
+    }
+
+    /// Whether a directory that no skill's name is a part of has a name where that of a skill belongs.
+    fn names_unknown(&self, folder: &Path) -> bool {
         let is_known = |folder: &Path| self.skills.contains_key(folder) || self.around.contains_key(folder);
         let is_next_to_skills = |folder: &Path| folder.parent().is_some_and(|holder| self.holders.contains(holder));
-        let in_skill_evals = path.strip_prefix(SKILL_EVALS).is_ok_and(|inside| inside.iter().count() > 1);
-        let names_file = path.to_str().is_some_and(|path| path.ends_with(".prompts.csv"));
-        in_skill_evals || names_file || case_folders(path).any(|folder| !is_known(folder) && is_next_to_skills(folder))
+        let in_skill_evals = folder.strip_prefix(SKILL_EVALS).is_ok_and(|inside| inside.iter().next().is_some());
+        let mut around = case_folders_of(folder);
+        in_skill_evals || around.any(|folder| !is_known(folder) && is_next_to_skills(folder))
     }
 
     /// Whether a file is in the directory of a skill.
@@ -254,6 +277,12 @@ impl SkillIndex {
     pub(super) fn other_of(&self, path: &Path, catalog: &Catalog) -> Option<usize> {
         if let SkillPlace::Other(at) = self.place(path, catalog)? { Some(at) } else { None }
     }
+}
+
+/// The skill that a name in a path is of, by the part before its first dot.
+fn named_in(name: &OsStr, catalog: &Catalog) -> Option<SkillPlace> {
+    let slug = slug(name.to_string_lossy().split('.').next().unwrap_or_default());
+    catalog.skill(&slug).is_some().then_some(SkillPlace::Skill(slug))
 }
 
 // Cases that a harness has in Rust: as task files would have them, and in no file.
@@ -332,10 +361,8 @@ impl Catalog {
         let mut taken: HashMap<(String, String), SourceLocation> =
             self.cases.iter().map(|found| (test_name(&found.skill, &found.id), place_of(found))).collect();
         for mut rust in cases {
-            let case = if let Some(skill) = self.skill_mut(&rust.skill) {
-                if !std::mem::replace(&mut skill.curated, true) {
-                    let is_built_in = |found: &FoundCase| found.format().name == smoke::FORMAT.name;
-                    self.cases.retain(|found| *found.skill != *rust.skill || !is_built_in(found));
+            let case = if self.skill(&rust.skill).is_some() {
+                if self.drop_built_in(&rust.skill) {
                     taken.retain(|(skill, _), _| *skill != rust.skill);
                 }
                 rust.unique(&mut taken).and_then(|()| rust.read(repository))
@@ -345,9 +372,40 @@ impl Catalog {
                 Err(vec![Diagnostic::new(Code::UnknownSkill, rust.place.clone(), message).help(hint)])
             };
             let source = ReadCase::new(&task_json::NEUTRAL, case);
-            let found = FoundCase::new(rust.id, rust.skill, rust.place.path, rust.place.line, source);
-            let end = self.cases.partition_point(|known| *known.skill <= *found.skill);
-            self.cases.insert(end, Arc::new(found));
+            self.insert(FoundCase::new(rust.id, rust.skill, rust.place.path, rust.place.line, source));
         }
+    }
+
+    /// Adds a case that cannot run for each of these problems of what could not be read, unless one stands for the file: nobody knows
+    /// what is in it.
+    pub(super) fn add_unread<'p>(&mut self, problems: impl Iterator<Item = &'p Diagnostic>) {
+        let index = SkillIndex::of(self);
+        for problem in problems {
+            let path = &*problem.place.path;
+            if self.cases.iter().any(|found| &*found.file == path && found.case().is_err()) {
+                continue;
+            }
+            let skill = index.skill_of(path, self).filter(|slug| self.skill(slug).is_some());
+            if let Some(slug) = &skill {
+                self.drop_built_in(slug);
+            }
+            let skill = skill.as_deref().unwrap_or(NO_SKILL);
+            self.insert(broken(FORMATS[0], skill, &path_id(path), path, vec![problem.clone()]));
+        }
+    }
+
+    /// Adds a case behind those of its skill.
+    fn insert(&mut self, found: FoundCase) {
+        let end = self.cases.partition_point(|known| *known.skill <= *found.skill);
+        self.cases.insert(end, Arc::new(found));
+    }
+
+    /// Removes the built-in cases of a skill. Returns whether it had no others.
+    fn drop_built_in(&mut self, slug: &str) -> bool {
+        let had_none = self.skill_mut(slug).is_some_and(|skill| !std::mem::replace(&mut skill.curated, true));
+        if had_none {
+            self.cases.retain(|found| *found.skill != *slug || found.format().name != smoke::FORMAT.name);
+        }
+        had_none
     }
 }

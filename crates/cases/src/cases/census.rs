@@ -31,7 +31,9 @@ impl Census {
         let (ignored, others): (Vec<_>, Vec<_>) =
             catalog.others.iter().partition(|other| other.why == NotRead::Ignored);
         files.extend(others.into_iter().map(|other| (other.file.clone(), FileStanding::NotRead)));
-        files.extend(catalog.passed_over.iter().map(|(file, standing)| (file.clone(), *standing)));
+        for (file, standing) in &catalog.passed_over {
+            files.entry(file.clone()).or_insert(*standing);
+        }
         for problem in problems {
             let file = problem.place.path.clone();
             match problem.code {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::settings::{CheckSettings, FILE, LintSettings, OwnFormat, PathGlobs, Settings};
-use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::RelativePath;
 
 /// Of these files of a repository with this root, those that git ignores.
@@ -57,10 +57,8 @@ impl<'a> Layout<'a> {
         let unused = self.not_cases.into_iter().flat_map(|globs| globs.unused(files));
         let warning = |pattern: &str| {
             let message = format!("`not_cases` has {pattern:?}, which leaves out nothing that may hold cases");
-            let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(FILE), message);
-            let help =
-                "a pattern is a path from the repository's root; cases in their own places are read all the same";
-            Diagnostic { severity: Severity::Warning, ..problem.help(help) }
+            let problem = Diagnostic::new(Code::UnusedSetting, SourceLocation::file(FILE), message);
+            problem.help("a pattern is a path from the repository's root")
         };
         unused.map(warning).collect()
     }

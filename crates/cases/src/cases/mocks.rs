@@ -30,6 +30,8 @@ pub struct Mocks {
     pub commands: BTreeMap<String, Vec<ReadyAnswer>>,
     /// The MCP servers, by the names by which agents know them.
     pub servers: BTreeMap<String, MockServer>,
+    /// The commands whose real programs are recorded where they answer.
+    pub recorded: BTreeSet<String>,
     /// The digest of all of it, as [`digest_of`] computes it; `None` if nothing is answered.
     pub digest: Option<String>,
 }
@@ -57,7 +59,7 @@ impl Mocks {
             commands.entry(command).or_default().extend(answers);
         }
         let servers = servers.into_iter().map(|server| (folders.server_name(&server.name), server)).collect();
-        Ok(Self { commands, servers, digest })
+        Ok(Self { commands, servers, recorded: BTreeSet::new(), digest })
     }
 }
 

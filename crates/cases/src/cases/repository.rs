@@ -73,7 +73,7 @@ impl Repository {
         let new: Vec<Diagnostic> = unread.iter().filter(|problem| !is_known(problem)).cloned().collect();
         catalog.problems.extend(new);
         catalog.problems = layout.judged(std::mem::take(&mut catalog.problems));
-        catalog.unread = unread.into_iter().filter(Diagnostic::is_error).collect();
+        catalog.add_unread(unread.iter().filter(|problem| problem.is_error()));
         catalog
     }
 

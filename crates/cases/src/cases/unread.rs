@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats, plugin_eval};
+use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, name_certainty, plugin_eval};
 use crate::cases::case_folders::{case_folders, is_direct, is_in_cases, leave_out};
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, SkillIndex};
 use crate::cases::layout::Layout;
@@ -189,8 +189,7 @@ pub(super) fn walk(repository: &Repository, catalog: &Catalog, layout: Layout<'_
     let FoundFiles { foreign, skills, placed, elsewhere, .. } = &mut found;
     let others = skills.iter().flat_map(|skill| skill.ancestors().skip(1)).collect();
     placed.extend(foreign.iter().filter(|path| is_placed(path) && scope.is_in_cases(path, &others)).cloned());
-    let is_named = |path: &Path| foreign_formats().any(|(_, files)| files.match_path(path).is_some());
-    elsewhere.extend(foreign.extract_if(.., |path| !is_named(path) && !placed.contains(path)));
+    elsewhere.extend(foreign.extract_if(.., |path| !placed.contains(path) && name_certainty(path).is_none()));
     found
 }
 
@@ -221,9 +220,10 @@ impl<'a> CaseSearch<'a> {
         if is_directory && !self.enter(path, entry, own, foreign) {
             return WalkStep::Over;
         }
-        if self.layout.leaves_out(path) {
-            let is_one = !is_directory && (may_be_case(path) || is_markdown(path));
-            self.found.not_cases.extend(is_one.then(|| path.to_path_buf()));
+        let is_skill = !is_directory && name_of(path) == SKILL_FILE.to_lowercase();
+        let is_read_skill = is_skill && path.parent().is_some_and(|folder| self.scope.skills.contains(folder));
+        if !is_read_skill && self.layout.leaves_out(path) {
+            self.found.not_cases.extend((!is_directory).then(|| path.to_path_buf()));
             return WalkStep::Into;
         }
         if path == Path::new(FILE) || file_formats().any(|(_, files)| files.have(path)) {
@@ -238,7 +238,6 @@ impl<'a> CaseSearch<'a> {
         if is_directory {
             return WalkStep::Into;
         }
-        let is_skill = name_of(path) == SKILL_FILE.to_lowercase();
         if is_skill && (leads_out || self.repository.noting(look::is_file(entry.path())).unwrap_or(false)) {
             self.found.skills.push(path.to_path_buf());
         }
@@ -256,7 +255,9 @@ impl<'a> CaseSearch<'a> {
 
     /// Whether the walk enters this directory. `own` and `foreign` are of the one above.
     fn enter(&mut self, path: &Path, entry: &Entry, own: bool, foreign: bool) -> bool {
-        let has = |name: &str| self.repository.kind(&path.join(name)) != FileKind::Missing;
+        // No link is on the way here.
+        let own_kind = |name: &str| self.repository.noting(look::own_kind(&entry.path().join(name)));
+        let has = |name: &str| !matches!(own_kind(name), Some(None));
         let leads = self.scope.leads_to_skills(path);
         let name = entry.file_name();
         if name == ".git" || !leads && has(".git") || path == Path::new(ARTIFACTS).join(PROGRAM) {
@@ -274,15 +275,22 @@ impl<'a> CaseSearch<'a> {
         if foreign && !may_hold_foreign_cases(path) {
             self.found.closed.push(path.to_path_buf());
         }
-        let foreign = foreign && may_hold_foreign_cases(path);
+        let foreign = foreign && may_hold_foreign_cases(path) || self.are_evals_of_skill(path);
         self.open.truncate(entry.depth());
         self.open.push((own, foreign));
         true
     }
+
+    /// Whether it is the directory of cases in one that is named as a skill and is none, wherever that is: `tests/fixtures/tea/evals`.
+    fn are_evals_of_skill(&self, path: &Path) -> bool {
+        let around = path.parent().filter(|_| is_direct(&path.join("case")));
+        let named = around.filter(|around| around.file_name().is_some_and(|name| self.scope.has_skill_named(name)));
+        named.is_some_and(|around| self.repository.kind(&around.join(SKILL_FILE)) == FileKind::Missing)
+    }
 }
 
 /// Whether a file may hold cases because it is in a directory of cases.
-fn is_placed(path: &Path) -> bool {
+pub(super) fn is_placed(path: &Path) -> bool {
     (may_be_case(path) || is_markdown(path)) && case_folders(path).next().is_some()
 }
 
@@ -293,7 +301,6 @@ fn is_markdown(path: &Path) -> bool {
 /// The paths of another program's cases at `entry`. What has the name of cases for certain need not be a file, so that its reader says
 /// why it is none. The walk follows no links, so a linked directory is looked into here.
 fn foreign_paths(repository: &Repository, path: &Path, entry: &Entry, leads_out: bool) -> Vec<PathBuf> {
-    let certainty = |path: &Path| foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
     let is_link = entry.file_type().is_symlink();
     let leads_to_file = || is_link && repository.noting(look::is_file(entry.path())).unwrap_or(false);
     let is_file = entry.file_type().is_file() || leads_out || leads_to_file();
@@ -302,7 +309,9 @@ fn foreign_paths(repository: &Repository, path: &Path, entry: &Entry, leads_out:
         let kind = repository.noting(look::kind(entry.path())).flatten();
         !kind.is_some_and(|kind| kind.is_dir()) && is_direct(path)
     };
-    if is_placed(path) && (is_file || is_other()) || certainty(path).is_some_and(|is_certain| is_certain || is_file) {
+    if is_placed(path) && (is_file || is_other())
+        || name_certainty(path).is_some_and(|is_certain| is_certain || is_file)
+    {
         return vec![path.to_path_buf()];
     }
     // Nobody looks into it: the reader of this file says why.
@@ -313,7 +322,7 @@ fn foreign_paths(repository: &Repository, path: &Path, entry: &Entry, leads_out:
     // Only the names count here: a file that is read through a link that leaves the repository is an error.
     let entries = repository.noting(look::entries(entry.path())).unwrap_or_default();
     let mut paths: Vec<PathBuf> = entries.iter().map(|entry| path.join(entry.file_name())).collect();
-    paths.retain(|path| certainty(path) == Some(true));
+    paths.retain(|path| name_certainty(path) == Some(true));
     paths
 }
 

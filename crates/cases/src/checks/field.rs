@@ -144,9 +144,10 @@ impl FieldForm {
 
     /// Parses one value of the field `name`; messages quote it as `shown`.
     pub fn read(self, name: &str, text: &str, shown: &str) -> Result<FieldValue, InvalidField> {
-        let invalid = |code, expected: &str, help: &str| {
-            let message = format!("`{name}` is {shown}; expected {expected}");
-            InvalidField { code, message, help: help.to_owned() }
+        let invalid = |code, expected: &str, help: &str| InvalidField {
+            code,
+            message: format!("`{name}` is {}; expected {expected}", if shown.is_empty() { "empty" } else { shown }),
+            help: help.to_owned(),
         };
         match self {
             Self::Flag => match text.to_ascii_lowercase().as_str() {
@@ -195,7 +196,7 @@ impl FieldForm {
             Self::Quarantine => text
                 .parse()
                 .map(FieldValue::Quarantine)
-                .map_err(|_| invalid(Code::BadChoice, QUARANTINE, "write the last day on which the case may fail")),
+                .map_err(|_| invalid(Code::BadChoice, QUARANTINE, "write the last day, a comma, and the reason")),
             Self::Share => text
                 .parse()
                 .ok()

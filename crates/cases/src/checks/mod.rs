@@ -25,9 +25,9 @@ pub use grading_input::{CheckAnswer, GradingInput};
 pub use kinds::calls::EVERY_CALL_ANSWERED;
 pub use kinds::{
     CallPattern, FileWant, Grader, GraderTest, NOT_TRIGGERED, PrintedOnce, SCRIPT_KEY, TRIGGERED, TextMatch, TextPlace,
-    TextSource, Work, activates, any_tool, changes_seen, file, final_message, full_score, invoked_skills, loads,
-    max_commands, max_cost, max_duration, max_total_tokens, max_turns, output_schema, rejects, run, script,
-    script_command, text, triggers, work,
+    TextSource, Work, activates, activates_one, any_tool, changes_seen, file, final_message, full_score,
+    invoked_skills, loads, max_commands, max_cost, max_duration, max_total_tokens, max_turns, output_schema, rejects,
+    run, script, script_command, text, triggers, work,
 };
 
 use crate::checks::kinds::{calls, files, limits, skills, text as texts};

@@ -15,8 +15,8 @@ use crate::lint::is_curated;
 use crate::lint::skill::{self, Schemas};
 use crate::lint::suite::{self, content_words, function_words};
 use crate::profile;
-use crate::settings::CommandAnswer;
 use crate::settings::mode::Delivery;
+use crate::settings::{CommandAnswer, FILE};
 use crate::skill::{SKILL_FILE, Skill, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name::RelativePath;
@@ -360,9 +360,10 @@ impl<'a> CaseChecker<'a> {
             for name in unknown {
                 let message = format!("`{}` names the skill `{name}`, which is not here", check.kind.id);
                 let place = self.place_of(check, Some(name));
-                problems.push(
-                    Diagnostic::new(Code::UnknownSkill, place, message).help(suggest(&slug(name), &catalog.slugs())),
-                );
+                let problem = Diagnostic::new(Code::UnknownSkill, place, message);
+                let way_out =
+                    format!("to run the case all the same, write in {FILE}: lint.warning = [\"{}\"]", problem.code);
+                problems.push(problem.help(format!("{}; {way_out}", suggest(&slug(name), &catalog.slugs()))));
             }
         }
         problems

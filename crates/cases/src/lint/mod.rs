@@ -12,7 +12,7 @@ use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
 use crate::settings::{CommandAnswer, RepetitionSettings, Settings};
-use crate::text::diagnostic::{Code, Diagnostic, Severity};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
 use crate::text::problem::ProblemList;
 
 pub use case::{SkillWords, calls_skill, copies_description, names_skill};
@@ -36,7 +36,7 @@ pub fn case(found: &FoundCase, case: &Case, catalog: &Catalog, tree: &dyn RepoFi
     case::check(found, case, catalog, tree, partial, &mut skill::Schemas::default())
 }
 
-/// The errors that keep a case from running: its own, and those that keep every agent from loading its skill.
+/// The errors that keep a case from running: all that are said of it, and those that keep every agent from loading its skill.
 pub fn case_errors(found: &FoundCase, catalog: &Catalog, tree: &dyn RepoFiles, settings: &Settings) -> Vec<Diagnostic> {
     match found.case() {
         Ok(read) => {
@@ -44,11 +44,28 @@ pub fn case_errors(found: &FoundCase, catalog: &Catalog, tree: &dyn RepoFiles, s
             // Agents differ in what they read: such a skill is withheld from a mode.
             let is_read = |problem: &Diagnostic| problem.code == Code::FrontMatterMissing;
             let of_skill = of_skill.into_iter().filter(|problem| !is_read(problem));
-            let problems = case(found, read, catalog, tree, settings.partial).into_iter().chain(of_skill);
-            settings.lint.judged(problems.collect()).into_iter().filter(Diagnostic::is_error).collect()
+            let mut problems = of_case(found, read, catalog, tree, settings.partial, &mut skill::Schemas::default());
+            problems.extend(case::checks_of_mocks(found, read, &settings.mocks, &catalog.mock_servers, tree));
+            problems.extend(of_skill);
+            settings.lint.judged(in_order(problems)).into_iter().filter(Diagnostic::is_error).collect()
         }
         Err(problems) => problems.to_vec(),
     }
+}
+
+/// All that is said of a case, but for what the settings say of mocks. What is found twice is there twice.
+fn of_case(
+    found: &FoundCase,
+    case: &Case,
+    catalog: &Catalog,
+    tree: &dyn RepoFiles,
+    partial: bool,
+    schemas: &mut skill::Schemas,
+) -> Vec<Diagnostic> {
+    let mut problems = case::check(found, case, catalog, tree, partial, schemas);
+    problems.extend(case::without_effect(found, case, tree));
+    problems.extend(unusable_files(found, case, tree).into_iter().map(|(_, problem)| problem));
+    problems
 }
 
 /// The cases that can never be decided.
@@ -107,16 +124,21 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
     }
     for found in &catalog.cases {
         match found.case() {
-            Ok(case) => {
-                problems.extend(case::check(found, case, catalog, tree, options.partial, &mut schemas));
-                problems.extend(case::without_effect(found, case, tree));
-                // A missing solution keeps no trial from running. What is found twice is reported once.
-                problems.extend(unusable_files(found, case, tree).into_iter().map(|(_, problem)| problem));
-            }
+            Ok(case) => problems.extend(of_case(found, case, catalog, tree, options.partial, &mut schemas)),
             Err(unreadable) => problems.extend(unreadable.to_vec()),
         }
     }
-    in_order(problems.into_vec())
+    let mut problems = problems.into_vec();
+    // Of a cell in typographic quotes one of the two is enough.
+    let cells: Vec<SourceLocation> = problems
+        .iter()
+        .filter(|problem| problem.code == Code::CsvQuotes)
+        .map(|problem| problem.place.clone())
+        .collect();
+    let is_said =
+        |place: &SourceLocation| cells.iter().any(|cell| (&cell.path, cell.line) == (&place.path, place.line));
+    problems.retain(|problem| problem.code != Code::LiteralSyntax || !is_said(&problem.place));
+    in_order(problems)
 }
 
 /// The problems that the lint test of a skill reports: of the skill and of whole files. The test of a case reports the problems of its

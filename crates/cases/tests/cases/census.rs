@@ -76,6 +76,50 @@ fn a_prompt_in_a_file_that_says_nothing_is_an_error_and_no_path_is_asked() {
 }
 
 #[test]
+fn a_file_is_in_the_list_of_what_became_of_it() {
+    let suite = "prompts: [\"{{prompt}}\"]\ntests: file://tests/brew.yaml\n";
+    let test = "- vars: { prompt: Brew }\n  assert: [{ type: skill-used, value: tea }]\n";
+    let fixture = with_skills(&["skills/tea"])
+        .file("skills/tea/evals/evals.json", EVALS)
+        .file("skills/README.md", "Skills.")
+        .file("evals/brew/promptfooconfig.yaml", suite)
+        .file("evals/brew/tests/brew.yaml", test);
+    let of = |toml: &str| {
+        let census = census(&fixture, &catalog(&fixture, toml));
+        census.files.iter().map(|(file, standing)| format!("{} {standing:?}", file.display())).collect::<Vec<_>>()
+    };
+    let suite = ["evals/brew/promptfooconfig.yaml Read", "evals/brew/tests/brew.yaml Read"];
+    let skill = ["skills/tea/SKILL.md Read", "skills/tea/evals/evals.json Read"];
+    assert_eq!(of(""), [suite, skill].concat());
+    let left_out = "skills/tea/evals/evals.json NotCases";
+    assert_eq!(of("not_cases = ['skills']"), [&suite[..], &[skill[0], left_out]].concat(), "the skill is used");
+}
+
+#[test]
+fn the_name_of_a_file_says_that_it_is_a_case_and_fixtures_by_the_name_of_a_skill_have_its_cases() {
+    let case = "id: a\nturns:\n  - text: hi\nexpect:\n  status: done\n";
+    let fixture = with_skills(&["skills/tea", "skills/coffee", "copies/fixtures/coffee"])
+        .file("bots/greet/cases/hello.case.yaml", case)
+        .file("bots/greet/cases/hello.yaml", case)
+        .file("tests/fixtures/tea/evals/behavior.json", EVALS)
+        .file("tests/fixtures/pot/evals/behavior.json", EVALS)
+        .file("copies/fixtures/coffee/evals/evals.json", EVALS);
+    let catalog = fixture.catalog();
+    assert_eq!(cases(&catalog), ["coffee/built-in", "tea/behavior-1"]);
+    let census = census(&fixture, &catalog);
+    let named = census.with(FileStanding::NotRead).map(|file| file.display().to_string()).collect::<Vec<_>>();
+    assert!(named.contains(&"bots/greet/cases/hello.case.yaml".to_owned()), "{named:?}");
+}
+
+#[test]
+fn what_cannot_be_read_breaks_its_own_cases_alone() {
+    let fixture = with_skills(&["skills/tea", "skills/coffee"]).file("evals/skills/tea/prompts.csv/x", "");
+    assert_eq!(cases(&fixture.catalog()), ["coffee/built-in", "!tea/prompts.csv"]);
+    let fixture = fixture.file("skills/coffee/evals/evals.json/x", "");
+    assert_eq!(cases(&fixture.catalog()), ["!coffee/skills-coffee-evals-evals.json", "!tea/prompts.csv"]);
+}
+
+#[test]
 fn no_built_in_case_stands_in_for_cases_that_the_settings_leave_out() {
     let sheet = "id,should_trigger,prompt\na,true,Do it\n";
     let fixture = with_skills(&["skills/tea", "skills/coffee"]).file("evals/skills/tea/prompts.csv", sheet);
@@ -89,6 +133,25 @@ fn a_pattern_that_leaves_out_nothing_is_named() {
     let used = said("not_cases = ['evals/*.jsonl', 'gone/**']");
     assert!(used.contains("`not_cases` has \"gone/**\", which leaves out nothing"), "{used}");
     assert!(!used.contains("evals/*.jsonl"), "{used}");
+    assert_eq!(said("not_cases = ['/evals/*.jsonl']"), "", "`/` is the root");
+}
+
+#[test]
+fn a_key_of_an_own_format_that_no_file_has_and_a_file_that_is_left_out_and_read_are_named() {
+    let fixture = with_skills(&["skills/tea"])
+        .file("qa/a.json", r#"[{"ask": "Make tea.", "skill": "tea", "wanted": "a cup"}]"#)
+        .file("qa/b.json", r#"[{"ask": "Make more.", "skill": "tea"}]"#);
+    let said = |toml: &str| {
+        let toml = format!(
+            "{toml}\n[formats.mine]\nfiles = 'qa/*.json'\nprompt = 'ask'\nskill = 'skill'\nmust_include = ['wanted', 'want']"
+        );
+        catalog(&fixture, &toml).problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(""), Vec::<String>::new());
+    let typo = said("[formats.other]\nfiles = 'qa/*.json'\nprompt = 'ask'\nskill = 'skill'\nmust_include = 'wants'");
+    assert!(typo.len() == 1 && typo[0].contains("no case of the format `other` has the key `wants`"), "{typo:?}");
+    let both = said("not_cases = ['qa/b.json']");
+    assert!(both.len() == 1 && both[0].contains("qa/b.json is read, by the format `mine`, although"), "{both:?}");
 }
 
 #[test]

@@ -482,6 +482,8 @@ fn skills_are_activated_in_an_order_or_rejected() {
             (r#"{"activates": ["other", "greeting"], "inOrder": true}"#, FAIL),
             (r#"{"activates": ["greeting", "other"], "inOrder": true}"#, PASS),
             (r#"{"activates": ["third"]}"#, FAIL),
+            (r#"{"activates": ["third", "greeting"], "any": true}"#, PASS),
+            (r#"{"activates": ["third", "fourth"], "any": true}"#, FAIL),
             (r#"{"activates": ["*"]}"#, PASS),
             (r#"{"activates": []}"#, FAIL),
             (r#"{"rejects": ["third"]}"#, PASS),

@@ -54,6 +54,8 @@ pub struct ErrorDocument<'a> {
 pub struct LintDocument<'a> {
     pub format: Format<1>,
     pub problems: &'a [Diagnostic],
+    /// What to write in evals.toml to go on in spite of the errors.
+    pub ways_out: &'a [String],
     /// What became of each file of cases, or that looks like one, and of each SKILL.md.
     pub census: &'a Census,
 }

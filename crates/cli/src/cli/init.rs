@@ -136,6 +136,13 @@ impl SourceArgs {
     }
 
     pub fn source(&self) -> io::Result<Option<CrateSource>> {
+        // A word alone names no repository for git, unless a directory is called so. `host:path` is SSH.
+        if let Some(url) =
+            self.git.as_ref().filter(|url| !url.contains([':', '/']) && !look::is_usable_directory(Path::new(url)))
+        {
+            let expected = "expected the URL of a git repository, as https://github.com/OWNER/skill-evals";
+            return Err(io::Error::other(format!("--git {}: {expected}", escape::word(url))));
+        }
         Ok(match (&self.path, &self.git) {
             (Some(path), _) => {
                 Some(CrateSource::Path { folder: std::path::absolute(path)?, is_relative: path.is_relative() })

@@ -1,6 +1,5 @@
 //! `skill-evals lint`.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::documents::{Format, LintDocument};
-use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
+use super::{CliResult, CliResultOf, RepositoryArgs, print_json, ways_out};
 use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cases::census::Census;
@@ -21,9 +20,9 @@ use crate::engine::Loaded;
 use crate::lint;
 use crate::report::diagnostics;
 use crate::run::preflight;
-use crate::settings::{FILE, Settings};
+use crate::settings::Settings;
 use crate::skill::{SKILL_FILE, named};
-use crate::text::diagnostic::{Diagnostic, Level, Severity, grouped, suggest};
+use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
 use crate::text::escape;
 
 #[derive(Args)]
@@ -66,8 +65,9 @@ pub fn lint(args: &LintArgs) -> CliResult {
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
     }
     let problems = grouped(problems);
+    let ways_out = ways_out(&problems, &catalog);
     if args.json {
-        print_json(&LintDocument { format: Format, problems: &problems, census: &census })?;
+        print_json(&LintDocument { format: Format, problems: &problems, ways_out: &ways_out, census: &census })?;
     } else {
         let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
             format!("{}: {}\n", args.counts(&catalog), args.nothing_found(&catalog, &problems))
@@ -76,7 +76,8 @@ pub fn lint(args: &LintArgs) -> CliResult {
         };
         let allowed = diagnostics::allowed(&problems);
         let census = args.census_text(&census);
-        write!(text_stdout(), "{text}{allowed}{}{census}{}", way_out(&problems), not_asked(&settings))?;
+        let ways_out: String = ways_out.iter().map(|line| format!("{line}\n")).collect();
+        write!(text_stdout(), "{text}{allowed}{ways_out}{census}{}", not_asked(&settings))?;
         if no_cases.is_none() && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
             next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
         }
@@ -148,17 +149,6 @@ impl LintArgs {
         }
         Ok(paths)
     }
-}
-
-/// What to write to go on in spite of the errors, as far as there is a setting.
-fn way_out(problems: &[Diagnostic]) -> String {
-    let errors = || problems.iter().filter(|problem| problem.is_error());
-    let rules: BTreeSet<&str> =
-        errors().filter(|error| error.code.level() != Level::Fixed).map(|error| error.code.as_str()).collect();
-    if rules.is_empty() {
-        return String::new();
-    }
-    format!("to go on with warnings in place of errors, write in {FILE}: lint.warning = {:?}\n", Vec::from_iter(rules))
 }
 
 /// The line about what nobody looked at: only the harness itself knows its checks, and `lint` starts nothing.

@@ -9,7 +9,7 @@ use clap::Args;
 use super::documents::{CaseList, CoverageList, Format, ListedSkill};
 use super::select::NameArgs;
 use super::shard::ShardArgs;
-use super::{CliResult, RepositoryArgs, file_problems, print_json, problem_line};
+use super::{CliResult, RepositoryArgs, file_problems, print_json, problem_line, ways_out};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
@@ -92,14 +92,18 @@ fn print_coverage(
     if !withheld.is_empty() {
         writeln!(out, "not given to agents, because cases are there: {}", cut::names(&withheld, 1))?;
     }
-    name_problems(&file_problems(settings, catalog))?;
+    let problems = file_problems(settings, catalog);
+    name_problems(&problems, &problems, catalog)?;
     Ok(Exit::Clean)
 }
 
-/// Writes a line for each problem that is not allowed.
-fn name_problems(problems: &[Diagnostic]) -> io::Result<()> {
+/// Writes a line for each problem that is not allowed, and how to go on in spite of all errors.
+fn name_problems(problems: &[Diagnostic], all: &[Diagnostic], catalog: &Catalog) -> io::Result<()> {
     for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
         writeln!(stderr(), "{}", problem_line(problem))?;
+    }
+    for line in ways_out(all, catalog) {
+        writeln!(stderr(), "{line}")?;
     }
     Ok(())
 }
@@ -142,7 +146,9 @@ pub fn list(args: &ListArgs) -> CliResult {
         text_stdout().write_all(listing::render(&listed, Stream::Output.is_terminal()).as_bytes())?;
     }
     let problems = file_problems(&settings, &catalog);
-    name_problems(&problems)?;
+    let of_cases = listed.iter().flat_map(|trial| trial.problems.iter().cloned());
+    let all: Vec<Diagnostic> = problems.iter().cloned().chain(of_cases).collect();
+    name_problems(&problems, &all, &catalog)?;
     if !args.json {
         after_built_in(planned.iter().map(|planned| planned.found.as_ref()));
     }

@@ -52,7 +52,7 @@ use crate::cli::exit_code::Exit;
 use crate::process::{close_inherited_files, interrupt, watchdog};
 use crate::text::problem::Problem;
 use output::{print_answer, print_clap_error, print_error, print_error_document, print_json, print_sorted_json};
-use repository::{RepositoryArgs, custom_checks, file_problems, problem_line};
+use repository::{RepositoryArgs, custom_checks, file_problems, problem_line, ways_out};
 
 /// Evals of agent skills: does a skill activate when it should, and is it followed?
 #[derive(Parser)]

@@ -1,5 +1,6 @@
 //! The repository that a command is about: found, read, and its settings.
 
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,17 +10,18 @@ use clap::Args;
 use super::select::ALONE;
 use super::{CliResultOf, fork, output};
 use crate::cases::catalog::Catalog;
-use crate::cases::repository::{Layout, Repository, Scope};
+use crate::cases::repository::{Repository, Scope};
 use crate::engine::{Loaded, gate};
-use crate::files::inside;
-use crate::lint::unknown_plugins;
+use crate::files::{inside, look};
 use crate::process::git;
 use crate::run::custom_check::{self, CustomChecks};
 use crate::run::default_modes::{self, SubstituteMode};
+use crate::run::preflight;
 use crate::settings::load;
 use crate::settings::{FILE, Settings, Trust, ignored_keys};
+use crate::skill::SKILL_FILE;
 use crate::store;
-use crate::text::diagnostic::{Code, Diagnostic, Severity, grouped, once};
+use crate::text::diagnostic::{Code, Diagnostic, Level, Severity, grouped, once};
 use crate::text::escape;
 use crate::text::problem::Problem;
 
@@ -69,6 +71,10 @@ impl RepositoryArgs {
         };
         let root = std::path::absolute(root)?;
         // A typing error must not look like a repository without problems.
+        if !look::is_usable_directory(&root) {
+            let what = if look::is_usable(&root) { "is not a directory" } else { "does not exist" };
+            return Err(not_found(format!("{} {what}: name the root of a repository with skills", root.display())));
+        }
         let found = Repository::at(&root)?;
         let found = found.ok_or_else(|| not_found(format!("no skills found in {}; {NO_SKILLS}", root.display())));
         found.and_then(with_own_recordings)
@@ -90,14 +96,14 @@ impl RepositoryArgs {
             let leaves_out = matches!(problem.code, Code::SkillRoot | Code::LinkedFolder | Code::Unreadable);
             problem.is_error() || leaves_out && problem.severity != Severity::Allowed
         };
-        for problem in file_problems(&settings, &catalog).iter().filter(is_said) {
+        let problems = file_problems(&settings, &catalog);
+        for problem in problems.iter().filter(is_said) {
             writeln!(output::stderr(), "{}", problem_line(problem))?;
         }
-        // With it, there may be more skills and cases.
-        match catalog.unread.as_slice() {
-            [] => Ok(Loaded { repository, settings, catalog }),
-            [first, ..] => Err(format!("not all of the repository can be read: {first}").into()),
+        for line in ways_out(&problems, &catalog) {
+            writeln!(output::stderr(), "{line}")?;
         }
+        Ok(Loaded { repository, settings, catalog })
     }
 
     fn settings(&self, repository: &Repository) -> CliResultOf<Settings> {
@@ -126,8 +132,7 @@ impl RepositoryArgs {
     pub fn read_quietly(&self) -> CliResultOf<Loaded> {
         let repository = self.open()?;
         let mut settings = self.settings(&repository)?;
-        let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(&settings) };
-        let catalog = Arc::new(repository.catalog(layout, Scope::All));
+        let catalog = Arc::new(repository.catalog(preflight::layout(&settings), Scope::All));
         // A run says what it cannot read of the recordings.
         let modes = default_modes::substitutes(&repository.root, &settings, &catalog).unwrap_or_default();
         for SubstituteMode { default, mode, .. } in modes {
@@ -140,8 +145,34 @@ impl RepositoryArgs {
 /// The problems of whole files of skills and cases, and of what evals.toml trusts.
 pub fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let of_cases = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
-    let of_files = catalog.problems.iter().cloned().chain(unknown_plugins(settings, catalog));
-    grouped(once(of_files.chain(of_cases)))
+    grouped(once(preflight::repository_problems(settings, catalog).into_iter().chain(of_cases)))
+}
+
+/// The most files that a line of settings names.
+const MOST_FILES: usize = 10;
+
+/// The lines of settings with which one can go on in spite of these errors: they are warnings then, or their files are left out.
+pub fn ways_out(problems: &[Diagnostic], catalog: &Catalog) -> Vec<String> {
+    let of_cases: HashSet<&Path> = catalog.cases.iter().map(|found| &*found.file).collect();
+    let errors = problems.iter().filter(|problem| problem.is_error());
+    let (fixed, others): (Vec<_>, Vec<_>) = errors.partition(|error| error.code.level() == Level::Fixed);
+    let rules: BTreeSet<&str> = others.iter().map(|error| error.code.as_str()).collect();
+    let files = fixed.iter().map(|error| &*error.place.path);
+    let files: BTreeSet<&Path> = files.filter(|file| of_cases.contains(file) && !file.ends_with(SKILL_FILE)).collect();
+    let more = files.len().saturating_sub(MOST_FILES);
+    let rules = Vec::from_iter(rules);
+    let files: Vec<_> = files.into_iter().take(MOST_FILES).collect();
+    let more = if more == 0 { String::new() } else { format!(" ({more} more files have errors)") };
+    let lines = [
+        (!rules.is_empty())
+            .then(|| format!("to go on with warnings in place of errors, write in {FILE}: lint.warning = {rules:?}")),
+        (!files.is_empty()).then(|| {
+            format!(
+                "to go on without the files of cases that have errors, write in {FILE}: not_cases = {files:?}{more}"
+            )
+        }),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 pub fn problem_line(problem: &Diagnostic) -> String {

@@ -1,6 +1,7 @@
 //! Options that choose which cases run, and how; options that a command refuses, and those that it does not have.
 
 use std::collections::{BTreeSet, HashMap};
+use std::error::Error as _;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -331,8 +332,9 @@ impl<'a> KnownIds<'a> {
 // Suggestions for unknown options and commands. clap compares letters; other programs use other words.
 
 /// Options, each with its names in other programs.
-const OPTIONS: [(&str, &[&str]); 9] = [
+const OPTIONS: [(&str, &[&str]); 10] = [
     ("--trials", &["--repeat", "--repeats", "--repetitions", "--runs", "--times", "--count", "--epochs", "--samples"]),
+    ("--json", &["--format", "--output-format", "--reporter"]),
     ("--jobs", &["--parallel", "--concurrency", "--threads", "--workers", "--test-threads"]),
     ("--case", &["--filter", "--only", "--grep", "--test", "--id"]),
     ("--root", &["--dir", "--directory", "--cwd", "--path", "--repo"]),
@@ -371,9 +373,32 @@ pub fn suggested(mut error: Error) -> Error {
         }
     } else if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
-        && let Some(option) = translated(&OPTIONS, word).filter(|option| command_has(option))
     {
-        error.insert(ContextKind::SuggestedArg, ContextValue::String(option.to_owned()));
+        let word = word.clone();
+        if let Some(option) = translated(&OPTIONS, &word).filter(|option| command_has(option)) {
+            error.insert(ContextKind::SuggestedArg, ContextValue::String(option.to_owned()));
+            return error;
+        }
+        // To clap, `--output` is like `--untrusted`; and nobody means an option as a value.
+        let is_meant = |near: &str| nearest(&word, [near]).is_some() || word.split('-').all(|part| near.contains(part));
+        let near = error.get(ContextKind::SuggestedArg).map(ToString::to_string);
+        if near.is_some_and(|near| !is_meant(&near)) {
+            error.remove(ContextKind::SuggestedArg);
+            // It has the option that was suggested.
+            error.remove(ContextKind::Usage);
+        }
+        error.remove(ContextKind::Suggested);
+    } else if error.kind() == ErrorKind::ValueValidation
+        && let Some(why) = error.source().map(ToString::to_string)
+        && let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
+        && why.contains("invalid digit")
+    {
+        let argument = argument.clone();
+        let value = error.get(ContextKind::InvalidValue).map(ToString::to_string).unwrap_or_default();
+        return Error::raw(
+            ErrorKind::ValueValidation,
+            format!("invalid value '{value}' for '{argument}': expected a whole number, in digits alone\n"),
+        );
     }
     error
 }

@@ -145,6 +145,9 @@ impl Host for ProgramHost {
         };
         let terminal = if matches!(most, MostTrials::AtMost(_)) { terminal.up_to() } else { terminal };
         terminal.over(run, work);
+        if let Some(warning) = run.limit_warning() {
+            self.warn(&warning);
+        }
     }
 }
 

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
-use crate::cases::repository::{Layout, Scope};
+use crate::cases::repository::Scope;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
 use crate::files::inside;
-use crate::run::stubs;
+use crate::run::{preflight, stubs};
 use crate::settings::{Trust, load};
 
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub fn stubs(args: &StubsArgs) -> CliResult {
     let repository = args.repository.open()?;
     let root = &repository.root;
     let settings = load::read_file(root, Trust::Trusted)?;
-    let catalog = repository.catalog(Layout::of(&settings), Scope::All);
+    let catalog = repository.catalog(preflight::layout(&settings), Scope::All);
     let text = stubs::current(root, &catalog)?;
     let mut files = args.file.clone().map_or_else(|| stubs::files(root), |file| vec![file]);
     if files.is_empty() {

@@ -9,9 +9,10 @@ use clap::Args;
 use super::documents::{Format, HistoryList};
 use super::export_args::ExportArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
+use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cli::exit_code::{self, Exit};
 use crate::cli::named_runs;
-use crate::cli::output::{Stream, document_stdout, paint, text_stdout, warn};
+use crate::cli::output::{Stream, document_stdout, paint, stderr, text_stdout, warn};
 use crate::exports::html::overview;
 use crate::report::export::Results;
 use crate::report::run_status::differences;
@@ -24,6 +25,7 @@ use crate::run::changed_skills::change_locations;
 use crate::settings::{Settings, load};
 use crate::skill::named;
 use crate::store::{self, Night, RunFolder};
+use crate::text::diagnostic::suggest;
 use crate::text::escape;
 
 #[derive(Args)]
@@ -141,6 +143,7 @@ pub fn history(args: &HistoryArgs) -> CliResult {
     let (nights, series) = args.nights(&root)?;
     if let Some(file) = &args.html {
         store::write_out(file, |out| out.write_all(overview::nights_page(&series).as_bytes()))?;
+        writeln!(stderr(), "wrote {}", escape::line(&file.display().to_string()))?;
     }
     if args.markdown {
         write!(document_stdout(), "{}", drift_words::issue(&series))?;
@@ -177,6 +180,12 @@ pub fn history(args: &HistoryArgs) -> CliResult {
     }
     if points.is_empty() {
         writeln!(out, "no run has measured any such trial yet")?;
+        let catalog = Repository::new(&root).catalog(Layout::default(), Scope::All);
+        let unknown = args.skill.as_deref().filter(|skill| catalog.skill(named(skill).as_str()).is_none());
+        if let Some(skill) = unknown {
+            let (skill, help) = (escape::word(skill), suggest(skill, &catalog.slugs()));
+            writeln!(stderr(), "{}", escape::line(&format!("no skill here is called {skill}; {help}")))?;
+        }
     } else {
         out.write_all(table::chart(&points).as_bytes())?;
         for by in points.iter().flat_map(|point| &point.scripted).collect::<BTreeSet<_>>() {

@@ -1,13 +1,13 @@
 //! `run --agent`: agents are chosen by name, and each gets the skills natively. What nobody measured of one is not believed.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use skill_evals_evidence::profile::{AgentKind, PROFILES, Profile};
+use skill_evals_evidence::profile::PROFILES;
 
 use crate::support::fixture::Fixture;
+use crate::support::one_agent::names_no_other;
 use crate::support::stub::Stub;
 
 /// A repository in which `sh` stands for codex, and a PATH without any agent.
@@ -69,13 +69,6 @@ fn a_version_that_nobody_measured_shows_nothing_that_did_not_happen_and_its_tria
     stub.run("run --run-id s").exits(0);
 }
 
-/// The words by which a text can name an agent: those of its program, its kinds, its packages and its credentials.
-fn names(profile: &'static Profile) -> BTreeSet<&'static str> {
-    let kinds = AgentKind::ALL.into_iter().filter(|kind| std::ptr::eq(kind.profile(), profile)).map(AgentKind::as_str);
-    let named = kinds.chain([profile.program]).chain(profile.packages.iter().copied());
-    named.chain(profile.ci_variables.iter().copied()).collect()
-}
-
 /// Somebody has one agent: what the program proposes and writes names no other.
 #[test]
 fn whoever_has_one_agent_reads_of_no_other() {
@@ -121,13 +114,8 @@ fn whoever_has_one_agent_reads_of_no_other() {
             assert_eq!(written.is_empty(), profile.ci_variables.is_empty(), "{} {path}", profile.name);
             said += &written;
         }
-        let (own, mode) =
-            (names(profile), profile.modes.iter().find(|mode| mode.0.contains("cli")).unwrap_or(&profile.modes[0]));
+        let mode = profile.modes.iter().find(|mode| mode.0.contains("cli")).unwrap_or(&profile.modes[0]);
         assert!(said.contains(&format!("tidy/a/{}", mode.0)), "{}: {said}", profile.name);
-        let words: BTreeSet<&str> = said.split(|c: char| !(c.is_alphanumeric() || "_@/-".contains(c))).collect();
-        for other in PROFILES.into_iter().flat_map(names).filter(|name| !own.contains(name) && *name != "skill-evals") {
-            let is_word = |word: &str| word == other || word.starts_with(&format!("{other}@"));
-            assert!(!words.iter().any(|word| is_word(word)), "{} reads of {other}: {said}", profile.name);
-        }
+        names_no_other(profile, &said);
     }
 }

@@ -190,7 +190,7 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     assert!(ran.stdout.ends_with("gate: failed\n") && ran.stdout.contains("\nbroke"), "{}", ran.stdout);
     let page = page(&stub);
     let (lead, folded) = page.split_once("<details>").expect("a fold");
-    assert!(lead.contains("## skill-evals: failed: tidy/c0 broke, ") && lead.contains(" → 0/"), "{page}");
+    assert!(lead.contains("## skill-evals: failed: tidy/c") && lead.contains(" → 0/"), "{page}");
     assert!(lead.contains("\n- check must-include\n- expected: ") && lead.contains("\n- found: "), "{page}");
     assert!(lead.lines().all(|line| line.chars().count() <= 120), "{page}");
     assert!(folded.contains("| case | base | this | evidence |"), "{page}");
@@ -275,11 +275,15 @@ fn an_error_that_the_base_has_too_is_named_and_fails_nothing() {
 }
 
 #[test]
-fn a_gate_has_a_limit_that_nobody_set() {
+fn a_gate_and_a_comparison_have_a_limit_that_nobody_set() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");
     stub.body(&format!("{VERSION}{}", BY_SKILL.replace("\"input_tokens\":10", "\"input_tokens\":3000000")));
-    stub.run("gate").exits(3).prints("5000000 tokens");
+    stub.run("gate --jobs 1").exits(3).prints("5000000 tokens");
+    let before = stub.starts().len();
+    stub.run("compare HEAD --run-id r --jobs 1 --max-trials 12").exits(3).warns("5000000 tokens");
+    stub.run("compare --resume --run-id r");
+    assert_eq!(stub.starts().len() - before, 12);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::compare::repository;
 use crate::support::stub::Stub;
 
 /// The agent calls its model `m1`, whatever was requested.
@@ -40,6 +41,14 @@ fn a_run_with_a_limit_stops_if_its_agent_reports_no_usage() {
         let ran = stub.run(&["run", "--resume", "--run-id", "r"]);
         assert_eq!(stub.starts().len(), if body == "exit 7" { 11 } else { 8 }, "{}", ran.stdout);
     }
+}
+
+#[test]
+fn a_limit_that_nobody_set_ends_no_comparison_whose_agent_reports_no_usage() {
+    let stub = repository(2, REPORTS_NOTHING);
+    let ran = stub.run(&["compare", "HEAD", "--max-trials", "12"]);
+    assert!(!ran.stdout.contains("the limit"), "{}{}", ran.stdout, ran.stderr);
+    assert!(stub.starts().len() > 3, "{}{}", ran.stdout, ran.stderr);
 }
 
 #[test]

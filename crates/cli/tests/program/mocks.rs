@@ -81,19 +81,18 @@ fn a_case_has_answers_of_its_own_which_come_first_and_checks_ask_what_was_called
     let stub = stub(GH, &format!("{CALLS}; tool --json"));
     let own = r#", "mocks": [{"command": "gh", "args": "^pr view 12$", "stdout": "its own", "exitCode": 3}, {"command": "tool"}],
         "checks": [{"mock": "gh", "matches": "^pr view"}, {"mock": "gh", "atLeast": 4}, {"mock": "*", "atMost": 4},
-                   {"mock": "gh", "contains": "merge", "not": true}, {"mock": "tool"}, {"mock": "other", "not": true}]"#;
+                   {"mock": "gh", "contains": "merge", "not": true}, {"mock": "tool"}]"#;
     task(&stub, own);
     let ran = run(&stub, "tidy/m");
     ran.exits(1);
     assert!(report(&stub, "m").starts_with("its ownstatus 3\nYou are not logged in."), "{}", report(&stub, "m"));
     let statuses: Vec<String> = checked(&stub, "m").into_iter().map(|(status, _)| status).collect();
-    assert_eq!(statuses, ["pass", "fail", "pass", "fail", "pass", "pass"]);
-    // Without answers, nothing is known of calls.
+    assert_eq!(statuses, ["pass", "fail", "pass", "fail", "pass"]);
+    // Without answers, nothing could be known of calls.
     let checks = own.split_once("\"checks\"").expect("checks").1;
     task(&stub, &format!(", \"checks\"{checks}"));
     stub.settings("");
-    run(&stub, "tidy/m");
-    assert!(checked(&stub, "m").iter().all(|(status, _)| status == "unknown"), "{:?}", checked(&stub, "m"));
+    run(&stub, "tidy/m").exits(2).prints("[unknown-mock]");
 }
 
 #[test]
@@ -143,14 +142,14 @@ fn a_mock_that_an_agent_needs_itself_or_does_not_get_starts_no_agent() {
     server.write("evals/evals.toml", &settings.replace("agents.codex", "agents.gemini"));
     let own = stub("", "true");
     own.write("evals/mocks/skilljack/buy.md", "Bought.");
-    for (stub, mode, why) in [
-        (&starting, "codex", "codex itself is started by `agent.sh`"),
-        (&server, "gemini", "mocks the MCP server `shop`, which Gemini CLI does not get"),
-        (&own, "codex-mcp", "the MCP server of skills is called `skilljack` too"),
+    for (stub, mode, why, place) in [
+        (&starting, "codex", "codex itself is started by `agent.sh`", "evals.toml:2"),
+        (&server, "gemini", "mocks the MCP server `shop`, which Gemini CLI does not get", "prompts.csv:2"),
+        (&own, "codex-mcp", "the MCP server of skills is called `skilljack` too", "prompts.csv:2"),
     ] {
         let dry = stub.run(&["run", "--dry-run", "--mode", mode]);
         let said = dry.stdout + &dry.stderr;
-        assert!(dry.code == 2 && said.contains(why) && said.contains("prompts.csv:2"), "{mode}: {} {said}", dry.code);
+        assert!(dry.code == 2 && said.contains(why) && said.contains(place), "{mode}: {} {said}", dry.code);
         stub.run(&["run", "--run-id", "r", "--mode", mode]).exits(3).prints(why);
         assert_eq!(stub.starts().len(), 0, "{mode}");
     }
@@ -166,6 +165,9 @@ fn a_check_of_calls_of_what_is_not_mocked_is_an_error() {
         task(&stub, &format!(r#", "checks": [{{"mock": "{name}", "not": true}}]"#));
         let lint = stub.run(&["lint"]);
         let is_unknown = lint.stdout.contains("[unknown-mock]") && lint.stdout.contains("evals/tasks/m.json:1:");
+        // One level for all commands.
+        let dry = stub.run("run --dry-run --case tidy/m --mode codex");
+        assert_eq!((dry.stdout.contains("[unknown-mock]"), dry.code == 0), (is_unknown, !is_unknown), "{}", dry.stdout);
         assert_eq!(
             (is_unknown, lint.code),
             if known.contains(&name) { (false, 0) } else { (true, 1) },
@@ -194,6 +196,7 @@ fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
     stub.write("evals/outputs/pr.txt", "x");
     for (answer, expected) in [
         (r#"{"command": "gh", "args": "("}"#, "bad-regex"),
+        (r#"{"command": "gh", "args": "(?=x)"}"#, "is not supported (patterns of mocks have no look-around"),
         (r#"{"command": "gh", "args": "\\d{900000}"}"#, "bad-regex"),
         (r#"{"command": "gh", "exitCode": 256}"#, "exitCode"),
         (r#"{"command": "gh", "stdout": "a", "stdoutFile": "evals/mocks/pr.json"}"#, "both say the output"),
@@ -216,6 +219,7 @@ fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
         ("exit_code = -1", "evals/evals.toml:3:13"),
         ("stdout_file = '../x'", "evals/evals.toml:3:15"),
         ("out = 'x'", "evals/evals.toml:3:1"),
+        ("[mocks.command]\nghx = []", "expected an answer, or a list with answers"),
         ("stdout = 'a'\nstdout_file = 'evals/mocks/pr.json'", "evals/evals.toml:4:15"),
     ] {
         stub.settings(&format!("[mocks.command.gh]\n{answer}\n"));
@@ -258,7 +262,7 @@ fn another_answer_makes_a_recording_stale() {
 #[test]
 fn an_answer_reads_its_input_writes_files_and_follows_on_another() {
     let body = "printf 'kind: Pod' | gh apply -f -; printf 'kind: Job' | gh apply -f -; echo \"status $?\"; \
-                gh get -o 'my file' x; cat 'my file'; for i in 1 2 3; do gh state; done; \
+                gh get -o 'my dir/my file' x; cat 'my dir/my file'; for i in 1 2 3; do gh state; done; \
                 printf '1\\n2\\n' | while read i; do gh state \"$i\" > /dev/null; echo \"line $i\"; done";
     let stub = stub("", body);
     task(
@@ -318,6 +322,70 @@ fn what_no_answer_fits_may_go_to_the_real_program_in_a_sandbox_and_outside() {
         let passed: Vec<bool> = (0..3).map(|at| meta["mocks"]["calls"][at]["passed_through"] == true).collect();
         assert_eq!(passed, [true, false, true], "{isolation}: {meta}");
     }
+}
+
+/// The secret has the form of a key, and is in the arguments and in what the program prints.
+#[test]
+fn what_real_programs_answered_is_written_and_answers_the_same_trial_without_them() {
+    let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let body = format!(
+        "factor 12 7; factor {key}; echo \"status $?\"; printf x | sha256sum -; printf y | sha256sum -; \
+         for i in 1 2 3; do stat -c %s f; printf 1 >> f; done; factor 12 7 | head -c 3"
+    );
+    let stub = stub("", &body);
+    let programs = ["--record-mocks", "factor,sha256sum", "--record-mocks", "stat"];
+    task(&stub, r#", "files": [{"path": "f", "content": "1"}], "mocks": [{"command": "stat", "args": "^$"}]"#);
+    let arguments = [&["run", "--run-id", "r", "--case", "tidy/m", "--mode", "codex"], &programs[..]].concat();
+    let file = "evals/mocks/recorded/r/tidy.m.codex.1.json";
+    stub.run(&arguments[..]).exits(0).warns(&format!("7 recorded answers in {file}")).warns("--case tidy/m");
+    let first = report(&stub, "m");
+    assert!(first.contains("12: 2 2 3") && first.contains("status 1"), "{first}");
+    let text = fs::read_to_string(stub.root().join(file)).expect("the answers");
+    assert!(!text.contains(key) && text.contains("[masked]"), "{text}");
+    let folder = fs::read_dir(stub.root().join("evals/mocks/recorded/r")).expect("a directory");
+    let outputs: Vec<_> = folder
+        .map(|entry| entry.expect("a file").path())
+        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
+        .collect();
+    assert_eq!(outputs.len(), 1, "{outputs:?}");
+    fs::write(
+        &outputs[0],
+        fs::read_to_string(&outputs[0]).expect("an output").replace("12: 2 2 3", "12: a person wrote"),
+    )
+    .expect("written");
+
+    task(
+        &stub,
+        &format!(
+            r#", "files": [{{"path": "f", "content": "1"}}], "mocks": {text}, "checks": [{{"mock": "*", "unanswered": true, "not": true}}]"#
+        ),
+    );
+    stub.run("lint --check-evals").exits(0);
+    run(&stub, "tidy/m").exits(0);
+    assert_eq!(report(&stub, "m").replace("a person wrote", "2 2 3"), first.replace(key, "[masked]"));
+    let calls = &meta(&stub, "m")["mocks"]["calls"];
+    let passed = calls.as_array().expect("calls").iter().filter(|call| call["passed_through"] == true);
+    assert_eq!(passed.count(), 0, "{calls}");
+
+    // What is there stays, and nothing is paid for what could not be written.
+    fs::remove_dir_all(stub.run_folder("r")).expect("removed");
+    let starts = stub.starts().len();
+    stub.run(&arguments).exits(2).warns("evals/mocks/recorded/r is there").warns("--run-id");
+    assert_eq!((stub.starts().len(), fs::read_to_string(stub.root().join(file)).expect("the answers")), (starts, text));
+}
+
+#[test]
+fn a_program_that_cannot_be_recorded_is_refused_before_an_agent_starts() {
+    let stub = stub("", "true");
+    for (name, why) in [
+        ("no-such-program", "no program `no-such-program` on the PATH"),
+        ("sh", "is a shell"),
+        ("a/b", "is not the name"),
+    ] {
+        stub.run(&["run", "--record-mocks", name]).exits(2).warns(why);
+    }
+    stub.run("run --record-mocks factor --record").exits(2);
+    assert_eq!(stub.starts().len(), 0);
 }
 
 /// The ways in which a command is called, each with its number as the argument.

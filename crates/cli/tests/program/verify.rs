@@ -181,8 +181,8 @@ fn a_case_whose_files_cannot_be_used_is_named_and_the_others_are_verified() {
         let said = format!("error[missing-fixture]: the {what} not");
         assert!(linted.contains(&said) && linted.contains(&format!("prompts.csv:{line}:")), "{said}: {linted}");
     }
-    // Its agent sees neither: trials run.
-    stub.run("run --case c0").exits(0);
+    // What is an error of the case for one command is one for all.
+    stub.run("run --case c0").exits(2).prints("the solution none does not exist");
 }
 
 #[test]

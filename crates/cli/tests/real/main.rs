@@ -14,6 +14,7 @@ mod custom_agents;
 mod droid;
 mod exports;
 mod fault_matrix;
+mod first_week;
 mod follow_ups;
 mod forged;
 mod gate_agents;
@@ -26,6 +27,7 @@ mod judge_codex;
 mod kimi;
 mod list_changed;
 mod mocks;
+mod network;
 mod nextest;
 mod opencode;
 mod plugin;
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         droid::trials,
         exports::trials,
         fault_matrix::trials,
+        first_week::trials,
         follow_ups::trials,
         forged::trials,
         gate_agents::trials,
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         kimi::trials,
         list_changed::trials,
         mocks::trials,
+        network::trials,
         nextest::trials,
         opencode::trials,
         plugin::trials,

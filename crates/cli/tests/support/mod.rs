@@ -11,6 +11,7 @@ pub mod harness;
 pub mod live;
 pub mod lsp;
 pub mod machine;
+pub mod one_agent;
 pub mod page;
 pub mod prompt_cache;
 pub mod pull_requests;

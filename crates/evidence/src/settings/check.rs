@@ -234,7 +234,8 @@ impl PathGlobs {
     pub(super) fn of(written: &[Spanned<String>], problems: &mut Problems<'_>) -> Self {
         let mut globs = Vec::new();
         for glob in written {
-            let text = glob.get_ref().trim_start_matches("./").trim_end_matches('/');
+            // `/` is the root, as in the paths of cases.
+            let text = glob.get_ref().trim_start_matches("./").trim_matches('/');
             match GlobBuilder::new(text).literal_separator(true).build() {
                 Ok(built) if !text.is_empty() => globs.push(built.compile_matcher()),
                 Ok(_) => problems.add(glob.span(), "`not_cases` has an empty pattern".to_owned()),

@@ -229,6 +229,11 @@ impl Settings {
 
     /// The message about an unknown mode: the nearest modes, then a line on each mode.
     pub fn unknown_mode(&self, name: &str) -> String {
+        let parts: Vec<&str> = name.split(',').map(str::trim).collect();
+        if parts.len() > 1 && parts.iter().all(|part| self.mode(part).is_some()) {
+            let each: Vec<String> = parts.iter().map(|part| format!("--mode {part}")).collect();
+            return format!("unknown mode `{name}`: write {}", each.join(" "));
+        }
         let mut nearest: Vec<&str> =
             nearest(name, self.modes.iter().map(|mode| mode.name.as_str())).into_iter().collect();
         if nearest.is_empty() {

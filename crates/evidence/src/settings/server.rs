@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
@@ -341,7 +341,7 @@ impl<'de> Deserialize<'de> for Answers {
             type Value = Answers;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an answer, or a list of answers")
+                f.write_str("an answer, or a list with answers")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Answers, A::Error> {
@@ -349,7 +349,9 @@ impl<'de> Deserialize<'de> for Answers {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Answers, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Answers)
+                let answers = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+                // Nobody would hear that this command is no mock.
+                if answers.is_empty() { Err(A::Error::invalid_length(0, &self)) } else { Ok(Answers(answers)) }
             }
         }
 
@@ -402,7 +404,13 @@ impl AnswerKeys {
 
 /// A pattern for arguments.
 pub fn pattern(text: &str) -> Result<Regex, String> {
-    RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().map_err(|error| error.to_string())
+    RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().map_err(|error| {
+        // The lines before show the pattern, which its place does too.
+        let error = error.to_string();
+        let why = error.lines().last().unwrap_or_default();
+        let why = why.strip_prefix("error: ").unwrap_or(why);
+        format!("the pattern {text:?} does not compile: {why} (patterns of mocks have no look-around and no back-references)")
+    })
 }
 
 /// What is wrong with a path at which an answer writes a file, for a call with arguments of this pattern.

@@ -209,6 +209,8 @@ codes! {
     UnreadCases = "unread-cases": Warning,
     /// A file of cases, or of a fixture, that git ignores: a clone does not have it.
     IgnoredCases = "ignored-cases": Warning,
+    /// A pattern or a key of the settings that no file has, or that another setting leaves without effect.
+    UnusedSetting = "unused-setting": Warning,
     /// A file that looks like the settings, in a place or of a name that is not read.
     UnreadSettings = "unread-settings": Error,
     /// The stubs for IDEs are not those of today's trials.
@@ -355,12 +357,15 @@ pub fn nearest_few<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, mos
     known.into_iter().take(most).map(|(_, known)| known).collect()
 }
 
+/// The most known words that a suggestion lists.
+const MOST_KNOWN: usize = 40;
+
 /// "did you mean `x`?" if a known word is near, otherwise the known words.
 pub fn suggest(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => "there are none at all".to_owned(),
-        None => format!("known: {}", known.join(", ")),
+        None => format!("known: {}", cut::names(known, MOST_KNOWN)),
     }
 }
 

@@ -255,7 +255,7 @@ pub struct ReadyAnswer {
 }
 
 /// Bytes that need not be text: base64 in JSON.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bytes(pub Vec<u8>);
 
 impl Serialize for Bytes {
@@ -335,6 +335,26 @@ pub struct MockCall {
     /// How its input is not as a mock expects, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violated: Option<String>,
+}
+
+/// What a real program printed, and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProgramOutput {
+    pub stdout: Bytes,
+    pub stderr: Bytes,
+    pub exit_code: u8,
+}
+
+/// A call that the real program answered, to become an answer from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedCall {
+    pub command: String,
+    /// The arguments as `line` writes them.
+    pub args: String,
+    /// What it read from standard input, if it was told to.
+    pub stdin: Option<String>,
+    /// `None` if it printed too much, did not end, or its reader did not read all.
+    pub output: Option<ProgramOutput>,
 }
 
 impl MockCalls {

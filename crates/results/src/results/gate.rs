@@ -77,6 +77,8 @@ pub enum DifferenceKind {
     /// The prompt of a case, or something else of it that its agent gets, and perhaps its checks.
     Prompt,
     Checks,
+    /// The quarantine or the tags of a case, and nothing else of it.
+    Labels,
     /// A key of evals.toml, or a file that one names.
     Setting,
     /// A file that is read, although no case differs.
@@ -84,8 +86,8 @@ pub enum DifferenceKind {
 }
 
 impl DifferenceKind {
-    pub const ALL: [Self; 6] =
-        [Self::CaseAdded, Self::CaseRemoved, Self::Prompt, Self::Checks, Self::Setting, Self::File];
+    pub const ALL: [Self; 7] =
+        [Self::CaseAdded, Self::CaseRemoved, Self::Prompt, Self::Checks, Self::Labels, Self::Setting, Self::File];
 
     /// What these changes are, and what they lead to.
     pub fn meaning(self) -> (&'static str, &'static str) {
@@ -94,6 +96,7 @@ impl DifferenceKind {
             Self::CaseRemoved => ("cases removed", "they are not measured"),
             Self::Prompt => ("prompts changed", "earlier trials are not comparable: recordings are stale"),
             Self::Checks => ("checks changed", "recordings are graded by them, kept trials are not used"),
+            Self::Labels => ("quarantine or tags changed", "a case in quarantine fails nothing"),
             Self::Setting => ("settings changed", "one that reaches an agent makes recordings stale"),
             Self::File => ("files changed", "no case differs"),
         }

@@ -136,7 +136,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A stored file has invalid content.
-    #[error("{path}: {why}; the file is damaged or from another version")]
+    #[error("{path}: {why}; the file is damaged or from another version: restore it, or remove it and measure again")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -409,7 +409,7 @@ fn no_file_at(path: &Path) -> Result<(), StoreError> {
     for above in path.ancestors() {
         match look::kind(above)? {
             Some(kind) if !kind.is_dir() => {
-                let why = "it is not a directory, and hides the recordings that belong there; remove it".to_owned();
+                let why = "it is not a directory, and hides the recordings that belong there".to_owned();
                 return Err(StoreError::Damaged { path: above.to_path_buf(), why });
             }
             Some(_) => break,

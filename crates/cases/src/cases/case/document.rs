@@ -88,8 +88,8 @@ pub struct Document<'a> {
     pub problems: ProblemList,
     /// Where the sources are that it names; without, they start at the repository's root.
     pub places: Option<CasePlaces>,
-    /// The keys so far that only comment, each with its first place.
-    comments: BTreeMap<String, Range<usize>>,
+    /// The keys so far that no trial depends on, each with its first place.
+    unread_keys: BTreeMap<String, Range<usize>>,
 }
 
 impl<'a> Document<'a> {
@@ -102,7 +102,7 @@ impl<'a> Document<'a> {
             text: SourceText::new(path, bytes),
             problems: ProblemList::of_file(),
             places: None,
-            comments: BTreeMap::new(),
+            unread_keys: BTreeMap::new(),
         }
     }
 
@@ -218,7 +218,7 @@ impl<'a> Document<'a> {
                 continue;
             }
             if notes.contains(&COMMENT) && is_comment(key) {
-                self.comments.entry(key.clone()).or_insert_with(|| key_range.clone());
+                self.not_read(key, key_range);
                 continue;
             }
             // Any two short words are nearly the same.
@@ -234,13 +234,20 @@ impl<'a> Document<'a> {
         unsupported
     }
 
-    /// The warning of the keys that only comment, once for the file.
-    pub fn comments(&self) -> Option<Diagnostic> {
-        let first = self.comments.values().min_by_key(|range| range.start)?;
-        let keys: Vec<String> = self.comments.keys().map(|key| format!("`{key}`")).collect();
-        let message = format!("keys that only comment are not read: {}", keys.join(", "));
+    /// Notes a key that no trial depends on.
+    pub fn not_read(&mut self, key: &str, range: &Range<usize>) {
+        self.unread_keys.entry(key.to_owned()).or_insert_with(|| range.clone());
+    }
+
+    /// The warning of the keys that no trial depends on, once for the file.
+    pub fn unread_keys(&self) -> Option<Diagnostic> {
+        let first = self.unread_keys.values().min_by_key(|range| range.start)?;
+        let keys: Vec<String> = self.unread_keys.keys().map(|key| format!("`{key}`")).collect();
+        let message = format!("keys that are not read: {}; the cases run without them", keys.join(", "));
         let problem = Diagnostic::new(Code::UnknownKey, self.place(first.clone()), message);
-        Some(Diagnostic { severity: Severity::Warning, ..problem })
+        let help = "a trial passes or fails by its own checks, and no number for the whole file counts; name keys that only label in \
+                    evals/evals.toml: `own_keys`";
+        Some(Diagnostic { severity: Severity::Warning, ..problem.help(help) })
     }
 
     /// A part of a case that this program does not do.

@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
 
-use crate::cases::case::document::{Document, Node, NodeValue};
+use crate::cases::candidate::{is_expectation, is_prompt};
+use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue};
+use crate::cases::case::evals_json::kind_words;
 use crate::cases::case::fields::{self, CaseDraft, CaseField};
 use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
 use crate::cases::repo_files::FileKind;
@@ -179,12 +181,33 @@ impl<'a> ForeignReader<'a> {
 
     /// The cases that this reads of each element of a list with its number, from 1. All begin with what the file asks of every case.
     pub fn cases<T>(&mut self, list: &[T], mut read: impl FnMut(&mut Self, &T, usize) -> FoundCase) -> FileCases {
+        self.leave_labels();
         self.base = std::mem::take(&mut self.case);
         let mut problems: Vec<Diagnostic> =
             self.documents.iter_mut().flat_map(|document| document.problems.take()).collect();
         let cases = (1..).zip(list).map(|(number, element)| read(self, element, number)).collect();
         problems.append(&mut self.warnings);
-        FileCases { cases, problems, claims: std::mem::take(&mut self.claims) }
+        problems.extend(self.documents[0].unread_keys());
+        FileCases { cases, problems, claims: std::mem::take(&mut self.claims), ..FileCases::default() }
+    }
+
+    /// Leaves out keys of the file that no trial depends on: the others make all its cases unsupported.
+    fn leave_labels(&mut self) {
+        let unsupported = std::mem::take(&mut self.case.unsupported);
+        for part in unsupported {
+            let is_it = |entry: &&NodeEntry| self.place(entry.key_range.clone()) == part.place;
+            match self.root.entries().iter().find(is_it).filter(|entry| !asks(entry) && !self.names_file(&entry.value))
+            {
+                Some(entry) => self.documents[0].not_read(&entry.key, &entry.key_range),
+                None => self.case.unsupported.push(part),
+            }
+        }
+    }
+
+    /// Whether a value is the path of a file here.
+    fn names_file(&self, node: &Node) -> bool {
+        let path = node.text().and_then(|text| RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok());
+        path.is_some_and(|path| self.file.tree.kind(self.file.named_file(&path).as_path()) == FileKind::File)
     }
 
     /// The cases of a list of objects, each with an id and a prompt at these keys.
@@ -429,6 +452,27 @@ impl ForeignReader<'_> {
     pub fn not_done(&mut self, node: &Node, what: impl Into<String>) {
         let unsupported = self.unsupported(what, node);
         self.case.unsupported.push(unsupported);
+    }
+}
+
+/// How the words of keys begin of what a trial is given.
+const GIVEN: &str = "after before command container context docker env file fixture history hook image memory mock plugin repo sandbox \
+                     script server setup system teardown tool workspace";
+
+/// Whether a key may ask for something of a trial: it is one of a case, or names what the agent is asked, is given, or what is expected,
+/// or a key in its value does. A number or a flag tunes.
+fn asks(entry: &NodeEntry) -> bool {
+    let NodeEntry { key, value, .. } = entry;
+    let of_case = |word: &String| {
+        let is_given = words(GIVEN).iter().any(|start| word.starts_with(start));
+        is_given || is_expectation(word) || is_prompt(word.trim_end_matches('s'))
+    };
+    match value.value {
+        NodeValue::Null | NodeValue::Flag(_) | NodeValue::Number(_) => false,
+        _ => {
+            let mut inside = value.entries().iter().chain(value.each().iter().flat_map(Node::entries));
+            fields::named(key).is_some() || kind_words(key).iter().any(of_case) || inside.any(asks)
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A format of cases, and which files hold its cases.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -171,6 +172,14 @@ impl<'a> ForeignFile<'a> {
         case_folders(self.path).any(|around| around.as_os_str().is_empty() || holds_skill(around))
     }
 
+    /// The slugs of the skills around the directory of cases that it is in.
+    pub fn skills_around(&self) -> Vec<String> {
+        let around = case_folders(self.path).last();
+        let inside =
+            self.directories.iter().filter(|(folder, _)| around.is_some_and(|around| folder.starts_with(around)));
+        inside.map(|(_, slug)| (*slug).to_owned()).collect()
+    }
+
     /// Whether a directory in its path, in one of cases, has the name of a skill.
     pub fn is_named_as_skill(&self) -> bool {
         let folders = self.path.parent().into_iter().flat_map(Path::iter);
@@ -304,6 +313,8 @@ pub struct FileCases {
     pub problems: Vec<Diagnostic>,
     /// The other files and directories that belong to these cases, from the repository's root: no format reads them again.
     pub claims: Vec<PathBuf>,
+    /// Of formats of the user's own: the format and the field of each key that a case here has.
+    pub used: BTreeSet<(String, String)>,
 }
 
 /// The most cases in a file: some hundred megabytes of memory.
@@ -360,8 +371,12 @@ impl CaseFormat {
 impl ForeignFiles {
     /// Whether a file of this path may be one, and if so, whether it is certain.
     pub fn match_path(&self, path: &Path) -> Option<bool> {
-        let path = path.to_str()?.to_ascii_lowercase();
-        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(&path, name));
+        self.match_name(&path.to_str()?.to_ascii_lowercase())
+    }
+
+    /// The same of a path in lowercase.
+    pub(in crate::cases) fn match_name(&self, path: &str) -> Option<bool> {
+        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(path, name));
         if is_any(self.names) { Some(true) } else { is_any(self.possible_names).then_some(false) }
     }
 

@@ -264,7 +264,7 @@ pub(super) fn answers(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<C
 }
 
 /// The list that these answers are read from.
-pub(super) fn written_answers(answers: &[CommandAnswer]) -> Json {
+pub fn written_answers(answers: &[CommandAnswer]) -> Json {
     let written = answers.iter().map(|answer| {
         let CommandAnswer { command, args, stdout, stderr, exit_code, stdin, files, delay_ms, times, .. } = answer;
         let stdout = match stdout {
@@ -305,12 +305,14 @@ fn answer(file: &mut Document<'_>, prefix: &str, written: &Node) -> Option<Comma
             answer.stdin = if key == STDIN { Some(String::new()) } else { answer.stdin };
             continue;
         }
-        let Some(read) = file.field_value(&[prefix, key].concat(), form, value) else { continue };
-        if let FieldValue::Pattern(text) = &read
-            && let Err(why) = pattern(&text.text)
+        // Patterns of checks have more.
+        if matches!(form, FieldForm::Pattern(_))
+            && let Some(Err(why)) = value.text().map(pattern)
         {
             file.problem(Code::BadRegex, value.range.clone(), format!("`{prefix}{key}`: {why}"));
+            continue;
         }
+        let Some(read) = file.field_value(&[prefix, key].concat(), form, value) else { continue };
         match (key, read) {
             (ARGS, FieldValue::Pattern(args)) => answer.args = Some(args.text),
             (_, FieldValue::Pattern(stdin)) => answer.stdin = Some(stdin.text),

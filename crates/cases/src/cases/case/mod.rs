@@ -44,7 +44,8 @@ use crate::trial::quarantine::Quarantine;
 
 pub(super) use foreign_reader::words;
 pub use format::{CaseFile, CaseFormat, FileCases, FileKeys, Files, ForeignFile, ForeignFiles, MOST_CASES, id_of};
-pub(in crate::cases) use own_format::files as own_files;
+pub use lists::written_answers;
+pub(in crate::cases) use own_format::{files as own_files, unused as unused_fields};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
 pub static FORMATS: &[&CaseFormat] = &[
@@ -70,6 +71,12 @@ pub static FORMATS: &[&CaseFormat] = &[
 /// The formats of other programs with the files of each.
 pub fn foreign_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static ForeignFiles)> {
     FORMATS.iter().copied().filter_map(|format| Some((format, format.foreign.as_ref()?)))
+}
+
+/// Whether a file of this path may be of a format of another program, and if so, whether that is certain.
+pub(in crate::cases) fn name_certainty(path: &Path) -> Option<bool> {
+    let path = path.to_str()?.to_ascii_lowercase();
+    foreign_formats().filter_map(|(_, files)| files.match_name(&path)).max()
 }
 
 /// The formats of our own with the files of each.

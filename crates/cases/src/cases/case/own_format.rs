@@ -155,6 +155,10 @@ pub(super) fn read(file: &ForeignFile<'_>, bytes: &[u8]) -> FileCases {
         }
         cases.extend(found.into_iter().map(|case| (*format, case)));
     }
+    let has = |case: &OwnCase<'_>, field: &OwnField| field.keys.iter().any(|key| case.value(key).is_some());
+    let fields = cases.iter().flat_map(|(format, case)| format.fields.iter().map(move |field| (format, case, field)));
+    let used = fields.filter(|(_, case, field)| has(case, field));
+    let used = used.map(|(format, _, field)| (format.name.clone(), field.name.clone())).collect();
     let named = cases.iter().filter_map(|(format, case)| {
         let field = format.fields.iter().find(|field| field.name == EXPECTED_SKILL)?;
         field.keys.iter().find_map(|key| case.value(key)?.text())
@@ -162,7 +166,7 @@ pub(super) fn read(file: &ForeignFile<'_>, bytes: &[u8]) -> FileCases {
     let mut tested: Vec<String> = named.filter(|name| !is_none(name)).map(|name| file.skill_slug(name)).collect();
     tested.sort();
     tested.dedup();
-    reader.cases(&cases, |reader, (format, case), number| {
+    let read = reader.cases(&cases, |reader, (format, case), number| {
         let id = format.fields.iter().find(|field| field.name == ID);
         let id = id.and_then(|field| field.keys.iter().find_map(|key| case.value(key).and_then(name)));
         let id = id.or_else(|| case.name.clone()).unwrap_or_else(|| number.to_string());
@@ -183,7 +187,28 @@ pub(super) fn read(file: &ForeignFile<'_>, bytes: &[u8]) -> FileCases {
         }
         only_known(reader, case, &paths);
         reader.finish()
-    })
+    });
+    FileCases { used, ..read }
+}
+
+/// The warnings about fields whose keys no case of their format has, by those that are `used`.
+pub(in crate::cases) fn unused<'a>(
+    formats: impl Iterator<Item = &'a OwnFormat>,
+    used: &BTreeSet<(String, String)>,
+) -> Vec<Diagnostic> {
+    // Of files without cases, something else is said.
+    let formats = formats.filter(|format| used.iter().any(|(name, _)| *name == format.name));
+    let fields = formats.flat_map(|format| format.fields.iter().map(move |field| (format, field)));
+    let is_unused = |(format, field): &(&OwnFormat, &OwnField)| {
+        !field.keys.is_empty() && !used.contains(&(format.name.clone(), field.name.clone()))
+    };
+    let warning = |(format, field): (&OwnFormat, &OwnField)| {
+        let keys = field.keys.join("` or `");
+        let message = format!("no case of the format `{}` has the key `{keys}`", format.name);
+        let problem = Diagnostic::new(Code::UnusedSetting, field.place.clone(), message);
+        problem.help(format!("write the key that has `{}` in your files, or remove the line", field.name))
+    };
+    fields.filter(is_unused).map(warning).collect()
 }
 
 /// Reports a file that agents would get with the skill.

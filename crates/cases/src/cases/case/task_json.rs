@@ -231,7 +231,9 @@ fn value(form: FieldForm) -> Value {
         FieldForm::Trials => {
             json!({ "description": TRIALS, "oneOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": "^until decided" }] })
         }
-        FieldForm::Quarantine => json!({ "description": QUARANTINE, "type": "string", "pattern": "^until " }),
+        FieldForm::Quarantine => {
+            json!({ "description": QUARANTINE, "type": "string", "pattern": "^until [0-9]{4}-[0-9]{2}-[0-9]{2}," })
+        }
         FieldForm::Amount => json!({ "description": "US dollars", "type": "number", "minimum": 0 }),
         FieldForm::Texts => json!({ "type": "array", "items": text() }),
         FieldForm::Json => json!(true),

@@ -22,7 +22,7 @@ pub use script::{KEY as SCRIPT_KEY, script};
 pub use session::PrintedOnce;
 pub use skills::loads;
 pub use skills::{NOT_TRIGGERED, TRIGGERED, triggers};
-pub use skills::{activates, rejects};
+pub use skills::{activates, activates_one, rejects};
 pub use text::{TextPlace, final_message, text};
 pub use text::{invoked_skills, output_schema};
 pub use work::{Work, work};

@@ -26,14 +26,19 @@ pub(in crate::checks) static ACTIVATES: CheckKind =
     CheckKind::new("activates", Goal::Process).about_skill().in_list(&ListForm {
         key: "activates",
         form: FieldForm::Texts,
-        options: &[("inOrder", FieldForm::Flag)],
+        options: &[("inOrder", FieldForm::Flag), ("any", FieldForm::Flag)],
         tests: false,
         ask: |check| {
             let skills = check.texts("activates").unwrap_or_default();
-            Ok(if skills.is_empty() {
-                Arc::new(RejectsCheck(skills))
-            } else {
-                Arc::new(ActivatesCheck { skills, in_order: check.is("inOrder") })
+            let (in_order, any) = (check.is("inOrder"), check.is("any"));
+            Ok(match skills.is_empty() {
+                true => Arc::new(RejectsCheck(skills)),
+                false if in_order && any => {
+                    let help = "remove one of the two";
+                    return Err(InvalidCheck::new("any", "one of several skills has no order", help));
+                }
+                false if any => Arc::new(ActivatesOneCheck(skills)),
+                false => Arc::new(ActivatesCheck { skills, in_order }),
             })
         },
     });
@@ -56,6 +61,11 @@ pub(in crate::checks) static REJECTS: CheckKind =
 /// All these skills are activated, in this order if `in_order`; `*` is any skill.
 pub fn activates(skills: Vec<String>, in_order: bool) -> CaseCheck {
     CaseCheck::implied(&ACTIVATES, ActivatesCheck { skills, in_order })
+}
+
+/// At least one of these skills is activated.
+pub fn activates_one(skills: Vec<String>) -> CaseCheck {
+    CaseCheck::implied(&ACTIVATES, ActivatesOneCheck(skills))
 }
 
 /// None of these skills is activated; `*` is every skill.
@@ -158,6 +168,37 @@ impl Condition for ActivatesCheck {
 
     fn names(&self) -> Named<'_> {
         Named { skills: named(&self.skills), ..Named::default() }
+    }
+}
+
+/// The skills, at least one of which is activated.
+#[derive(Debug, Serialize)]
+struct ActivatesOneCheck(Vec<String>);
+
+impl Condition for ActivatesOneCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
+        let is_it = |activation: &Activation| {
+            is_any(&self.0) || self.0.iter().any(|name| slug(name) == slug(&activation.skill))
+        };
+        let all: Vec<(usize, &Activation)> = activations(subject).collect();
+        let found = format!("activated: {}", names(all.iter().map(|(_, activation)| activation.skill.as_str())));
+        let activated: Vec<usize> = all.iter().filter(|(_, activation)| is_it(activation)).map(|(at, _)| *at).collect();
+        let happened = !activated.is_empty();
+        let failed = failed_load(subject, is_it).filter(|_| !happened);
+        let expected = format!("one of {} activated", wanted(&self.0));
+        Some(answer(subject, activated.into_iter(), failed, happened, true, expected, found))
+    }
+
+    fn settled_by(&self) -> Option<Status> {
+        Some(Status::Pass)
+    }
+
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.0.clone()).with_flag("any", true))
+    }
+
+    fn names(&self) -> Named<'_> {
+        Named { skills: named(&self.0), ..Named::default() }
     }
 }
 

@@ -65,7 +65,9 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
         let draft = draft.unwrap_or_default();
         next(&format!("add tasks as your users write them, without the skill's name{draft}"));
     }
-    let has_problems = catalog.cases.iter().any(|case| !case.source.file_problems().is_empty());
+    // A header without rows has some now.
+    let mut problems = catalog.cases.iter().flat_map(|case| case.source.file_problems());
+    let has_problems = problems.any(|problem| problem.code != Code::CsvNoRows);
     Ok(if has_problems { exit.worse(Exit::Problems) } else { exit })
 }
 
@@ -82,15 +84,16 @@ fn of_skill(loaded: &Loaded, author: Option<&mut Author<'_>>, found: &FoundSkill
         let text = old.as_deref().unwrap_or_default();
         old.as_ref().map_or(Ok(()), |_| addable(&repository.root, &path, text, &settings.own_columns)).map(|()| old)
     });
-    let existing = match existing {
-        Ok(Some(_)) if author.is_none() => {
+    let existing = match &existing {
+        // A header alone gets its first rows.
+        Ok(Some(text)) if author.is_none() && has_rows(&repository.root, &path, text, &settings.own_columns) => {
             writeln!(out, "kept {shown}")?;
             return Ok(Exit::Clean);
         }
-        Ok(existing) => existing,
+        Ok(existing) => existing.as_deref(),
         Err(why) => {
             let folder = escape::line(&found.skill().folder.display().to_string());
-            writeln!(out, "skipped {folder}: {}", escape::line(&why))?;
+            writeln!(out, "skipped {folder}: {}", escape::line(why))?;
             return Ok(Exit::Problems);
         }
     };
@@ -111,7 +114,7 @@ fn of_skill(loaded: &Loaded, author: Option<&mut Author<'_>>, found: &FoundSkill
     };
     let (text, done) = match existing {
         Some(old) => (
-            generate::appended(&old, &cases).map_err(|error| error.to_string())?,
+            generate::appended(old, &cases).map_err(|error| error.to_string())?,
             format!("added {} to {shown}", counted(cases.len(), "case")),
         ),
         None => (generate::prompts_csv(&cases), format!("wrote {shown}")),
@@ -134,6 +137,12 @@ fn is_not_read(code: Code) -> bool {
 /// The problem of a file of cases that is ignored. No new cases are written next to it.
 fn ignored_file(case: &FoundCase) -> Option<&Diagnostic> {
     case.source.file_problems().iter().find(|problem| is_not_read(problem.code))
+}
+
+/// Whether a prompts.csv with this text has a case.
+fn has_rows(root: &Path, path: &Path, text: &str, own: &[String]) -> bool {
+    let parsed = parse(root, path, text.to_owned().into_bytes(), own);
+    !parsed.problems.iter().any(|problem| problem.code == Code::CsvNoRows)
 }
 
 /// Why no row can be added to a prompts.csv with this text.

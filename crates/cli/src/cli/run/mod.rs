@@ -35,6 +35,7 @@ use crate::run::plan::RunPlan;
 use crate::run::planned::PlannedRun;
 use crate::run::preflight;
 use crate::run::record::FailedTrials;
+use crate::run::record_mocks::{self, RecordedMocks};
 use crate::run::started::StartedRun;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
@@ -42,6 +43,7 @@ use crate::settings::trials::Trials;
 use crate::text::diagnostic::{Diagnostic, grouped};
 use crate::text::escape;
 use crate::trial::event::{EventListener, RunEvent};
+use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, Verdict};
 use crate::trial::run_record::RunChoices;
 
@@ -71,6 +73,10 @@ pub struct RunArgs {
     /// Keep the trials for the bases of later gates; for a run of the default branch, such as each night
     #[arg(long, conflicts_with_all = ["replay", "record", "resume", "failed"])]
     keep: bool,
+    /// Real programs that answer what no mock answers: what they print is written as mocks, for review (repeatable)
+    #[arg(long, value_name = "COMMAND", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["replay", "record", "resume", "keep", "shard", "background"])]
+    record_mocks: Vec<String>,
     /// With --record: record failing trials too
     #[arg(long, requires = "record")]
     accept_failing: bool,
@@ -96,11 +102,10 @@ pub struct RunArgs {
 }
 
 /// Options of one run, which watching has none of.
-const WITHOUT_WATCH: &str = "cases_from resume failed stale aged keep shard run_id background dry_run write_progress junit github quiet in_place";
+const WITHOUT_WATCH: &str = "cases_from resume failed stale aged keep record_mocks shard run_id background dry_run write_progress junit github quiet in_place";
 
 /// Options of a run that compares nothing.
-const WITHOUT_LIFT: &str =
-    "resume failed stale aged shard record keep watch replay threshold write_progress junit github in_place";
+const WITHOUT_LIFT: &str = "resume failed stale aged shard record record_mocks keep watch replay threshold write_progress junit github in_place";
 
 /// Options that decide what is measured. A resumed run keeps those of its first part.
 #[derive(Args)]
@@ -157,7 +162,12 @@ impl RunArgs {
     fn compares_nothing(&self) -> bool {
         let Self { start, choice, exports, .. } = self;
         let is_part = start.resume || self.failed.is_some() || self.stale || self.aged || choice.shard.is_given();
-        let is_stored = self.record || self.keep || choice.replay || self.write_progress || !exports.is_empty();
+        let is_stored = self.record
+            || self.keep
+            || !self.record_mocks.is_empty()
+            || choice.replay
+            || self.write_progress
+            || !exports.is_empty();
         is_part || is_stored || choice.threshold.is_some()
     }
 
@@ -188,8 +198,9 @@ pub fn run(args: &RunArgs) -> CliResult {
     }
     let host = args.host();
     let engine = host.engine(&args.start);
-    let Loaded { settings, catalog, .. } = &mut loaded;
+    let Loaded { repository, settings, catalog } = &mut loaded;
     settings.record |= args.record;
+    record_mocks::ask_for(settings, &repository.root, &args.record_mocks)?;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let mut chosen = args.choice.chosen(settings)?;
     args.choice.trial_list.choose(&mut chosen, settings, catalog)?;
@@ -300,6 +311,7 @@ fn execute(args: &RunArgs, engine: &Engine<'_>, run: &StartedRun) -> CliResult {
         exit = exit.worse(Exit::Infrastructure);
     }
     engine.keep(run)?;
+    print_mocks(run)?;
     if !interrupt::raised() {
         let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
         let recorded = recorded(run, failing)?;
@@ -320,6 +332,31 @@ fn execute(args: &RunArgs, engine: &Engine<'_>, run: &StartedRun) -> CliResult {
         writeln!(stderr(), "interrupted; {}", escape::line(&live.folder.remedy()))?;
     }
     Ok(Exit::Interrupted)
+}
+
+/// Writes the answers that were recorded, and prints where they are and what to do with them.
+fn print_mocks(run: &StartedRun) -> CliResultOf<()> {
+    let mut first = None;
+    for RecordedMocks { trial, file, answers, left_out } in record_mocks::write(run)? {
+        let what = match &file {
+            Some(file) => format!("{} in {}", counted(answers, "recorded answer"), file.display()),
+            None => "no call was recorded".to_owned(),
+        };
+        writeln!(stderr(), "{}", escape::line(&format!("{trial}: {what}")))?;
+        for call in left_out {
+            let why = "its whole output was not seen (longer than 4 MiB, not read, or the trial ended first)";
+            writeln!(stderr(), "{}", escape::line(&format!("{trial}: not recorded: `{call}`: {why}")))?;
+        }
+        first = first.or(file.map(|file| (trial, file)));
+    }
+    if let Some((TrialId { skill, case, .. }, file)) = first {
+        next(&format!(
+            "review it, then name it in the case: `/{}` in the column `mocks`, or its content at the key `mocks` of a task file; then `skill-evals run --case {}`",
+            file.display(),
+            escape::word(&format!("{skill}/{case}"))
+        ));
+    }
+    Ok(())
 }
 
 /// The modes of the plan, if there are several to compare. Only then are outcomes kept in memory.

@@ -135,6 +135,7 @@ fn a_changed_key_of_a_case_is_named_by_the_gate_and_makes_a_recording_stale_if_t
     for key in fields::all().map(|field| field.field().key) {
         let expected = match key {
             key if OF_AGENT.contains(&key) => Some(DifferenceKind::Prompt),
+            "tags" | "quarantine" => Some(DifferenceKind::Labels),
             key if OF_NOBODY.contains(&key) => None,
             _ => Some(DifferenceKind::Checks),
         };

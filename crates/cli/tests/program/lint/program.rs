@@ -25,7 +25,7 @@ fn problems_exit_with_1_and_no_repository_with_2() {
     let empty = Fixture::new();
     let ran = run_in(empty.root(), &["lint", "--root", "nowhere"]);
     ran.exits(2);
-    assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("no skills found in"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("nowhere does not exist"), "{}", ran.stderr);
     assert_eq!(run_in(empty.root(), &["lint", "--chek-evals"]).code, 2, "invalid arguments");
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::own_key::{self, OwnKey};
-use super::{EvalEntry, ForeignReader, NOTES, PROMPT_FILES, PROMPTS, SKILL, skill_named};
+use super::own_key::{self, KeySays, OwnKey};
+use super::{EvalEntry, ForeignReader, NOTES, PROMPT_FILES, PROMPTS, SKILL, SKILLS, skill_named};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::Meaning::{By, EachBy, Known};
 use crate::cases::case::foreign_reader::{KeyTable, name, words};
@@ -35,19 +35,43 @@ const FILES: &str = "files";
 pub(super) struct FileSays<'n> {
     /// The skill that it names.
     pub skill: Option<String>,
-    /// The key of its own that says which skill should trigger.
-    pub own_key: Option<OwnKey<'n>>,
-    /// The skills of which none may trigger where a case expects none.
+    /// The keys of its own that say which skills should trigger.
+    pub own_keys: Vec<OwnKey<'n>>,
+    /// The skills of which one triggers where a case expects any, and none where it expects none.
     pub tested: Vec<String>,
+    /// Whether nothing but the place of the file says which skills these are.
+    pub names_none: bool,
     /// The names of the cases that have one.
-    pub names: HashSet<String>,
+    names: HashSet<String>,
+    /// Whether a case has the name of a skill at [`SHOULD_TRIGGER`].
+    names_at_should: bool,
 }
 
-impl FileSays<'_> {
+impl<'n> FileSays<'n> {
+    pub fn new(own_keys: Vec<OwnKey<'n>>, entries: &[EvalEntry<'n>]) -> Self {
+        let says_name = |entry: &EvalEntry<'_>| {
+            let text = entry.node.get(SHOULD_TRIGGER).and_then(Node::text);
+            text.is_some_and(|text| !is_none(text) && flag(text).is_none())
+        };
+        Self {
+            skill: None,
+            own_keys,
+            tested: Vec::new(),
+            names_none: false,
+            names: entries.iter().filter_map(|entry| name_of(entry.node)).collect(),
+            names_at_should: entries.iter().any(says_name),
+        }
+    }
+
+    /// The keys of its own that say this.
+    fn own(&self, says: KeySays) -> impl Iterator<Item = &'n str> {
+        self.own_keys.iter().filter(move |own| own.says == says).map(|own| own.key)
+    }
+
     /// The keys of the skill that should trigger.
-    fn expected(&self) -> impl Iterator<Item = &str> {
-        let own = self.own_key.as_ref().filter(|own| own.names_skills).map(|own| own.key);
-        EXPECTED_SKILL.into_iter().chain(own)
+    fn expected(&self) -> impl Iterator<Item = &'n str> {
+        let should = self.names_at_should.then_some(SHOULD_TRIGGER);
+        EXPECTED_SKILL.into_iter().chain(self.own(KeySays::Expected)).chain(should)
     }
 
     /// Whether a case says that no skill is expected: there is the key, and nothing at it.
@@ -55,19 +79,23 @@ impl FileSays<'_> {
         let mut expected = self.expected().filter_map(|key| node.entry(key));
         expected.any(|entry| entry.value.value == NodeValue::Null || entry.value.text().is_some_and(is_none))
     }
-}
 
-/// The skills that these cases expect.
-pub(super) fn expected_skills(
-    entries: &[EvalEntry<'_>],
-    own_key: Option<&OwnKey<'_>>,
-    file: &ForeignFile<'_>,
-) -> Vec<String> {
-    let keys = || EXPECTED_SKILL.into_iter().chain(own_key.filter(|own| own.names_skills).map(|own| own.key));
-    let values = entries.iter().flat_map(|entry| keys().filter_map(|key| entry.node.get(key)));
-    let names = values.filter_map(|value| own_key::skill_at(value, file)).filter(|name| !name.is_empty());
-    let names: BTreeSet<String> = names.map(|name| file.skill_slug(name)).collect();
-    names.into_iter().collect()
+    /// The skills that its cases expect.
+    pub fn expected_skills(&self, entries: &[EvalEntry<'_>], file: &ForeignFile<'_>) -> Vec<String> {
+        let values = entries.iter().flat_map(|entry| self.expected().filter_map(|key| entry.node.get(key)));
+        let names = values.filter_map(|value| own_key::skill_at(value, file)).filter(|name| !name.is_empty());
+        let names: BTreeSet<String> = names.map(|name| file.skill_slug(name)).collect();
+        names.into_iter().collect()
+    }
+
+    /// The skills that it lists and that are here, if its cases name the expected one of them.
+    pub fn offered(&self, root: &Node, file: &ForeignFile<'_>) -> Vec<String> {
+        let is_routed = self.own(KeySays::Expected).next().is_some();
+        let skills = root.get(SKILLS).filter(|_| is_routed).map(Node::each).unwrap_or_default();
+        let names = skills.iter().filter_map(Node::text).filter(|name| file.has_skill(name));
+        let names: Vec<String> = names.map(|name| file.skill_slug(name)).collect();
+        if names.len() > 1 { names } else { Vec::new() }
+    }
 }
 
 /// The case with this number, from 1.
@@ -120,7 +148,7 @@ fn read(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node) {
     reader.case.tags = tags.iter().filter_map(Node::text).map(str::to_owned).collect();
     reader.read_keys(node, &OTHERS);
     let known: Vec<&str> = keys().chain(SKILL).collect();
-    let own: Vec<&str> = says.own_key.iter().map(|own| own.key).chain([key]).collect();
+    let own: Vec<&str> = says.own_keys.iter().map(|own| own.key).chain([key]).collect();
     reader.only_keys(node, &[&known[..], &own[..]].concat(), NOTES);
     reader.locate_value("prompt", node.get(key));
     reader.locate_value(FILES, node.get(FILES));
@@ -190,10 +218,11 @@ fn file(reader: &mut ForeignReader<'_>, written: &Node) {
 /// Whether the skill should trigger, by the key or by the list of the case.
 fn said(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEntry<'_>) -> Option<bool> {
     let node = entry.node;
-    if let Some(own) = says.own_key.as_ref().filter(|own| !own.names_skills) {
-        return node.get(own.key).and_then(|value| own_key::said_at(own.key, value));
+    if let Some(key) = says.own(KeySays::Sides).next() {
+        return node.get(key).and_then(|value| own_key::said_at(key, value));
     }
-    let Some(written) = node.get(SHOULD_TRIGGER) else {
+    let is_name = |node: &&Node| !node.text().is_some_and(is_none);
+    let Some(written) = node.get(SHOULD_TRIGGER).filter(is_name) else {
         // `null` at the key of the skill that should trigger says that it should not.
         return entry.should_trigger.or(says.expects_none(node).then_some(false));
     };
@@ -219,7 +248,8 @@ fn said(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEntry<'
 /// Reads whether the skill under test should trigger. Returns that skill.
 fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEntry<'_>) -> String {
     let (file, node) = (reader.file, entry.node);
-    let own = skill_named(reader, node);
+    let subject = says.own(KeySays::Subject).find_map(|key| node.get(key)?.text()).map(str::to_owned);
+    let own = subject.or_else(|| skill_named(reader, node));
     let own = own.or_else(|| entry.skill.map(str::to_owned)).or_else(|| says.skill.clone());
     let named = named(reader, says, node);
     let said = said(reader, says, entry);
@@ -230,8 +260,18 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
     let skill = about.unwrap_or_default();
     let is_own = |own: Option<&str>, name: &str| own.is_none_or(|own| file.skill_slug(own) == file.skill_slug(name));
     let slugs = |names: &[String]| names.iter().map(|name| file.skill_slug(name)).collect::<Vec<_>>();
-    let skills = named.map(|(key, _)| reader.texts(node, key)).unwrap_or_default();
+    let mut skills = named.map(|(key, _)| reader.texts(node, key)).unwrap_or_default();
+    skills.retain(|name| !is_none(name));
+    let [welcome, rejected] = [KeySays::Welcome, KeySays::Rejected].map(|kind| beside(reader, says, node, kind));
+    if let Some((key, names)) = rejected {
+        reader.add_at(key, node, checks::rejects(names));
+    }
     match (named, &skills[..]) {
+        (Some((key, value)), [name]) if welcome.is_some() && said.is_none() => {
+            let names = slugs(&[name.clone()]).into_iter().chain(welcome.map(|(_, names)| names).unwrap_or_default());
+            reader.add_at(key, value, checks::activates_one(names.collect()));
+            about.unwrap_or(name).to_owned()
+        }
         // Next to `should_trigger`, its name says only which skill the case is about.
         (Some(_), [name]) if is_own(about.filter(|_| said == Some(false)).or(own.as_deref()), name) => {
             reader.should_trigger = said.or(Some(true));
@@ -245,28 +285,54 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
             reader.add_at(key, value, checks::activates(slugs(&skills), false));
             about.unwrap_or(first).to_owned()
         }
-        // Of a key of the file's own, an empty list is nothing.
-        (Some((key, _)), []) if !EXPECTED_SKILL.contains(&key) && key != ACTIVATED => {
-            reader.should_trigger = Some(false);
-            skill.to_owned()
-        }
         (Some((key @ ACTIVATED, value)), []) => {
             reader.add_at(key, value, checks::rejects(vec!["*".to_owned()]));
             skill.to_owned()
         }
-        (Some((key, value)), []) => {
-            reader.not_empty(key, value);
-            skill.to_owned()
+        _ => {
+            // An empty list is no skill.
+            reader.should_trigger = said.or(named.map(|_| false));
+            let allowed = welcome.map(|(_, names)| names).unwrap_or_default();
+            own.clone().unwrap_or_else(|| of_tested(reader, says, node, &allowed))
         }
-        _ if own.is_none() && said == Some(false) && says.tested.len() > 1 => {
-            reader.add_at(SHOULD_TRIGGER, node, checks::rejects(slugs(&says.tested)));
-            about.unwrap_or(&says.tested[0]).to_owned()
-        }
-        _ => match (&says.tested[..], &own) {
-            ([only], None) => only.clone(),
-            _ => skill.to_owned(),
-        },
     }
+}
+
+/// The skill of a case that names none. It says of all that its file is about whether one of them should trigger.
+fn of_tested(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node, allowed: &[String]) -> String {
+    let check = match (&says.tested[..], reader.should_trigger) {
+        ([only], _) => return only.clone(),
+        ([_, ..], Some(true)) if reader.file.skill.is_none() => checks::activates_one(says.tested.clone()),
+        ([_, ..], Some(false)) => {
+            let slugs = says.tested.iter().map(|name| reader.file.skill_slug(name));
+            checks::rejects(slugs.filter(|slug| !allowed.contains(slug)).collect())
+        }
+        _ => return reader.file.skill.unwrap_or_default().to_owned(),
+    };
+    if says.names_none {
+        let message = "this names no skill: \"should trigger\" is read as one of the skills here activates, and \"should not\" as \
+                       none does";
+        let help = "if the file is about one skill, name it there at the key `skill`";
+        reader.warn(Code::UnknownSkill, node, message.to_owned(), help.to_owned());
+    }
+    if reader.should_trigger == Some(true) {
+        reader.should_trigger = None;
+    }
+    reader.add_at(SHOULD_TRIGGER, node, check);
+    reader.file.skill.unwrap_or(&says.tested[0]).to_owned()
+}
+
+/// The skills at a key of the file's own next to the expected one, if a case has some.
+fn beside<'n>(
+    reader: &mut ForeignReader<'_>,
+    says: &FileSays<'n>,
+    node: &Node,
+    kind: KeySays,
+) -> Option<(&'n str, Vec<String>)> {
+    let key = says.own(kind).find(|key| node.get(key).is_some())?;
+    let names = reader.texts(node, key).into_iter().filter(|name| !is_none(name));
+    let names: Vec<String> = names.map(|name| reader.file.skill_slug(&name)).collect();
+    (!names.is_empty()).then_some((key, names))
 }
 
 /// Reports a case whose skill should trigger although none is expected, or is expected to be "".
@@ -593,7 +659,7 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
 }
 
 /// The words of a type, in lower case: `notContains`, `not-contains` and `not_contains` have the same.
-pub(super) fn kind_words(kind: &str) -> Vec<String> {
+pub(in crate::cases::case) fn kind_words(kind: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
     for c in kind.chars() {

@@ -15,10 +15,10 @@
 mod entry;
 mod own_key;
 
-pub(super) use entry::is_none;
+pub(super) use entry::{is_none, kind_words};
 
-use entry::{ACTIVATED, EXPECTED_SKILL, FileSays, SHOULD_TRIGGER, assertion_keys, kind_words};
-use own_key::OwnKey;
+use entry::{ACTIVATED, EXPECTED_SKILL, FileSays, SHOULD_TRIGGER, assertion_keys};
+use own_key::KeySays;
 
 use super::document::{Document, Node, NodeEntry, NodeValue};
 use super::foreign_reader::{ForeignReader, words};
@@ -115,12 +115,13 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     let (file, root) = (reader.file, reader.root);
     let groups = groups(root, file);
     let entries = entries(root, &groups);
-    let own_key = own_key::find(root, &entries, file);
-    let is_set = is_trigger_set(root, &entries, own_key.as_ref());
+    let own_keys = own_key::find(root, &entries, file);
+    let says_what_triggers = own_keys.iter().any(|own| matches!(own.says, KeySays::Sides | KeySays::Expected));
+    let is_set = is_trigger_set(root, &entries, says_what_triggers);
     let holds_results = || is_result(root) || entries.iter().any(|entry| is_result(entry.node));
     let shows_cases = || {
         has_prompts(&entries, file.is_in_cases())
-            && (!is_set || own_key.is_some() || entries.iter().any(is_about_trigger))
+            && (!is_set || says_what_triggers || entries.iter().any(is_about_trigger))
             && !holds_results()
     };
     // A file with a name of cases is one, even if its content does not say so.
@@ -139,20 +140,18 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
         return Some(reader.no_cases());
     }
     check_keys(&mut reader, &groups, is_one_case);
-    let skill = skill_named(&mut reader, root);
-    let mut tested = reader.texts(root, SKILLS_TESTED);
-    if tested.is_empty() && skill.is_none() && file.skill.is_none() {
-        tested = entry::expected_skills(&entries, own_key.as_ref(), file);
+    let mut says = FileSays::new(own_keys, &entries);
+    let offered = says.offered(root, file);
+    says.skill = if offered.is_empty() { skill_named(&mut reader, root) } else { None };
+    says.tested = reader.texts(root, SKILLS_TESTED);
+    if says.tested.is_empty() && says.skill.is_none() && file.skill.is_none() {
+        says.tested = if offered.is_empty() { says.expected_skills(&entries, file) } else { offered };
+        says.names_none = says.tested.is_empty() && is_set;
+        if says.names_none {
+            says.tested = file.skills_around();
+        }
     }
-    let says = FileSays {
-        skill,
-        own_key,
-        tested,
-        names: entries.iter().filter_map(|entry| entry::name_of(entry.node)).collect(),
-    };
-    let mut found = reader.cases(&entries, |reader, entry, number| entry::found(reader, &says, entry, number));
-    found.problems.extend(reader.comments());
-    Some(found)
+    Some(reader.cases(&entries, |reader, entry, number| entry::found(reader, &says, entry, number)))
 }
 
 /// Keys of the file that may ask for something make all its cases unsupported.
@@ -231,11 +230,11 @@ fn is_case(root: &Node) -> bool {
 }
 
 /// Whether the cases say only which queries trigger the skill.
-fn is_trigger_set(root: &Node, entries: &[EvalEntry<'_>], own_key: Option<&OwnKey<'_>>) -> bool {
+fn is_trigger_set(root: &Node, entries: &[EvalEntry<'_>], says_what_triggers: bool) -> bool {
     let is_query = |entry: &EvalEntry<'_>| {
         entry.should_trigger.is_some() || ["query", SHOULD_TRIGGER].iter().any(|key| entry.node.get(key).is_some())
     };
-    let is_set = root.get("queries").is_some() || own_key.is_some() || entries.iter().any(is_query);
+    let is_set = root.get("queries").is_some() || says_what_triggers || entries.iter().any(is_query);
     is_set && !entries.iter().any(asks_more)
 }
 
@@ -342,7 +341,7 @@ fn side(key: &str) -> Option<bool> {
     match word.strip_suffix('s').unwrap_or(word) {
         "shouldtrigger" | "shouldactivate" | "positive" | "trigger" | "activate" => Some(true),
         "shouldnottrigger" | "shouldnotactivate" | "negative" | "nontrigger" | "notrigger" | "nottrigger"
-        | "notactivate" | "noactivate" | "donottrigger" | "donotactivate" | "donttrigger" => Some(false),
+        | "notactivate" | "noactivate" | "skip" | "donottrigger" | "donotactivate" | "donttrigger" => Some(false),
         _ => None,
     }
 }

@@ -1,4 +1,5 @@
-//! A key of a file's own that says which skill should trigger, or whether the one under test should: its values in all cases show it.
+//! Keys of a file's own that say which skill a case is about, which should trigger, may or must not, or whether the one under test
+//! should: their values in all cases show it.
 
 use std::collections::BTreeSet;
 
@@ -13,43 +14,117 @@ use crate::cases::case::foreign_reader::words;
 /// A key of the cases, and what its values say.
 pub(super) struct OwnKey<'n> {
     pub key: &'n str,
-    /// Whether they are names of skills; else they say whether the skill under test should trigger.
-    pub names_skills: bool,
+    pub says: KeySays,
 }
 
-/// Words in the keys of skills that should not trigger.
-const OPPOSITES: &str =
-    "not no never without avoid forbid forbidden exclude excluded reject rejected wrong other others";
+/// What the values of a key say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeySays {
+    /// Whether the skill under test should trigger.
+    Sides,
+    /// The skill that should trigger.
+    Expected,
+    /// The skill that a case is about.
+    Subject,
+    /// Skills that may trigger in place of the expected one, or with it.
+    Welcome,
+    /// Skills that must not trigger.
+    Rejected,
+}
+
+/// Words in the keys of skills that must not trigger.
+const REJECTED: &str = "not never avoid forbid forbidden exclude excluded reject rejected wrong";
+
+/// Words in the keys of skills that are not the expected one, and are more than that in no way that is sure.
+const OTHER_SKILLS: &str = "no without other others";
+
+/// Words in the keys of skills that may trigger, too.
+const WELCOME: &str = "acceptable accepted allowed also alternate alternates alternative alternatives fallback fallbacks ok optional permitted secondary";
 
 /// Keys that say something else, whatever their values are.
 const OTHERS: [&str; 5] = ["id", "name", "files", "tags", SKILLS];
 
-/// The key, if no other one says what should trigger and only one can be meant.
-pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Option<OwnKey<'n>> {
-    let says = |entry: &EvalEntry<'_>| {
-        let mut known = [SHOULD_TRIGGER, ACTIVATED].into_iter().chain(EXPECTED_SKILL);
-        entry.should_trigger.is_some() || known.any(|key| entry.node.entry(key).is_some())
+/// The keys. Of those that say what should trigger there is one at most, and none next to a usual one.
+pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Vec<OwnKey<'n>> {
+    let has = |key: &str| entries.iter().any(|entry| entry.node.entry(key).is_some());
+    let names_skill = [ACTIVATED].into_iter().chain(EXPECTED_SKILL).any(has);
+    let has_sides = has(SHOULD_TRIGGER) || entries.iter().any(|entry| entry.should_trigger.is_some());
+    let main = match (names_skill, has_sides) {
+        (true, _) => None,
+        (false, true) => subject(root, entries, file),
+        (false, false) => expected(root, entries, file),
     };
-    if entries.iter().any(says) {
-        return None;
-    }
-    let asks_more = entries.iter().any(asks_more);
+    let is_routed = names_skill || main.as_ref().is_some_and(|own| own.says == KeySays::Expected);
+    let mut beside = if is_routed { beside(entries, file) } else { Vec::new() };
+    beside.retain(|own| main.as_ref().is_none_or(|main| main.key != own.key));
+    main.into_iter().chain(beside).collect()
+}
+
+/// The keys of the cases that no table has.
+fn open_keys<'n>(entries: &[EvalEntry<'n>]) -> Vec<&'n str> {
     let all: BTreeSet<&str> = entries.iter().flat_map(|entry| entry.node.entries()).map(|entry| &*entry.key).collect();
     let is_open =
         |key: &&str| !OTHERS.contains(key) && !PROMPTS.contains(key) && !assertion_keys().any(|known| known == *key);
+    all.into_iter().filter(is_open).collect()
+}
+
+fn values<'n>(key: &str, entries: &[EvalEntry<'n>]) -> Vec<&'n Node> {
+    entries.iter().filter_map(|entry| Some(&entry.node.entry(key)?.value)).collect()
+}
+
+fn has_word_of(key: &str, list: &str) -> bool {
+    kind_words(key).iter().any(|word| words(list).contains(&&**word))
+}
+
+/// The key of the skill that each case is about and says whether it should trigger, if nothing else says which it is.
+fn subject<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Option<OwnKey<'n>> {
+    let is_flag = |node: &Node| matches!(node.value, NodeValue::Flag(_));
+    let is_named = SKILL.iter().any(|key| root.get(key).and_then(Node::text).is_some_and(|name| file.has_skill(name)));
+    if file.skill.is_some() || is_named || !values(SHOULD_TRIGGER, entries).into_iter().all(is_flag) {
+        return None;
+    }
+    let is_here = |node: &Node| node.text().is_some_and(|name| file.has_skill(name));
+    let names_skills = |key: &&str| {
+        let is_label = words(NOTES).contains(key) || SKILL.contains(key) || key.starts_with("expect");
+        let is_other = [REJECTED, OTHER_SKILLS, WELCOME].iter().any(|list| has_word_of(key, list));
+        !is_label && !is_other && values(key, entries).into_iter().all(is_here)
+    };
+    let mut named = open_keys(entries).into_iter().filter(names_skills);
+    let key = named.next()?;
+    named.next().is_none().then_some(OwnKey { key, says: KeySays::Subject })
+}
+
+/// The keys of skills that may trigger, or must not, next to one that should.
+fn beside<'n>(entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Vec<OwnKey<'n>> {
+    let says = |key: &'n str| {
+        let names: Option<Vec<_>> = values(key, entries).into_iter().map(|value| skills_at(value, file)).collect();
+        let says = if has_word_of(key, REJECTED) {
+            KeySays::Rejected
+        } else if has_word_of(key, WELCOME) {
+            KeySays::Welcome
+        } else {
+            return None;
+        };
+        names.is_some_and(|names| names.iter().any(|names| !names.is_empty())).then_some(OwnKey { key, says })
+    };
+    open_keys(entries).into_iter().filter_map(says).collect()
+}
+
+/// The key that says what should trigger, if only one can be meant.
+fn expected<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Option<OwnKey<'n>> {
+    let asks_more = entries.iter().any(asks_more);
     // Next to other expectations, the name of a skill may say anything.
     let is_expected = |key: &&str| key.starts_with("expect");
-    let open: Vec<&str> = all.into_iter().filter(is_open).filter(|key| !asks_more || is_expected(key)).collect();
-    let values = |key: &str| entries.iter().filter_map(|entry| Some(&entry.node.entry(key)?.value)).collect::<Vec<_>>();
-    let says_sides = |key: &&str| values(key).into_iter().all(|value| said_at(key, value).is_some());
+    let open: Vec<&str> = open_keys(entries).into_iter().filter(|key| !asks_more || is_expected(key)).collect();
+    let says_sides = |key: &&str| values(key, entries).into_iter().all(|value| said_at(key, value).is_some());
     let mut sides = open.iter().copied().filter(says_sides);
     if let (Some(key), None) = (sides.next(), sides.next()) {
-        return Some(OwnKey { key, names_skills: false });
+        return Some(OwnKey { key, says: KeySays::Sides });
     }
-    let is_opposite = |key: &str| kind_words(key).iter().any(|word| words(OPPOSITES).contains(&&**word));
-    let is_label = |key: &str| words(NOTES).contains(&key) || is_opposite(key);
+    let is_other = |key: &str| [REJECTED, OTHER_SKILLS, WELCOME].iter().any(|list| has_word_of(key, list));
+    let is_label = |key: &str| words(NOTES).contains(&key) || is_other(key);
     let names_skills = |key: &&str| {
-        let all: Vec<Option<&str>> = values(key).into_iter().map(|value| skill_at(value, file)).collect();
+        let all: Vec<Option<&str>> = values(key, entries).into_iter().map(|value| skill_at(value, file)).collect();
         // A key that is called so names what is expected, also if that is not here.
         !is_label(key)
             && (is_expected(key) || all.iter().all(Option::is_some))
@@ -63,8 +138,8 @@ pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFil
     let others = if expected.is_empty() { others } else { expected };
     match (&others[..], &named[..]) {
         // Next to it, a usual key says only which skill the case is about.
-        ([key], _) => Some(OwnKey { key, names_skills: true }),
-        ([], [key]) if are_queries() => Some(OwnKey { key, names_skills: true }),
+        ([key], _) => Some(OwnKey { key, says: KeySays::Expected }),
+        ([], [key]) if are_queries() => Some(OwnKey { key, says: KeySays::Expected }),
         _ => None,
     }
 }
@@ -72,24 +147,31 @@ pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFil
 /// What the value of an own key says of triggering, if it says only that.
 pub(super) fn said_at(key: &str, value: &Node) -> Option<bool> {
     let is_expected = ["expect", "expected"].contains(&key);
+    let rest = key.strip_prefix("expected").or(key.strip_prefix("expect")).unwrap_or(key);
     match &value.value {
         NodeValue::Text(text) => side(text),
-        NodeValue::Flag(flag) => side(key).or(is_expected.then_some(true)).map(|side| side == *flag),
+        NodeValue::Flag(flag) => side(rest).or(is_expected.then_some(true)).map(|side| side == *flag),
         _ => None,
     }
 }
 
 /// The skill here that a value names, empty if it names none; `None` if it says something else.
 pub(super) fn skill_at<'n>(value: &'n Node, file: &ForeignFile<'_>) -> Option<&'n str> {
+    match skills_at(value, file)?[..] {
+        [] => Some(""),
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+/// The skills here that a value names; `None` if it says something else.
+fn skills_at<'n>(value: &'n Node, file: &ForeignFile<'_>) -> Option<Vec<&'n str>> {
+    let name = |node: &'n Node| node.text().filter(|name| file.has_skill(name));
     match &value.value {
-        NodeValue::Null => Some(""),
-        NodeValue::Text(text) if is_none(text) => Some(""),
-        NodeValue::Text(text) => file.has_skill(text).then_some(text),
-        NodeValue::List(list) => match &list[..] {
-            [] => Some(""),
-            [only] => skill_at(only, file),
-            _ => None,
-        },
+        NodeValue::Null => Some(Vec::new()),
+        NodeValue::Text(text) if is_none(text) => Some(Vec::new()),
+        NodeValue::List(list) if list.iter().all(|node| node.text().is_some_and(is_none)) => Some(Vec::new()),
+        NodeValue::Text(_) | NodeValue::List(_) => value.each().iter().map(name).collect(),
         _ => None,
     }
 }
