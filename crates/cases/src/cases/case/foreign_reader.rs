@@ -8,9 +8,8 @@ use std::collections::HashSet;
 use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
 
-use crate::cases::candidate::{is_expectation, is_prompt};
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue};
-use crate::cases::case::evals_json::kind_words;
+use crate::cases::case::evals_json::{is_expectation, is_prompt, kind_words};
 use crate::cases::case::fields::{self, CaseDraft, CaseField};
 use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
 use crate::cases::repo_files::FileKind;
@@ -206,7 +205,8 @@ impl<'a> ForeignReader<'a> {
 
     /// Whether a value is the path of a file here.
     fn names_file(&self, node: &Node) -> bool {
-        let path = node.text().and_then(|text| RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok());
+        let text = node.text().filter(|text| !text.contains(char::is_whitespace));
+        let path = text.and_then(|text| RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok());
         path.is_some_and(|path| self.file.tree.kind(self.file.named_file(&path).as_path()) == FileKind::File)
     }
 

@@ -268,8 +268,9 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
     }
     match (named, &skills[..]) {
         (Some((key, value)), [name]) if welcome.is_some() && said.is_none() => {
-            let names = slugs(&[name.clone()]).into_iter().chain(welcome.map(|(_, names)| names).unwrap_or_default());
-            reader.add_at(key, value, checks::activates_one(names.collect()));
+            let mut one_of = slugs(&skills);
+            one_of.extend(welcome.into_iter().flat_map(|(_, names)| names));
+            reader.add_at(key, value, checks::activates_one(one_of));
             about.unwrap_or(name).to_owned()
         }
         // Next to `should_trigger`, its name says only which skill the case is about.
