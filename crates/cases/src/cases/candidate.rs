@@ -8,9 +8,8 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
-use crate::cases::case::evals_json::{
-    EXPECTATIONS, WEAK, case_lists, expectation_keys, is_expectation, is_prompt, is_result, list_names, plain,
-};
+use crate::cases::case::evals_json::{case_lists, expectation_keys, is_result, list_names};
+use crate::cases::case::key_words::{EXPECTATIONS, WEAK, is_expectation, is_prompt, plain};
 use crate::cases::case::plugin_eval::{CASE, GRADERS, PROMPT};
 use crate::cases::case::prompts_csv::utf_16;
 use crate::cases::case::tessl::{CHECKLIST, CRITERIA, TASK};

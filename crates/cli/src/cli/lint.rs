@@ -76,7 +76,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
         };
         let allowed = diagnostics::allowed(&problems);
         let census = args.census_text(&census);
-        let ways_out = ways_out.iter().flat_map(|line| [line, "\n"]).collect::<String>();
+        let ways_out = ways_out.join("\n") + if ways_out.is_empty() { "" } else { "\n" };
         write!(text_stdout(), "{text}{allowed}{ways_out}{census}{}", not_asked(&settings))?;
         if no_cases.is_none() && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
             next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");

@@ -9,8 +9,9 @@ use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue};
-use crate::cases::case::evals_json::{is_expectation, is_prompt, kind_words};
 use crate::cases::case::fields::{self, CaseDraft, CaseField};
+pub use crate::cases::case::key_words::words;
+use crate::cases::case::key_words::{is_expectation, is_prompt, kind_words};
 use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
@@ -487,11 +488,6 @@ pub fn name(node: &Node) -> Option<String> {
         NodeValue::Text(name) | NodeValue::Number(name) => Some(name.clone()),
         _ => None,
     }
-}
-
-/// The words of a list with blanks between them.
-pub fn words(list: &str) -> Vec<&str> {
-    list.split_ascii_whitespace().collect()
 }
 
 /// A word for a shell.

@@ -6,7 +6,8 @@ use super::own_key::{self, KeySays, OwnKey};
 use super::{EvalEntry, ForeignReader, NOTES, PROMPT_FILES, PROMPTS, SKILL, SKILLS, skill_named};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::Meaning::{By, EachBy, Known};
-use crate::cases::case::foreign_reader::{KeyTable, name, words};
+use crate::cases::case::foreign_reader::{KeyTable, name};
+use crate::cases::case::key_words::{kind_words, words};
 use crate::cases::case::{Assertion, ForeignFile, FoundCase, Unsupported};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
@@ -657,23 +658,6 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
         }
         _ => Typed::Unknown,
     }
-}
-
-/// The words of a type, in lower case: `notContains`, `not-contains` and `not_contains` have the same.
-pub(in crate::cases::case) fn kind_words(kind: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for c in kind.chars() {
-        if !c.is_alphanumeric() || c.is_uppercase() && was_lower {
-            words.push(String::new());
-        }
-        was_lower = c.is_lowercase() || c.is_numeric();
-        if let (true, Some(word)) = (c.is_alphanumeric(), words.last_mut()) {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// The name of a type without its negation, and whether there was one.

@@ -15,13 +15,14 @@
 mod entry;
 mod own_key;
 
-pub(super) use entry::{is_none, kind_words};
+pub(super) use entry::is_none;
 
 use entry::{ACTIVATED, EXPECTED_SKILL, FileSays, SHOULD_TRIGGER, assertion_keys};
 use own_key::KeySays;
 
 use super::document::{Document, Node, NodeEntry, NodeValue};
-use super::foreign_reader::{ForeignReader, words};
+use super::foreign_reader::ForeignReader;
+use super::key_words::{plain, words};
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles};
 use crate::settings::{FILE, key_rows};
 use crate::skill::SKILL_FILE;
@@ -410,33 +411,4 @@ const RESULTS: &str = "actual actualoutput durationms grading passed response ru
 pub(in crate::cases) fn is_result(node: &Node) -> bool {
     let is_verdict = |entry: &NodeEntry| entry.key == "pass" && matches!(entry.value.value, NodeValue::Flag(_));
     node.entries().iter().any(|entry| words(RESULTS).contains(&&*plain(&entry.key)) || is_verdict(entry))
-}
-
-/// A key in lower case without what separates its words.
-pub(in crate::cases) fn plain(key: &str) -> String {
-    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-// Words that say of a key in any file what it asks for.
-
-/// Keys of what an agent is asked, in lower case without `_`.
-const ASKED: &str = "conversation given prompt prompts triggerprompt userprompt query question input userinput task instruction \
-    instructions message usermessage messages request scenario text turns utterance";
-
-/// Those of them that are prompts only in a list of cases.
-pub(in crate::cases) const WEAK: &str = "conversation message messages request scenario text turns";
-
-/// How the keys of what is expected of it begin.
-pub(in crate::cases) const EXPECTATIONS: &str = "accept answer assert check criteria expect forbid golden grad groundtruth ideal judge \
-    must mustnot outcome pass reference rubric should success then trigger";
-
-/// Whether a key is one of a prompt, or nearly.
-pub(in crate::cases) fn is_prompt(key: &str) -> bool {
-    let key = plain(key);
-    words(ASKED).contains(&&*key) || slip(&key, words(ASKED)).is_some_and(|meant| !words(WEAK).contains(&meant))
-}
-
-pub(in crate::cases) fn is_expectation(key: &str) -> bool {
-    let key = plain(key);
-    words(EXPECTATIONS).iter().any(|start| key.starts_with(start))
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use super::{
     ACTIVATED, EXPECTED_SKILL, EvalEntry, NOTES, PROMPTS, SHOULD_TRIGGER, SKILL, SKILLS, asks_more, assertion_keys,
-    is_none, kind_words, side,
+    is_none, side,
 };
 use crate::cases::case::ForeignFile;
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::foreign_reader::words;
+use crate::cases::case::key_words::{kind_words, words};
 
 /// A key of the cases, and what its values say.
 pub(super) struct OwnKey<'n> {
