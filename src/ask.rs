@@ -91,7 +91,7 @@ impl Skills {
     }
 
     fn ran(&self, chosen: RunChoices) -> Result<Answer, AskError> {
-        let loaded = self.loaded(load::read(&self.repository.root, Trust::Trusted)?)?;
+        let loaded = self.loaded(load::read(&self.repository.root, Trust::Trusted)?);
         let asked = ENGINE.prepare_run(loaded, RunRequest { chosen, ..RunRequest::default() })?;
         let planned = asked.ok_or("no case is selected")?;
         let run = ENGINE.begin(planned)?.ok_or("another process runs it")?;
@@ -121,7 +121,7 @@ impl Skills {
         let mut settings = load::read_for_gate(&self.repository.root, Trust::Trusted, None)?;
         settings.gate.base = Some(base.to_owned());
         let asked = settings.gate.clone();
-        let results = Gate::of(self.loaded(settings)?, asked, None)?.run(&ENGINE)?;
+        let results = Gate::of(self.loaded(settings), asked, None)?.run(&ENGINE)?;
         let answer = results.answer();
         Ok(Answer {
             text: gate::render(&results, Paint::Plain),
@@ -136,7 +136,7 @@ impl Skills {
     ///
     /// If the base, the cases or the agents cannot be used.
     pub fn compare(&self, base: &str) -> Result<Answer, AskError> {
-        let loaded = self.loaded(load::read(&self.repository.root, Trust::Trusted)?)?;
+        let loaded = self.loaded(load::read(&self.repository.root, Trust::Trusted)?);
         let commit = git::commit(&self.repository.root, base)?;
         let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
         let baseline = compare::at_commit(commit, format!("the skills of {base}"));
@@ -157,9 +157,9 @@ impl Skills {
         Ok(Answer { text, holds: is_measured && !has(&CompareResult::HARM), is_measured })
     }
 
-    fn loaded(&self, settings: Settings) -> Result<Loaded, Problem> {
+    fn loaded(&self, settings: Settings) -> Loaded {
         let catalog = self.repository.catalog(preflight::layout(&settings), Scope::All);
-        Ok(Loaded { repository: self.repository.clone(), settings, catalog: Arc::new(catalog) })
+        Loaded { repository: self.repository.clone(), settings, catalog: Arc::new(catalog) }
     }
 }
 

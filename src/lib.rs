@@ -25,7 +25,8 @@
 //! [`artifacts`] has the types of the files that a run writes. The rest belongs to the program `skill-evals`: it may change with any version.
 //!
 //! The features `schemas` (on by default: cases with an `output_schema`, rubrics), `mcp` (live trials over MCP) and `chat` (models
-//! behind an API) add what a case may need. A case that needs one that is off is an error, which names it.
+//! behind an API) add what a case may need, and `door` a limited network for live trials. A case that needs one that is off is an
+//! error, which names it.
 //!
 //! # From a CSV row to a line of the summary
 //!
@@ -71,11 +72,13 @@
 //! | | `profile` | the registry of agents, and the names and paths of each |
 //! | | `settings` | settings from `evals/evals.toml`, the environment and the command line; modes |
 //! | | [`trace`](crate::Trace) | an agent's event stream in one form: events, effective commands, what entered the model's context |
+//! | | `wire` | model requests and their answers, in one form for the protocols that agents speak |
 //! | | `trial` | a trial and what it leaves: its id, evidence, outcome, and the records of its run |
 //! | `crates/cases` | `checks` | the kinds of checks |
 //! | | `cases` | what users write: cases in every format, and the repository that holds them and the skills |
 //! | | `lint` | finds problems in skills and cases |
 //! | | `grade` | the verdict of a trial, from its checks and from the judge's rubric |
+//! | `crates/door` | | what passes to and from a trial environment whose network is limited; no other crate speaks TLS |
 //! | `crates/agents` | `process` | starts programs, and ends them with all processes that they started; no other module does |
 //! | | `mcp` | the server that offers skills over the Model Context Protocol |
 //! | | `agent` | the agents, their trial environments, and how they get skills; no other module names a vendor |

@@ -205,6 +205,7 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
         return Err(why.into());
     }
     let mut problems = preflight::repository_problems(&run.settings, &run.catalog);
+    problems.extend(run.settings.repetition.unknown_skills(&run.catalog.slugs()));
     let stale = preflight::stub_problems(&run.root, &run.settings, &run.catalog);
     if stale.iter().any(|stale| stale.severity == Severity::Warning) {
         // Warnings fail no test, so they are printed.

@@ -26,8 +26,9 @@ use crate::text::redact::{Redactor, secrets_within_all};
 use crate::trace::Trace;
 use crate::trace::exposure::{Reference, SkillTexts};
 use crate::trace::file::ChangeMeta;
-use crate::trial::evidence::{Ending, ServerMeta};
+use crate::trial::evidence::{Doubts, Ending, ServerMeta};
 use crate::trial::input_file::UserMeta;
+use crate::trial::network::NetworkMeta;
 use crate::trial::outcome::{Trouble, TroubleKind};
 
 /// Errors of a disk that can store nothing more.
@@ -42,6 +43,10 @@ pub struct AgentRun {
     pub not_enforced: Vec<String>,
     /// `None` if the agent was not started.
     pub isolation: Option<Isolation>,
+    /// What passed, if its network was limited.
+    pub network: Option<NetworkMeta>,
+    /// What the agent's own evidence lacks of that.
+    pub doubts: Doubts,
     /// The MCP server of skills, if the mode has one and it works.
     pub server: Option<ServerMeta>,
     pub changes: Vec<ChangeMeta>,
@@ -93,6 +98,8 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
         ending: Ending::default(),
         not_enforced: Vec::new(),
         isolation: None,
+        network: None,
+        doubts: Doubts::new(),
         server: None,
         changes: Vec::new(),
         redactor: redactors.masking(Vec::new()),
@@ -103,6 +110,10 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
     };
     run.ending = run.execute(job, &reference)?;
     let agent = agent::of(assignment.mode.agent);
+    let mask_text = |text: &str| String::from_utf8_lossy(&run.redactor.mask(text.as_bytes())).into_owned();
+    let profile = assignment.mode.agent.profile();
+    let (network, witness) = assignment.trial_env.finish_network(&folder.wire(), &mask_text, profile)?.unzip();
+    run.network = network;
     let mask = |bytes: &[u8]| run.redactor.mask(bytes).into_owned();
     agent.keep_evidence(assignment.trial_env, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
     reference.changes.clone_from(&run.changes);
@@ -110,6 +121,7 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
     reference.follow_ups = run.follow_ups.len();
     run.trace = agent.decode(&reference, folder.path()).map_err(|error| files(&error))?;
     run.note_unanswered();
+    run.doubts = witness.iter().flat_map(|witness| witness.gaps(&run.trace, profile)).collect();
     for (number, visibility) in &run.trace.changes_seen {
         run.changes[*number].seen = Some(*visibility);
     }

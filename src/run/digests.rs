@@ -220,7 +220,7 @@ pub type SettingPart = (SeenBy, String, String);
 fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPart> {
     #[rustfmt::skip]
     let Settings {
-        timeout, create, env, pass_env, mcp, isolation, checks, judge, prices, partial,
+        timeout, create, env, pass_env, mcp, isolation, network, checks, judge, prices, partial,
         // What the functions below ask for.
         activation: _, agents: _, max_turns: _, model: _, root: _, secret_env: _, user: _,
         // A part of each case has these.
@@ -252,6 +252,7 @@ fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPa
     let folders: Vec<String> = create.iter().map(ToString::to_string).collect();
     parts.agent_if("setting create", (!folders.is_empty()).then(|| folders.join("\0")));
     parts.agent_if("setting isolation", declared.as_ref());
+    parts.agent_if("setting network", network.declared.as_ref());
     let rule = case.activation.or_else(|| settings.activation_for(&case.skill, &mode.name));
     parts.checks("activation", &json!(rule));
     parts.checks("timeout", &json!([case.timeout.unwrap_or(*timeout), checks.timeout]));

@@ -23,7 +23,7 @@ use crate::mock::CallLog;
 use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
-use crate::run::agent_run::{self, AgentJob, disk, files, unstored};
+use crate::run::agent_run::{self, AgentJob, AgentRun, disk, files, unstored};
 use crate::run::calibration::ModeKnowledge;
 use crate::run::digests::SkillFolders;
 use crate::run::judge;
@@ -231,7 +231,7 @@ impl LiveTrial<'_> {
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
         let inputs = self.with_opened(inputs, &ran.trace);
-        self.note_agent(&mut meta, &ran.trace);
+        self.note_agent(&mut meta, &ran);
         let meta = Meta {
             case: CaseMeta { follow_ups: ran.follow_ups, ..meta.case },
             server: ran.server,
@@ -308,8 +308,11 @@ impl LiveTrial<'_> {
         self.live.known.get(&self.mode.name).cloned().unwrap_or_default()
     }
 
-    /// Adds what the agent is, and why nothing that it does not show is known not to have happened. A calibration finds that out.
-    fn note_agent(&self, meta: &mut Meta, trace: &Trace) {
+    /// Adds what the agent is and what its requests show, and why nothing that it does not show is known not to have happened. A
+    /// calibration finds that out.
+    fn note_agent(&self, meta: &mut Meta, AgentRun { trace, network, doubts, .. }: &AgentRun) {
+        meta.network.clone_from(network);
+        meta.doubts.extend(doubts.clone());
         let agent = &mut meta.agent;
         agent.version.clone_from(&trace.agent_version);
         if let Some(reported) = trace.model.clone() {

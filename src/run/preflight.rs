@@ -436,15 +436,10 @@ pub fn layout(settings: &Settings) -> Layout<'_> {
     Layout { ignored: Some(git::ignored_of), ..Layout::of(settings) }
 }
 
-/// What is said of the repository, and of no skill and no case alone.
+/// What is said of the repository, and of no skill and no case alone. A run refuses unknown skills of the settings by itself.
 pub fn repository_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
-    settings.lint.judged(catalog.problems.iter().cloned().chain(unknown_names(settings, catalog)).collect())
-}
-
-/// The skills and plugins that evals.toml names and that are not here.
-fn unknown_names(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
-    let skills = settings.repetition.unknown_skills(&catalog.slugs());
-    skills.into_iter().chain(lint::unknown_plugins(settings, catalog)).collect()
+    let problems = catalog.problems.iter().cloned().chain(lint::unknown_plugins(settings, catalog));
+    settings.lint.judged(problems.collect())
 }
 
 /// What the lint test of a skill reports.
@@ -465,7 +460,8 @@ pub fn all_problems(
     options: lint::LintOptions,
 ) -> Vec<Diagnostic> {
     let mut problems = lint::all(catalog, repository, options);
-    problems.extend(unknown_names(settings, catalog));
+    problems.extend(settings.repetition.unknown_skills(&catalog.slugs()));
+    problems.extend(lint::unknown_plugins(settings, catalog));
     let cases = || catalog.cases.iter().map(AsRef::as_ref);
     problems.extend(case_files(&repository.root, cases()));
     problems.extend(copied_files(&repository.root, settings, cases()));

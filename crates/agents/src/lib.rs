@@ -7,7 +7,8 @@
 //! other crate names a vendor. Nothing here plans, grades or stores.
 //!
 //! Read [`agent::Agent`] (one agent), `agent::trial_env` (its room), [`process::Start`] (a program and its place), [`mcp`] (the
-//! server that offers skills) and [`mock`] (commands that are answered from files). The features `mcp` and `chat` bring the server and the HTTP client of our own agent.
+//! server that offers skills) and [`mock`] (commands that are answered from files). The features
+//! `mcp`, `chat` and `door` bring the server, the HTTP client of our own agent, and a limited network.
 
 pub mod agent;
 pub mod mcp;
@@ -15,4 +16,4 @@ pub mod mock;
 pub mod process;
 
 use skill_evals_cases::{cases, checks, lint};
-use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};
+use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial, wire};

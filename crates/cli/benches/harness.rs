@@ -1,5 +1,5 @@
 //! How long the harness takes to say what there is, and to start one trial of many; the lint and the MCP server of many
-//! skills; the grade of a large trace: `cargo bench -p skill-evals-cli --bench harness`. With `-- --check` fewer rounds, and only the largest.
+//! skills; the list of many files; the grade of a large trace: `cargo bench -p skill-evals-cli --bench harness`. With `-- --check` fewer rounds, and only the largest.
 //!
 //! Times whole processes of the program as it is shipped, on repositories made for it, next to the bare start of a
 //! process. Fails if a figure is three times its target, so that a slow change shows and another program on the machine
@@ -22,6 +22,10 @@ const MANY: usize = 5000;
 
 /// How often one read of all files, with their rows, the list of all cases may take.
 const LIST: u128 = 4;
+
+/// How many files without cases the search is given, and how many milliseconds longer than one read of them it may take.
+const FILES: usize = 10_000;
+const BEYOND_READ: u128 = 100;
 
 /// How often one read of all skills their lint may take.
 const LINT: u128 = 12;
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
         held &= enough;
     }
     held &= many_skills(&best);
+    held &= many_files(&best);
     held &= large_trace(&best);
     if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -97,6 +102,37 @@ fn many_skills(best: &dyn Fn(&dyn Fn() -> Duration) -> Duration) -> bool {
     let held = line("MCP initialize", answered, Some(2 * read.as_millis().max(1)));
     let lint = best(&|| timed(program(folder.path(), &["lint"])).0);
     line("lint", lint, Some(LINT * read.as_millis().max(1))) && held
+}
+
+/// The list of a tree of files that mostly hold no cases, held against one read of those that could by their names.
+fn many_files(best: &dyn Fn(&dyn Fn() -> Duration) -> Duration) -> bool {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path(), &Size { skills: 40, cases_each: 10, list_ms: None, exact_ms: None, memory_mb: 0 });
+    let values =
+        json!({ "name": "module", "versions": ["1.0", "2.0"], "about": "a system that reads files. ".repeat(40) });
+    let yaml = "module:\n  name: a name\n  list:\n    - a value\n    - another value\n".repeat(20);
+    let page = "# A page\n\n".to_owned() + &"It says how a module is built and what its server answers.\n\n".repeat(20);
+    let (values, source) = (values.to_string(), "let value = read(name);\n".repeat(60));
+    for number in 0..FILES {
+        let (ending, text) =
+            [("json", &values), ("yaml", &yaml), ("md", &page), ("rs", &source), ("py", &source)][number % 5];
+        let directory = folder.path().join(format!("packages/p{}/src/m{}", number % 50, number % 70));
+        fs::create_dir_all(&directory).expect("a directory");
+        fs::write(directory.join(format!("f{number}.{ending}")), text).expect("a file");
+    }
+    println!("{FILES} files:");
+    let read = best(&|| {
+        let started = Instant::now();
+        let files =
+            walkdir::WalkDir::new(folder.path()).into_iter().flatten().filter(|entry| entry.file_type().is_file());
+        let may_hold = |path: &Path| path.extension().is_some_and(|end| end != "rs" && end != "py");
+        let read = files.filter(|entry| may_hold(entry.path()) && fs::read(entry.path()).is_ok()).count();
+        assert!(read > FILES / 2);
+        started.elapsed()
+    });
+    line("one read of all", read, None);
+    let list = best(&|| timed(program(folder.path(), &["list"])).0);
+    line("skill-evals list", list, Some(read.as_millis() + BEYOND_READ))
 }
 
 /// The grade of a large trace, next to what Python takes to decode its lines.

@@ -17,5 +17,6 @@ pub mod skill;
 pub mod text;
 pub mod trace;
 pub mod trial;
+pub mod wire;
 
 use skill_evals_stats::{decide, stats};

@@ -9,7 +9,7 @@ use crate::session::{self, clock, figures};
 use crate::text::escape;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Status};
-use crate::trial_text::{about, calls_of_mocks, score, scripted};
+use crate::trial_text::{about, calls_of_mocks, network, score, scripted};
 
 /// The most lines of an event's text that are shown whole: from a longer text, the first and the last lines.
 const MAX_LINES: usize = 40;
@@ -77,7 +77,7 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     for setup in &meta.setup {
         line("setup", &setup.to_string());
     }
-    for (name, value) in meta.mocks.iter().flat_map(calls_of_mocks) {
+    for (name, value) in meta.network.iter().flat_map(network).chain(meta.mocks.iter().flat_map(calls_of_mocks)) {
         line(name, &value);
     }
     for change in &meta.changes {

@@ -15,6 +15,7 @@ use crate::text::escape;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
 use crate::trial::input_file::MockCalls;
+use crate::trial::network::NetworkMeta;
 use crate::trial::outcome::{CheckResult, Grade, Judged, Outcome, Score, Status, TrialError, TroubleKind, Verdict};
 
 /// Why a test without a recording is ignored in replay.
@@ -231,10 +232,30 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
     facts.extend(meta.commit.clone().map(|commit| ("skills of the commit", commit)));
     facts.extend(meta.changes.iter().map(|change| ("during the session", change.summary())));
     facts.extend(meta.not_enforced.iter().chain(&grade.not_enforced).map(|open| ("not enforced", open.clone())));
+    facts.extend(meta.network.iter().flat_map(network));
     facts.extend(meta.mocks.iter().flat_map(calls_of_mocks));
     facts.extend(score(grade).map(|score| ("score", score)));
     facts.extend(grade.unsupported.iter().map(|part| ("unsupported", part.clone())));
     facts
+}
+
+/// What was asked of a limited network, and what was refused.
+pub(crate) fn network(network: &NetworkMeta) -> Vec<(&'static str, String)> {
+    let NetworkMeta { reach, requests, model_requests, refused, faults, kept_out, .. } = network;
+    let mut summary = format!("{reach}: {}, {model_requests} to the model", counted(*requests, "request"));
+    if network.refusals() > 0 {
+        let _ = write!(summary, ", {} refused", network.refusals());
+    }
+    for (status, times) in faults {
+        let _ = write!(summary, ", {times} answered with {status}");
+    }
+    if !kept_out.is_empty() {
+        let _ = write!(summary, "; kept outside: {}", kept_out.join(", "));
+    }
+    let named = refused.iter().take(MOST_UNANSWERED).map(|request| ("refused", request.to_string()));
+    let more = network.refusals() - refused.iter().take(MOST_UNANSWERED).map(|request| request.times).sum::<u64>();
+    let more = (more > 0).then(|| ("refused", format!("{more} more")));
+    std::iter::once(("network", summary)).chain(named).chain(more).collect()
 }
 
 /// The calls that were answered, and those that no mock answered.
@@ -256,7 +277,7 @@ pub(crate) fn calls_of_mocks(record: &MockCalls) -> Vec<(&'static str, String)> 
     facts
 }
 
-/// How many calls without an answer are named.
+/// How many calls without an answer are named, and requests that were refused.
 const MOST_UNANSWERED: usize = 10;
 
 /// How a reader runs a trial again: with the program, or with a harness.

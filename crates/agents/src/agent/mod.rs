@@ -11,6 +11,8 @@ pub mod interface;
 pub mod isolation;
 pub mod login;
 pub mod mcp_probe;
+pub mod network;
+mod provider;
 mod recorder;
 pub mod refusal;
 mod sandbox;
@@ -95,6 +97,7 @@ pub fn command(assignment: &Assignment<'_>) -> Result<(AgentCommand, Place), Tro
     }
     command.reads.extend(reads);
     command.secrets.extend(secrets);
+    provider::admit(assignment, &mut command)?;
     isolation::isolated(command, assignment)
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::process::Start;
+use crate::process::opener::RoomNetwork;
 use crate::settings::{Isolation, Settings};
 
 /// Directories with the system's programs, libraries and settings. Those that exist are shown.
@@ -40,6 +41,8 @@ pub struct ProgramSandbox {
     pub(super) mounts: Vec<(PathBuf, Mount)>,
     /// The working directory.
     pub(super) workspace: PathBuf,
+    /// Its network, if that is not the machine's.
+    pub(super) network: Option<Arc<dyn RoomNetwork>>,
 }
 
 /// Where an agent's program and what the repository names start. Only `agent::isolation` makes one.
@@ -60,7 +63,10 @@ impl Place {
     #[expect(clippy::disallowed_methods, reason = "no sandbox works, and none is required")]
     pub fn start(&self, program: &Path, args: Vec<OsString>) -> Start {
         match &self.0 {
-            Some(sandbox) => sandbox.maker.start(sandbox, program, args),
+            Some(sandbox) => {
+                let start = sandbox.maker.start(sandbox, program, args);
+                sandbox.network.iter().cloned().fold(start, Start::in_network)
+            }
             None => Start::outside(program.to_path_buf(), args),
         }
     }

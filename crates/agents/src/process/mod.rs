@@ -12,6 +12,7 @@ mod clock;
 pub mod git;
 pub mod held;
 pub mod interrupt;
+pub mod opener;
 mod output;
 pub mod run_to_end;
 #[cfg(target_os = "linux")]
@@ -43,6 +44,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 use clock::{ProgramClock, RunnerEnd, notified, overdue, time_is_up};
 use interrupt::RegisteredTree;
+use opener::Opening;
 use output::{BoundedFile, LineBuffer, ListenerState, StdoutReader, StdoutSource, pump};
 use start::sealed_input;
 use supervisor::SupervisedProgram;
@@ -324,11 +326,22 @@ async fn start(job: &Job<'_>, tree: &mut RegisteredTree, files: [OwnedFd; 3]) ->
         return Ok(Program::Supervised(supervised));
     }
     let [input, output, errors] = files;
-    let (mut command, handed) = job.start.command(&job.env, &mark)?;
+    let network = job.start.network();
+    let (mut opening, input) = match network {
+        Some(network) => Opening::new(&**network, input).map(|(opening, input)| (Some(opening), input))?,
+        None => (None, input),
+    };
+    let (mut command, mut handed) = job.start.command(&job.env, &mark, opening.as_ref())?;
+    handed.extend(opening.iter_mut().flat_map(|opening| opening.handed.drain(..)));
     command.env(settings::TREE_VARIABLE, mark).current_dir(&job.folder);
     command.stdin(input).stdout(output).stderr(errors).process_group(0);
     let child = start::spawn_awaited(&handed, Command::from(command).kill_on_drop(true))?;
     tree.started(child.id().unwrap_or_default());
+    if let (Some(opening), Some(network)) = (opening, network.cloned()) {
+        // The opener's end would be noticed by nobody who holds its input.
+        drop(handed);
+        tokio::task::spawn_blocking(move || opening.finish(&*network)).await.map_err(io::Error::other)??;
+    }
     Ok(Program::Direct(child))
 }
 

@@ -16,7 +16,7 @@ const NOT_STARTED: [i32; 3] = [2, 126, 127];
 /// Runs a program with an empty input and no variable but the PATH.
 pub fn output(start: &Start) -> io::Result<Output> {
     let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
-    let (mut command, handed) = start.command(&path.into_iter().collect(), &super::tree::new_mark())?;
+    let (mut command, handed) = start.command(&path.into_iter().collect(), &super::tree::new_mark(), None)?;
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     spawn_with(&handed, &mut command)?.wait_with_output()
 }

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{PoisonError, RwLock, mpsc};
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,9 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::opener::{Opening, RoomNetwork};
 use crate::files::look;
+use crate::settings::ROOM_VARIABLE;
 use crate::text::problem::Problem;
 use crate::trial::evidence::Ending;
 
@@ -31,6 +33,8 @@ pub struct Start {
     /// The options of bubblewrap.
     options: Vec<OsString>,
     around: Around,
+    /// The network of a sandbox that has its own.
+    network: Option<Arc<dyn RoomNetwork>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,23 +48,36 @@ enum Around {
 impl Start {
     /// This program itself.
     pub fn own(args: Vec<OsString>) -> io::Result<Self> {
-        Ok(Self { program: std::env::current_exe()?, args, options: Vec::new(), around: Around::Nothing })
+        let program = std::env::current_exe()?;
+        Ok(Self { program, args, options: Vec::new(), around: Around::Nothing, network: None })
     }
 
     /// bubblewrap. Its options give it a PID namespace. `call` is the program in it, with its arguments.
     pub fn sandbox(bwrap: PathBuf, options: Vec<OsString>, call: Vec<OsString>) -> Self {
-        Self { program: bwrap, args: call, options, around: Around::Bwrap }
+        Self { program: bwrap, args: call, options, around: Around::Bwrap, network: None }
     }
 
     /// A container. `args` are those of `docker run`, and end in those of the program in it.
     pub fn container(client: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program: client, args, options: Vec::new(), around: Around::Container }
+        Self { program: client, args, options: Vec::new(), around: Around::Container, network: None }
     }
 
     /// A program outside every sandbox. What a repository names, and an agent's program, only comes here if no sandbox
     /// works and none is required. `agent::isolation` decides that: clippy allows no other caller.
     pub fn outside(program: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program, args, options: Vec::new(), around: Around::Nothing }
+        Self { program, args, options: Vec::new(), around: Around::Nothing, network: None }
+    }
+
+    /// The same, with a network of its own.
+    #[must_use]
+    pub fn in_network(mut self, network: Arc<dyn RoomNetwork>) -> Self {
+        self.options.push("--unshare-net".into());
+        self.network = Some(network);
+        self
+    }
+
+    pub(super) fn network(&self) -> Option<&Arc<dyn RoomNetwork>> {
+        self.network.as_ref()
     }
 
     pub(super) fn program(&self) -> &Path {
@@ -102,6 +119,7 @@ impl Start {
         &self,
         env: &BTreeMap<OsString, OsString>,
         mark: &str,
+        opening: Option<&Opening>,
     ) -> io::Result<(Command, Vec<OwnedFd>)> {
         let mut command = Command::new(&self.program);
         let files = match self.around {
@@ -109,7 +127,12 @@ impl Start {
                 command.env_clear().envs(env);
                 Vec::new()
             }
-            Around::Bwrap => bwrap_files(env, &self.options, command.env_clear())?,
+            Around::Bwrap => {
+                let mut env = env.clone();
+                env.extend(self.network.iter().flat_map(|network| network.variables()));
+                env.extend(opening.map(|opening| (ROOM_VARIABLE.into(), opening.plan.clone())));
+                bwrap_files(&env, &self.options, command.env_clear())?
+            }
             // The client has the runner's variables: they say where its daemon and its files are.
             Around::Container => {
                 let file = sealed_input(&env_file(env)?)?;
@@ -118,7 +141,7 @@ impl Start {
                 vec![file]
             }
         };
-        command.args(&self.args);
+        command.args(opening.map(|opening| &opening.program)).args(&self.args);
         Ok((command, files))
     }
 }
@@ -455,7 +478,7 @@ mod tests {
         let options = ["--bind", "/secret/scratch", "/work"].map(OsString::from).into();
         let start = Start::sandbox("bwrap".into(), options, vec!["/bin/true".into(), "x".into()]);
         let env = BTreeMap::from([("NAME".into(), "/secret/value".into())]);
-        let (command, files) = start.command(&env, "mark").expect("a command");
+        let (command, files) = start.command(&env, "mark", None).expect("a command");
         let args: Vec<String> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
         assert!(args.ends_with(&["--".to_owned(), "/bin/true".to_owned(), "x".to_owned()]), "{args:?}");
         assert!(!args.iter().any(|arg| arg.contains("secret")) && !files.is_empty(), "{args:?}");

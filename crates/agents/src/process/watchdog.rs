@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGXFSZ;
 
 use super::tree::{ProcessTree, end_containers, kill_orphans, wait_for_supervisors};
-use super::{held, supervisor};
-use crate::settings::{PREFIX, SUPERVISOR_VARIABLE, TREE_VARIABLE, WATCHDOG_VARIABLE};
+use super::{held, opener, supervisor};
+use crate::settings::{PREFIX, ROOM_VARIABLE, SUPERVISOR_VARIABLE, TREE_VARIABLE, WATCHDOG_VARIABLE};
 
 /// Maximum number of searches for trees that are left: a tree may grow while it is being killed.
 const MAX_SEARCHES: usize = 40;
@@ -59,6 +59,9 @@ enum WatchdogMessage {
 /// To be called first by a program that runs agents. If this process was started as a watchdog or a supervisor, does that
 /// work and returns true: the program must then end. Otherwise allows this process to start a watchdog.
 pub fn take_over() -> bool {
+    if let Some(plan) = std::env::var_os(ROOM_VARIABLE) {
+        opener::become_program(&plan);
+    }
     if let Some(runner) = std::env::var_os(SUPERVISOR_VARIABLE) {
         supervisor::supervise(&runner);
     }

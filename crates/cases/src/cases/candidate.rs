@@ -8,7 +8,9 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
-use crate::cases::case::evals_json::{case_lists, expectation_keys, is_result, list_names, plain};
+use crate::cases::case::evals_json::{
+    EXPECTATIONS, WEAK, case_lists, expectation_keys, is_expectation, is_prompt, is_result, list_names, plain,
+};
 use crate::cases::case::plugin_eval::{CASE, GRADERS, PROMPT};
 use crate::cases::case::prompts_csv::utf_16;
 use crate::cases::case::tessl::{CHECKLIST, CRITERIA, TASK};
@@ -16,18 +18,7 @@ use crate::cases::case::{ForeignFiles, foreign_formats, promptfoo, words};
 use crate::cases::case_folders::is_in_cases;
 use crate::cases::unread::is_part_of_case;
 use crate::skill::SKILL_FILE;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, slip};
-
-/// Keys of what an agent is asked, in lower case without `_`.
-const PROMPTS: &str = "conversation given prompt prompts triggerprompt userprompt query question input userinput task instruction \
-    instructions message usermessage messages request scenario text turns utterance";
-
-/// Those of them that are prompts only in a list of cases.
-const WEAK: &str = "conversation message messages request scenario text turns";
-
-/// How the keys of what is expected of it begin.
-const EXPECTATIONS: &str = "accept answer assert check criteria expect forbid golden grad groundtruth ideal judge \
-    must mustnot outcome pass reference rubric should success then trigger";
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest};
 
 /// The keys of lists of queries.
 const TRIGGERS: [&str; 2] = ["should_trigger", "should_not_trigger"];
@@ -60,9 +51,40 @@ pub(super) struct Candidate<'a> {
     pub path: &'a Path,
     pub bytes: &'a [u8],
     pub place: CandidatePlace,
-    /// The slugs of the repository's skills, those that are not read too.
-    pub skills: &'a HashSet<&'a str>,
+    pub skills: &'a SkillWords<'a>,
 }
+
+/// The slugs of the repository's skills, those that are not read too.
+pub(super) struct SkillWords<'a> {
+    slugs: HashSet<&'a str>,
+    /// Finds one, perhaps as a part of a word; `None` without skills.
+    any: Option<Regex>,
+}
+
+impl<'a> SkillWords<'a> {
+    pub fn new(slugs: impl Iterator<Item = &'a str>) -> Self {
+        let slugs: HashSet<&str> = slugs.filter(|slug| !slug.is_empty()).collect();
+        let mut longest_first: Vec<&str> = slugs.iter().copied().collect();
+        longest_first.sort_by_key(|slug| std::cmp::Reverse(slug.len()));
+        let any = longest_first.into_iter().map(regex::escape).collect::<Vec<_>>().join("|");
+        let any = (!any.is_empty()).then(|| Regex::new(&any).ok()).flatten();
+        Self { slugs, any }
+    }
+
+    /// Whether a word of a text is one.
+    fn are_named_in(&self, text: &[u8]) -> bool {
+        let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "-_.".contains(c));
+        let mut found = self.any.iter().flat_map(|any| any.find_iter(text));
+        found.any(|found| {
+            let before = String::from_utf8_lossy(&text[found.start().saturating_sub(LONGEST_CHAR)..found.start()]);
+            let after = &text[found.end()..text.len().min(found.end() + LONGEST_CHAR)];
+            !is_part(before.chars().next_back()) && !is_part(String::from_utf8_lossy(after).chars().next())
+        })
+    }
+}
+
+/// The most bytes of a character.
+const LONGEST_CHAR: usize = 4;
 
 impl Candidate<'_> {
     /// The problem of a file that holds cases which nobody reads; `None` if it holds none.
@@ -181,7 +203,9 @@ impl Candidate<'_> {
         };
         asks.is_match(self.bytes)
             && expects.is_match(self.bytes)
-            && (is_among_cases() || file.is_match(self.bytes) || about_skill.is_match(self.bytes) && self.names_skill())
+            && (is_among_cases()
+                || file.is_match(self.bytes)
+                || about_skill.is_match(self.bytes) && self.skills.are_named_in(self.bytes))
     }
 
     /// Whether a word in the name of a directory around it is one of cases.
@@ -189,12 +213,6 @@ impl Candidate<'_> {
         let folders = self.path.ancestors().skip(1).filter_map(Path::file_name).map(OsStr::to_string_lossy);
         let is_word = |word: &str| words(FOLDERS).contains(&&*word.to_lowercase());
         folders.into_iter().any(|name| name.split(|c: char| !c.is_alphanumeric()).any(is_word))
-    }
-
-    /// Whether a word of its text is the name of a skill of the repository.
-    fn names_skill(&self) -> bool {
-        let text = String::from_utf8_lossy(self.bytes);
-        text.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c))).any(|word| self.skills.contains(word))
     }
 
     /// The problem of a Markdown file that is a case, has a table or lists of some, or is a part of one.
@@ -239,7 +257,7 @@ impl Candidate<'_> {
 
     fn is_table_of_cases<'t>(&self, header: &'t str, mut rows: impl Iterator<Item = &'t str>) -> bool {
         let header: Vec<String> = cells(header).map(plain).collect();
-        let is_skill = |cell: &str| self.skills.contains(cell.trim_matches(|c: char| !c.is_alphanumeric()));
+        let is_skill = |cell: &str| self.skills.slugs.contains(cell.trim_matches(|c: char| !c.is_alphanumeric()));
         let is_prompt = |cell: &String| words(COLUMNS).iter().any(|word| cell.ends_with(word));
         let is_result = |cell: &String| words(RESULTS).contains(&&**cell);
         let says = |starts: &[&str]| header.iter().any(|cell| starts.iter().any(|start| cell.starts_with(start)));
@@ -449,17 +467,6 @@ fn is_filled(node: &Node) -> bool {
         NodeValue::List(elements) => !elements.is_empty(),
         NodeValue::Map(entries) => !entries.is_empty(),
     }
-}
-
-/// Whether a key is one of a prompt, or nearly.
-pub(super) fn is_prompt(key: &str) -> bool {
-    let key = plain(key);
-    words(PROMPTS).contains(&&*key) || slip(&key, words(PROMPTS)).is_some_and(|meant| !words(WEAK).contains(&meant))
-}
-
-pub(super) fn is_expectation(key: &str) -> bool {
-    let key = plain(key);
-    words(EXPECTATIONS).iter().any(|start| key.starts_with(start))
 }
 
 /// The key of a prompt, if another one says what is expected.

@@ -7,13 +7,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cases::candidate::{Candidate, CandidatePlace};
+use crate::cases::candidate::{Candidate, CandidatePlace, SkillWords};
 use crate::cases::case::{
     Case, CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats,
     files_of_skill, id_of, name_certainty, own_files, smoke, unused_fields,
 };
 use crate::cases::case_folders::{is_direct, is_in_cases};
-use crate::cases::catalog::{Catalog, EVALS, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, SkillIndex, evals_folder};
+use crate::cases::catalog::{
+    Catalog, EVALS, FoundSkill, NO_SKILL, RESPONSE_SCHEMA, SKILL_EVALS, SkillIndex, broken, evals_folder, path_id,
+};
 use crate::cases::layout::Layout;
 use crate::cases::other_skill::{FileStanding, NotRead, OtherSkill};
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -26,9 +28,6 @@ use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, suggest};
 use crate::text::name;
 use crate::text::name::RelativePath;
-
-/// The first part of the test's name of a case whose skill is not here.
-pub(super) const NO_SKILL: &str = "tasks";
 
 impl Repository {
     /// Adds the cases in `scope` to a catalog that has the skills.
@@ -350,7 +349,7 @@ impl CaseFinder<'_> {
         let is_ours = |path: &Path| file_formats().any(|(_, files)| files.have(path)) || unread::is_nearly_ours(path);
         let is_one = |path: &PathBuf| {
             let is_named = unread::is_placed(path) || is_ours(path) || path.ends_with(SKILL_FILE);
-            let is_example = || index.is_in_skill(path) && !is_in_cases(path);
+            let is_example = || index.is_in_skill(path, self.catalog) && !is_in_cases(path);
             is_named
                 || self.own_files.contains_key(path)
                 || name_certainty(path).is_some()
@@ -380,15 +379,15 @@ impl CaseFinder<'_> {
     }
 
     /// The slugs of all skills, those that are not read too.
-    fn slugs(&self) -> HashSet<&str> {
+    fn slugs(&self) -> SkillWords<'_> {
         let others = self.catalog.others.iter().map(|other| &*other.slug);
-        self.catalog.slugs().into_iter().chain(others).collect()
+        SkillWords::new(self.catalog.slugs().into_iter().chain(others))
     }
 
     /// Leaves out the files of skills that are not read, and what a skill has as examples.
     fn leave_to_other_skills(&mut self, files: &mut FoundFiles, index: &SkillIndex) {
         // A skill may have examples of anything.
-        let is_example = |path: &Path| may_be_case(path) && !is_in_cases(path) && index.is_in_skill(path);
+        let is_example = |path: &Path| may_be_case(path) && !is_in_cases(path) && index.is_in_skill(path, self.catalog);
         files.elsewhere.retain(|path| index.other_of(path, self.catalog).is_none() && !is_example(path));
         files.foreign.retain(|path| {
             let other = index.other_of(path, self.catalog);
@@ -577,7 +576,7 @@ impl CaseFinder<'_> {
     }
 
     /// The problem of a file that no format reads, if it holds cases.
-    fn candidate(&self, path: &Path, placed: &BTreeSet<PathBuf>, skills: &HashSet<&str>) -> Option<Diagnostic> {
+    fn candidate(&self, path: &Path, placed: &BTreeSet<PathBuf>, skills: &SkillWords<'_>) -> Option<Diagnostic> {
         let is_of_skill = || {
             let folder = path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
             let is_evals = |name: &str| path == evals_folder(name).join(base_name(path));
@@ -616,22 +615,6 @@ impl CaseFinder<'_> {
 
 fn base_name(path: &Path) -> &str {
     path.file_name().and_then(OsStr::to_str).unwrap_or_default()
-}
-
-/// The id of the broken case that stands for a file.
-pub(super) fn path_id(path: &Path) -> String {
-    path.to_string_lossy().replace('/', "-").trim_start_matches('.').to_owned()
-}
-
-pub(super) fn broken(
-    format: &'static CaseFormat,
-    skill: &str,
-    id: &str,
-    path: &Path,
-    problems: Vec<Diagnostic>,
-) -> FoundCase {
-    let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
-    FoundCase::new(id.to_owned(), skill, path, line, ReadCase::new(format, Err(problems)))
 }
 
 /// Gives cases of several files of other programs whose ids are alike longer ones: with the whole name of the file, then with the

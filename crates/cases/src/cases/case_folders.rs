@@ -1,4 +1,4 @@
-//! Directories of cases.
+//! What a directory has by its name, and directories of cases.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,51 @@ use crate::settings::FILE;
 /// All eval material, from the repository's root.
 pub const EVALS: &str = "evals";
 
-/// The names of directories of cases.
-pub(super) const CASE_FOLDERS: [&str; 3] = ["evals", "eval", "evaluations"];
+/// What a directory of a certain name has, wherever it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FolderKind {
+    /// Cases of what is around it.
+    Cases,
+    /// Material of tests and cases: copies for agents, and their skills.
+    Fixtures,
+    /// What a program left or answers: results, and what stands in for commands and servers. It only looks like cases.
+    Results,
+    /// What is built or recorded, unless it is in a directory of cases or in a skill.
+    Builds,
+    /// Installed packages.
+    Packages,
+    /// Skills that are published only if there are no others.
+    Examples,
+}
+
+/// The names that say what a directory has: every search of a repository goes by them.
+const FOLDERS: [(FolderKind, &[&str]); 6] = [
+    (FolderKind::Cases, &["evals", "eval", "evaluations"]),
+    (FolderKind::Fixtures, &["fixture", "fixtures", "_fixtures", "testdata"]),
+    (FolderKind::Results, &["results", "runs", "outputs", "reports", "snapshots", "mocks"]),
+    (FolderKind::Builds, &["recordings", "target"]),
+    (FolderKind::Packages, &["node_modules"]),
+    (FolderKind::Examples, &["examples", "template", "templates", "test", "tests"]),
+];
+
+impl FolderKind {
+    /// The kind of a directory of this name, in any case.
+    pub(super) fn of(name: &OsStr) -> Option<Self> {
+        let has = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        FOLDERS.iter().find(|(_, names)| has(names)).map(|(kind, _)| *kind)
+    }
+
+    /// Its names.
+    pub(super) fn names(self) -> &'static [&'static str] {
+        FOLDERS.iter().find(|(kind, _)| *kind == self).map(|(_, names)| *names).unwrap_or_default()
+    }
+
+    /// Whether cases of other programs are searched in it.
+    pub(super) fn may_hold_cases(path: &Path) -> bool {
+        let kind = path.file_name().and_then(Self::of);
+        !matches!(kind, Some(Self::Fixtures | Self::Results))
+    }
+}
 
 /// The eval material of skills, from the repository's root: a directory for each, named by the skill's slug.
 pub const SKILL_EVALS: &str = "evals/skills";
@@ -58,5 +101,5 @@ pub(crate) fn is_own(path: &Path) -> bool {
 }
 
 fn is_name(name: &OsStr) -> bool {
-    CASE_FOLDERS.iter().any(|known| name.eq_ignore_ascii_case(known))
+    FolderKind::of(name) == Some(FolderKind::Cases)
 }

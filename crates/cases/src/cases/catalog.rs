@@ -10,8 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::cases::case::task_json::{self, CONFIG};
-use crate::cases::case::{Case, FORMATS, FoundCase, ReadCase, fields, smoke};
-use crate::cases::case_finder::{NO_SKILL, broken, path_id};
+use crate::cases::case::{Case, CaseFormat, FORMATS, FoundCase, ReadCase, fields, smoke};
 use crate::cases::case_folders::case_folders_of;
 use crate::cases::mocks::MockServers;
 use crate::cases::other_skill::{FileStanding, NotRead, OtherSkill};
@@ -32,6 +31,9 @@ pub const ARTIFACTS: &str = "artifacts";
 
 /// The file of cases that `init` and `generate` write into the skill's directory in [`SKILL_EVALS`].
 pub const PROMPTS: &str = "prompts.csv";
+
+/// The first part of the test's name of a case whose skill is not here.
+pub(super) const NO_SKILL: &str = "tasks";
 
 /// The skills and cases of a repository, in a fixed order.
 #[derive(Debug, Default)]
@@ -220,20 +222,23 @@ impl SkillIndex {
     /// The skill that a path is for: the one whose directory holds it, whose name is a part of it, or the only one in the nearest
     /// directory around it that has any.
     fn place(&self, path: &Path, catalog: &Catalog) -> Option<SkillPlace> {
+        let own = || path.file_name().and_then(|name| named_in(name, catalog));
+        match self.place_of_folder(path, catalog) {
+            FolderPlace::Inside(place) => Some(place),
+            FolderPlace::Around(_) if path.to_str().is_some_and(|path| path.ends_with(".prompts.csv")) => own(),
+            FolderPlace::Named(place) | FolderPlace::Around(place) => own().or(place),
+        }
+    }
+
+    /// What the directory of a file says, searched once.
+    fn place_of_folder(&self, path: &Path, catalog: &Catalog) -> FolderPlace {
         let folder = path.parent().unwrap_or(Path::new(""));
         let known = self.asked.borrow().get(folder).cloned();
-        let of_folder = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let found = self.folder_place(folder, catalog);
             self.asked.borrow_mut().insert(folder.to_path_buf(), found.clone());
             found
-        });
-        let own = || path.file_name().and_then(|name| named_in(name, catalog));
-        match of_folder {
-            FolderPlace::Inside(place) => Some(place),
-            FolderPlace::Named(place) => own().or(place),
-            FolderPlace::Around(_) if path.to_str().is_some_and(|path| path.ends_with(".prompts.csv")) => own(),
-            FolderPlace::Around(place) => own().or(place),
-        }
+        })
     }
 
     fn folder_place(&self, folder: &Path, catalog: &Catalog) -> FolderPlace {
@@ -260,9 +265,8 @@ impl SkillIndex {
     }
 
     /// Whether a file is in the directory of a skill.
-    pub(super) fn is_in_skill(&self, path: &Path) -> bool {
-        let mut folders = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
-        folders.any(|folder| self.skills.contains_key(folder))
+    pub(super) fn is_in_skill(&self, path: &Path, catalog: &Catalog) -> bool {
+        matches!(self.place_of_folder(path, catalog), FolderPlace::Inside(_))
     }
 
     /// The slug of the skill that the place of a file stands for.
@@ -408,4 +412,20 @@ impl Catalog {
         }
         had_none
     }
+}
+
+/// The id of the broken case that stands for a file.
+pub(super) fn path_id(path: &Path) -> String {
+    path.to_string_lossy().replace('/', "-").trim_start_matches('.').to_owned()
+}
+
+pub(super) fn broken(
+    format: &'static CaseFormat,
+    skill: &str,
+    id: &str,
+    path: &Path,
+    problems: Vec<Diagnostic>,
+) -> FoundCase {
+    let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
+    FoundCase::new(id.to_owned(), skill, path, line, ReadCase::new(format, Err(problems)))
 }

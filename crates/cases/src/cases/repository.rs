@@ -99,7 +99,9 @@ impl Repository {
     /// Notes that what is at this path could not be read. It is nothing to note that it does not exist, that links lead in a circle,
     /// or that it is of another kind, which is no error of the system.
     pub(super) fn note(&self, path: &Path, error: &io::Error) {
-        if error.raw_os_error().is_none() || look::is_absent(error) || look::is_loop(error) {
+        // Nothing has a name that is too long: a text was taken for a path.
+        let is_no_path = error.kind() == io::ErrorKind::InvalidFilename;
+        if error.raw_os_error().is_none() || is_no_path || look::is_absent(error) || look::is_loop(error) {
             return;
         }
         let path = path.strip_prefix(&self.root).unwrap_or(path).to_path_buf();

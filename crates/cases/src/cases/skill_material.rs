@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cases::case::{ForeignFile, file_formats, foreign_formats};
-use crate::cases::case_folders::{TESTS, is_own};
+use crate::cases::case_folders::{FolderKind, TESTS, is_own};
 use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::plugin::{self, Plugin};
 use crate::cases::repo_files::{FileKind, RepoFiles};
-use crate::cases::unread::{looks_like_cases, may_hold_foreign_cases};
+use crate::cases::unread::looks_like_cases;
 use crate::checks::grading_input::WorkspaceProgram;
 use crate::files::material::{Material, MaterialProblem};
 use crate::files::{bounded, look};
@@ -106,7 +106,7 @@ fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
     if file_formats().any(|(_, files)| files.have(path)) || looks_like_cases(folder, path) {
         return itself();
     }
-    let is_searched = path.ancestors().skip(1).all(may_hold_foreign_cases);
+    let is_searched = path.ancestors().skip(1).all(FolderKind::may_hold_cases);
     let certainty = foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
     let Some(is_certain) = certainty.filter(|_| is_searched) else { return Vec::new() };
     let Ok(bytes) = bounded::read(&folder.join(path)) else {

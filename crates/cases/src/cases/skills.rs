@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::document::{Document, Node, Syntax};
-use crate::cases::case_folders::CASE_FOLDERS;
+use crate::cases::case_folders::FolderKind;
 use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, SKILL_EVALS};
 use crate::cases::other_skill::{NotRead, OtherSkill};
 use crate::cases::plugin::{self, Plugin};
@@ -37,12 +37,6 @@ fn agent_folders() -> impl Iterator<Item = &'static str> {
 
 /// The directory of the plugins that a repository publishes, each with skills of its own.
 const PLUGINS: &str = "plugins";
-
-/// Directories of a repository that hold no skills of its own: fixtures of evals, build outputs, artifacts of runs.
-const NO_SKILLS: [&str; 3] = ["evals", "target", ARTIFACTS];
-
-/// Directories whose skills are published only if there are no others.
-const NOT_PUBLISHED: [&str; 6] = ["examples", "fixtures", "template", "templates", "test", "tests"];
 
 /// How deep in a skill root skills are searched.
 const MAX_DEPTH: usize = 12;
@@ -110,7 +104,8 @@ impl Repository {
         let known = catalog.skills.len();
         self.read_skill_root(root, catalog);
         let added = catalog.skills.split_off(known);
-        let is_example = |folder: &Path| folder.iter().any(|part| NOT_PUBLISHED.iter().any(|name| part == *name));
+        let is_kind = |part: &OsStr| matches!(FolderKind::of(part), Some(FolderKind::Examples | FolderKind::Fixtures));
+        let is_example = |folder: &Path| folder.iter().any(is_kind);
         let is_new = |found: &FoundSkill| !(is_published && is_example(&found.skill().folder));
         catalog.skills.extend(added.into_iter().filter(is_new));
     }
@@ -156,7 +151,8 @@ impl Repository {
                 Err(error) => catalog.problems.push(self.unreadable(&self.root.join(path), &error.to_string())),
             }
         }
-        let has_cases = |folder: &Path| CASE_FOLDERS.iter().any(|name| self.has_directory(&folder.join(name)));
+        let has_cases =
+            |folder: &Path| FolderKind::Cases.names().iter().any(|name| self.has_directory(&folder.join(name)));
         skills.sort_by_cached_key(|found| {
             let Skill { folder, slug, .. } = found.skill();
             (folder.components().count(), !has_cases(folder), folder.file_name() != Some(OsStr::new(slug)))
@@ -211,9 +207,11 @@ impl Repository {
             let is_in_skills = path.iter().any(|part| part == "skills");
             let searched = entries.into_iter().rev().filter(|entry| {
                 let name = entry.file_name();
-                let is_excluded = is_repository && depth == 0 && NO_SKILLS.iter().any(|excluded| name == *excluded);
+                let kind = FolderKind::of(name);
+                let holds_none = matches!(kind, Some(FolderKind::Cases | FolderKind::Builds)) || name == ARTIFACTS;
+                let is_excluded = is_repository && depth == 0 && holds_none || kind == Some(FolderKind::Packages);
                 let is_hidden = name.as_encoded_bytes().starts_with(b".") && (!is_in_skills || name == ".git");
-                entry.file_type().is_dir() && !is_hidden && name != "node_modules" && !is_excluded
+                entry.file_type().is_dir() && !is_hidden && !is_excluded
             });
             waiting.extend(searched.map(|entry| (entry.into_path(), depth + 1)));
         }
@@ -255,12 +253,9 @@ fn skill_file(folder: &Path, files: &[&str]) -> PathBuf {
 /// The most names of skills that a message has of one directory.
 const MOST_NAMES: usize = 30;
 
-/// Directories whose skills are material of tests and cases.
-const FIXTURES: [&str; 7] = ["_fixtures", "eval", "evals", "evaluations", "fixture", "fixtures", "testdata"];
-
 /// Whether a directory of this name has material of tests.
 pub(super) fn is_fixture(name: &OsStr) -> bool {
-    FIXTURES.iter().any(|known| name == *known)
+    matches!(FolderKind::of(name), Some(FolderKind::Cases | FolderKind::Fixtures))
 }
 
 /// The skill at `file`, if the catalog does not have it.

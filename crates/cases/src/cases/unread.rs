@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, name_certainty, plugin_eval};
-use crate::cases::case_folders::{case_folders, is_direct, is_in_cases, leave_out};
+use crate::cases::case_folders::{FolderKind, case_folders, is_direct, is_in_cases, leave_out};
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, SkillIndex};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -22,16 +22,8 @@ use crate::skill::SKILL_FILE;
 use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest};
 
-/// Directories of eval material without cases of the repository: copies for agents, answers in place of commands and servers, results.
-/// What in them looks like cases is only counted.
-const NO_CASES: [&str; 9] =
-    ["fixture", "fixtures", "_fixtures", "results", "runs", "outputs", "reports", "snapshots", "mocks"];
-
-/// Directories that are built or recorded, unless they are in a directory of cases or in a skill.
-const OUTPUTS: [&str; 2] = ["recordings", "target"];
-
-/// The directory of installed packages.
-const PACKAGES: &str = "node_modules";
+/// The directory of recordings, by skill.
+const RECORDINGS: &str = "recordings";
 
 /// Our own directory in that of what runs leave.
 const PROGRAM: &str = "skill-evals";
@@ -126,7 +118,7 @@ impl SearchScope {
         let parts: Vec<&Path> = folder.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
         parts.into_iter().rev().all(|part| {
             let name = name_of(part);
-            let may_hold_cases = is_in_cases && !name.starts_with('.') && !NO_CASES.contains(&&*name)
+            let may_hold_cases = is_in_cases && !name.starts_with('.') && FolderKind::may_hold_cases(part)
                 || nearest(&name, self.names.iter().copied()).is_some();
             is_in_cases = (is_in_cases || may_hold_cases) && !self.skills.contains(part);
             may_hold_cases || self.leads_to_skills(part)
@@ -182,7 +174,12 @@ pub(super) fn walk(repository: &Repository, catalog: &Catalog, layout: Layout<'_
     let scope = SearchScope::of(catalog);
     let mut search = CaseSearch::new(repository, &scope, layout);
     let unread = Walk::new(&repository.root).max_depth(MAX_DEPTH).each(|entry| search.visit(entry));
-    unread.report(|error| repository.note(&error.path, &error.source));
+    let is_left_out = |path: &Path| layout.leaves_out(relative(&repository.root, path));
+    unread.report(|error| {
+        if !is_left_out(&error.path) {
+            repository.note(&error.path, &error.source);
+        }
+    });
     let CaseSearch { mut found, mut left_out, .. } = search;
     left_out.dedup();
     found.problems.extend(not_searched(&left_out));
@@ -220,7 +217,7 @@ impl<'a> CaseSearch<'a> {
         if is_directory && !self.enter(path, entry, own, foreign) {
             return WalkStep::Over;
         }
-        let is_skill = !is_directory && name_of(path) == SKILL_FILE.to_lowercase();
+        let is_skill = !is_directory && entry.file_name().eq_ignore_ascii_case(SKILL_FILE);
         let is_read_skill = is_skill && path.parent().is_some_and(|folder| self.scope.skills.contains(folder));
         if !is_read_skill && self.layout.leaves_out(path) {
             self.found.not_cases.extend((!is_directory).then(|| path.to_path_buf()));
@@ -263,19 +260,24 @@ impl<'a> CaseSearch<'a> {
         if name == ".git" || !leads && has(".git") || path == Path::new(ARTIFACTS).join(PROGRAM) {
             return false;
         }
-        let is_output = OUTPUTS.iter().any(|output| name == *output) && !leads && !self.scope.is_of_cases(path);
-        if name == PACKAGES || is_output {
+        let is_closed = match FolderKind::of(name) {
+            Some(FolderKind::Packages) => true,
+            Some(FolderKind::Builds) => !leads && !self.scope.is_of_cases(path),
+            _ => false,
+        };
+        if is_closed {
             self.found.closed.push(path.to_path_buf());
             return false;
         }
-        if path.parent() == Some(&Path::new(EVALS).join(OUTPUTS[0])) && self.scope.has_skill_named(name) {
+        if path.parent() == Some(&Path::new(EVALS).join(RECORDINGS)) && self.scope.has_skill_named(name) {
             return false;
         }
         let own = own && self.scope.has(path) && (leads || !self.repository.has_directory(&path.join(EVALS)));
-        if foreign && !may_hold_foreign_cases(path) {
+        let may_hold_cases = FolderKind::may_hold_cases(path);
+        if foreign && !may_hold_cases {
             self.found.closed.push(path.to_path_buf());
         }
-        let foreign = foreign && may_hold_foreign_cases(path) || self.are_evals_of_skill(path);
+        let foreign = foreign && may_hold_cases || self.are_evals_of_skill(path);
         self.open.truncate(entry.depth());
         self.open.push((own, foreign));
         true
@@ -370,25 +372,25 @@ fn not_searched(folders: &[String]) -> Option<Diagnostic> {
         cut::names(folders, MOST_NAMES)
     );
     let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(first), message);
-    let help = format!("move them: directories of these names are not searched: {}", NO_CASES.join(", "));
+    let names = [FolderKind::Fixtures.names(), FolderKind::Results.names()].concat().join(", ");
+    let help = format!("move them: directories of these names are not searched: {names}");
     Some(Diagnostic { severity: Severity::Warning, ..problem.help(help) })
-}
-
-/// Whether cases of other programs are searched in a directory.
-pub(super) fn may_hold_foreign_cases(path: &Path) -> bool {
-    !NO_CASES.contains(&&*name_of(path))
 }
 
 /// Whether a file may be a case, or hold some, by its name alone.
 pub(super) fn may_be_case(path: &Path) -> bool {
-    let has_values = |end: &str| ENDINGS.contains(&&*end.to_ascii_lowercase());
-    path.extension().and_then(OsStr::to_str).is_some_and(has_values) || MARKDOWN.contains(&&*name_of(path))
+    let is_ending = |end: &OsStr| ENDINGS.iter().any(|known| end.eq_ignore_ascii_case(known));
+    path.extension().is_some_and(is_ending) || is_named(path, &MARKDOWN)
+}
+
+/// Whether a file has one of these names, in any case.
+fn is_named(path: &Path, names: &[&str]) -> bool {
+    path.file_name().is_some_and(|name| names.iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
 /// Whether a case of a file of this name has other files in its directory: two such directories may share the file by a link.
 pub(super) fn is_part_of_case(path: &Path) -> bool {
-    let name = name_of(path);
-    name == plugin_eval::CASE || MARKDOWN.contains(&&*name)
+    is_named(path, &[plugin_eval::CASE]) || is_named(path, &MARKDOWN)
 }
 
 /// The files that look like our own cases and are not read: those of the walk that are not among the `read` ones.
@@ -558,7 +560,7 @@ const MOST_HARBOR_NAMES: usize = 10;
 /// The directories of tasks of Harbor among those of these files, and the warning about all of them.
 pub(super) fn harbor_tasks(files: &[PathBuf]) -> (BTreeSet<PathBuf>, Option<Diagnostic>) {
     let folders = |name: &'static str| {
-        let files = files.iter().filter(move |path| has_name(path, name) && !is_direct(path));
+        let files = files.iter().filter(move |path| is_named(path, &[name]) && !is_direct(path));
         files.filter_map(|path| path.parent()).map(Path::to_path_buf).collect::<BTreeSet<_>>()
     };
     let tasks = &folders(HARBOR[0]) & &folders(INSTRUCTION);
@@ -570,8 +572,4 @@ pub(super) fn harbor_tasks(files: &[PathBuf]) -> (BTreeSet<PathBuf>, Option<Diag
         Diagnostic { severity: Severity::Warning, ..problem.help(help) }
     });
     (tasks, warning)
-}
-
-fn has_name(path: &Path, name: &str) -> bool {
-    path.file_name().and_then(OsStr::to_str).is_some_and(|found| found.eq_ignore_ascii_case(name))
 }

@@ -112,6 +112,15 @@ fn the_name_of_a_file_says_that_it_is_a_case_and_fixtures_by_the_name_of_a_skill
 }
 
 #[test]
+fn a_text_that_is_too_long_for_a_path_is_no_file_that_cannot_be_read() {
+    let evals = |about: &str| EVALS.replacen('{', &format!(r#"{{"about":"{about}","#), 1);
+    for about in ["tea".repeat(100), "some tea ".repeat(40)] {
+        let catalog = with_skills(&["skills/tea"]).file("skills/tea/evals/evals.json", evals(&about)).catalog();
+        assert_eq!((cases(&catalog), errors(&catalog)), (vec!["tea/evals-1".to_owned()], vec![]));
+    }
+}
+
+#[test]
 fn what_cannot_be_read_breaks_its_own_cases_alone() {
     let fixture = with_skills(&["skills/tea", "skills/coffee"]).file("evals/skills/tea/prompts.csv/x", "");
     assert_eq!(cases(&fixture.catalog()), ["coffee/built-in", "!tea/prompts.csv"]);

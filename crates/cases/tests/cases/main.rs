@@ -26,6 +26,7 @@ mod sentences;
 mod unread;
 mod user;
 mod verdicts;
+mod vocabulary;
 mod waza;
 mod waza_assertions;
 mod work;

@@ -66,6 +66,7 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals record RUN-ID", Ends(1, "a case of it did not pass, and is not recorded")),
     ("skill-evals run --mode chat", Dry(OTHERS)),
     ("skill-evals run --mode cli-native --endpoint", Dry(OTHERS)),
+    ("skill-evals run --network", Dry("its agents run without a sandbox; tests/real/network.rs")),
     ("skill-evals doctor --calibrate", Skipped("it starts an agent that is not here; tests/real/calibration.rs")),
     ("skill-evals run --skill greeting --mode", Dry(OTHERS)),
     ("skill-evals run --skill greeting --agent", Dry(OTHERS)),

@@ -84,6 +84,8 @@ impl Watched {
         let path = std::env::var_os("PATH").expect("a PATH");
         let path = std::iter::once(self.bin.path().to_path_buf()).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(path).expect("a PATH")).env("SKILL_EVALS_ISOLATION", "bwrap");
+        // Else nothing of an untrusted repository could report.
+        command.env("SKILL_EVALS_NETWORK", "host");
         let ran = ran(command.env("CODEX_API_KEY", "key-of-a-test"));
         // A report ends before its program.
         std::thread::sleep(std::time::Duration::from_millis(50));

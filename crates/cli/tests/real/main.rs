@@ -27,6 +27,7 @@ mod judge_codex;
 mod kimi;
 mod list_changed;
 mod mocks;
+mod network;
 mod nextest;
 mod opencode;
 mod plugin;
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         kimi::trials,
         list_changed::trials,
         mocks::trials,
+        network::trials,
         nextest::trials,
         opencode::trials,
         plugin::trials,

@@ -259,6 +259,23 @@ pub struct Profile {
     pub endpoint: Option<EndpointSetup>,
     /// How it gets a plugin; `None` if it gets the skills of one alone.
     pub plugins: Option<PluginSetup>,
+    /// Its requests to its provider; `None` if they are not known.
+    pub provider_requests: Option<ProviderRequests>,
+}
+
+/// The requests of an agent to its provider that have a credential of the user.
+#[derive(Debug)]
+pub struct ProviderRequests {
+    /// The address of the server.
+    pub base: &'static str,
+    /// The variable with another address; empty if there is none.
+    pub base_variable: &'static str,
+    /// The methods, and the paths behind the address.
+    pub routes: &'static [(&'static str, &'static str)],
+    /// The variables with a credential, and how such a credential begins.
+    pub keys: &'static [(&'static str, &'static str)],
+    /// The servers that it also asks if it has a copy of the user's login.
+    pub of_login: &'static [&'static str],
 }
 
 /// How an agent gets a plugin.
@@ -427,6 +444,7 @@ impl Profile {
         refusals: RefusalPhrases::NONE,
         endpoint: None,
         plugins: None,
+        provider_requests: None,
     };
 
     /// How a prompt calls this skill.

@@ -8,6 +8,7 @@ pub mod limits;
 pub mod load;
 pub mod machine;
 pub mod mode;
+mod network;
 mod problems;
 mod server;
 pub mod trials;
@@ -40,6 +41,7 @@ pub use limits::{Calibrate, Stop};
 pub use limits::{CostSource, PRICES_OF, Price, Prices, models};
 pub use machine::{Home, Isolation, IsolationSettings};
 pub use mode::ActivationRule;
+pub use network::{HostPort, Network, NetworkSettings};
 pub use server::{
     AnswerText, CommandAnswer, LONGEST_DELAY, MOST_TIMES, PASSES_AND_ANSWERS, name_problem, pattern, target_problem,
 };
@@ -48,7 +50,8 @@ pub use trials::{EffectiveRepetition, RepetitionSettings};
 pub use trials::{Suite, TestSelection};
 pub use trust::{Trust, ignored_keys};
 pub use variables::{
-    BACKGROUND_VARIABLE, PREFIX, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
+    BACKGROUND_VARIABLE, PREFIX, ROOM_VARIABLE, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable,
+    WATCHDOG_VARIABLE,
 };
 
 /// The settings file, from the repository's root.
@@ -122,6 +125,7 @@ defaults! {
         pub recorded_mocks: BTreeSet<String> = BTreeSet::new(),
         /// What keeps agents to their own directories.
         pub isolation: IsolationSettings = IsolationSettings::default(),
+        pub network: NetworkSettings = NetworkSettings::default(),
         /// The scripts that check trials.
         pub checks: CheckSettings = CheckSettings::default(),
         /// Which agent judges by the rubric, and when.
@@ -259,6 +263,12 @@ keys! {
             "`\"bwrap\"`",
             "what confines agents: bubblewrap where it works, `\"docker\"` for [containers](security.md#what-an-agent-sees-in-a-container), or `\"agent\"` for only the agent's own sandbox",
             |to, kind, _| to.isolation.kind = kind;
+        network: Spanned<toml::Value> as OfBase, "`\"host\"`; `\"provider\"` in an untrusted repository inside bubblewrap",
+            "what agents, setups and checks [reach](security.md#what-an-agent-reaches): all that this machine does (`\"host\"`), `\"web\"`, only the agent's `\"provider\"`, or a list of hosts",
+            |to, written, problems| to.network.reach = Network::of_key(&written, problems);
+        network_allow: Vec<Spanned<String>> as OfBase, "none",
+            "servers that they reach whatever `network` says, as `host:port`, also on this machine",
+            |to, servers, problems| to.network.allowed.extend(servers.iter().filter_map(|server| problems.parsed(server)));
         home: Home
             as RefusedIf("user", "agents would have your own settings, plugins and skills"),
             "`\"isolated\"`", "whose setup agents have: `\"user\"` is [your own](../modes.md#your-own-setup)",
@@ -329,7 +339,11 @@ impl Settings {
         file.require_sandbox = file.require_sandbox.filter(|_| file.require_isolation.is_none());
         let readable: Vec<String> = file.isolation_read.iter().flatten().map(|path| path.get_ref().clone()).collect();
         let says_isolation = file.isolation.is_some() || file.require_isolation.or(file.require_sandbox).is_some();
+        let says_network = file.network.is_some() || file.network_allow.is_some();
         file.apply(self, &mut problems);
+        if says_network {
+            self.network.declare();
+        }
         if says_isolation || !readable.is_empty() {
             self.isolation.declare(&readable);
         }

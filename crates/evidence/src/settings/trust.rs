@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use crate::settings::keys::Untrusted;
 use crate::settings::problems::Problems;
 use crate::settings::variables::UNTRUSTED_VARIABLE;
-use crate::settings::{Isolation, IsolationSettings, KeyRow, Settings, key_rows};
+use crate::settings::{Isolation, IsolationSettings, KeyRow, Network, Settings, key_rows};
 use crate::text::diagnostic::Diagnostic;
 
 /// Whether a repository is believed: its settings may then start programs outside a sandbox, and widen it.
@@ -86,6 +86,10 @@ impl Trust {
                 return Err("SKILL_EVALS_ISOLATION is \"agent\"; an untrusted repository needs \"bwrap\"".to_owned());
             }
             settings.isolation.required = true;
+            // Containers have no door.
+            if settings.isolation.kind == Isolation::Bwrap {
+                settings.network.reach.get_or_insert(Network::Provider);
+            }
         }
         Ok(())
     }

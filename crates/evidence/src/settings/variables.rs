@@ -27,6 +27,9 @@ pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
 /// process that starts it.
 pub const SUPERVISOR_VARIABLE: &str = "SKILL_EVALS_SUPERVISOR";
 
+/// The variable with which this program starts itself as the opener of a room, before it becomes the room's program.
+pub const ROOM_VARIABLE: &str = "SKILL_EVALS_ROOM";
+
 /// The variable with which this program starts itself as a run in the background.
 pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
 
@@ -34,7 +37,7 @@ pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
 pub const UNTRUSTED_VARIABLE: &str = "SKILL_EVALS_UNTRUSTED";
 
 /// Variables that this program passes to its processes; users do not set them.
-const INTERNAL: [&str; 3] = [WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE];
+const INTERNAL: [&str; 4] = [WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE, ROOM_VARIABLE];
 
 /// Paths and a key, which are read where they are used, as bytes.
 const BYTES: [&str; 3] = ["SKILL_EVALS_ROOT", "SKILL_EVALS_HARNESS", "SKILL_EVALS_KEPT_KEY"];
@@ -147,6 +150,15 @@ variables! {
     HOME "home" "WHOSE": "`user` runs agents with your own settings, plugins, MCP servers and skills; `isolated`, the default, does not",
         |to, given| if !given.value.is_empty() {
             to.isolation.home = given.word(Home::named, &Home::WORDS, " or ")?;
+        };
+    // An empty value sets nothing.
+    NETWORK "network" "WHAT": "what agents reach: `host`, `web`, `provider`, or hosts, comma-separated",
+        |to, given| if !given.value.is_empty() {
+            to.network.reach = Some(given.value.parse().map_err(|why| format!("{}: {why}", given.name))?);
+        };
+    NETWORK_ALLOW: "servers that they reach whatever that says, as `host:port`, comma-separated, also on this machine",
+        |to, given| for server in given.list() {
+            to.network.allowed.push(server.parse().map_err(|why| format!("{}: {why}", given.name))?);
         };
     REQUIRE_ISOLATION: "`1` makes a trial whose agent cannot run inside bubblewrap an error",
         |to, given| to.isolation.required = given.flag()?;

@@ -18,6 +18,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
 use crate::trial::input_file::MockCalls;
 use crate::trial::input_file::{HistoryMessage, Sandbox, UserMeta};
+use crate::trial::network::NetworkMeta;
 use crate::trial::workspace_file::{SetupMeta, WorkspaceFile, inner_paths, lossy_paths};
 
 pub use crate::trial::agent_meta::AgentMeta;
@@ -165,6 +166,9 @@ pub struct Meta {
     /// The isolation of the agent; absent if not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
+    /// What passed to and from the trial's environment; absent if its network was the machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkMeta>,
     /// What was requested and not enforced, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_enforced: Vec<String>,

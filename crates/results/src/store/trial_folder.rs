@@ -127,6 +127,11 @@ impl TrialFolder {
         self.path.join("trace.jsonl")
     }
 
+    /// The record of its requests, if its network was limited.
+    pub fn wire(&self) -> PathBuf {
+        self.path.join("wire.jsonl")
+    }
+
     /// The agent's standard error.
     pub fn stderr(&self) -> PathBuf {
         self.path.join("stderr.txt")

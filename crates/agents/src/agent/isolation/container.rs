@@ -177,6 +177,7 @@ mod tests {
                 bound("/home/dev", Mount::Writable("/scratch/home".into())),
             ],
             workspace: "/home/dev/project".into(),
+            network: None,
         };
         let call = |program: &str| {
             let call = engine.arguments(&sandbox, Path::new(program), vec!["--json".into()]);

@@ -18,8 +18,9 @@ use crate::agent::sandbox::{Place, ProgramSandbox, SandboxMaker};
 use crate::agent::trial_env::{RoomPaths, ScratchDir, TrialEnv, WorkspaceError};
 use crate::files::look;
 use crate::process::find_program;
+use crate::process::opener::RoomNetwork;
 use crate::settings::mode::AgentKind;
-use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
+use crate::settings::{FILE, Isolation, IsolationSettings, Network, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 use bwrap::Bwrap;
@@ -58,18 +59,27 @@ impl SandboxedProgram<'_> {
     /// Where it starts, and why it is not isolated, if so. Fails if isolation is required and there is none.
     #[expect(clippy::disallowed_methods, reason = "the one place that decides it")]
     pub fn place(&self) -> Result<(Place, Option<String>), Trouble> {
-        match status(&self.settings.isolation) {
-            IsolationStatus::Bwrap(bwrap) => Ok((self.inside(Arc::new(Bwrap(bwrap)), false), None)),
-            IsolationStatus::Container(engine) => Ok((self.inside(engine, true), None)),
-            IsolationStatus::Nothing(why) => Ok((Place::outside(), Some(why))),
-            IsolationStatus::Refused(why) => Err(Trouble::new(TroubleKind::CouldNotStart, why)),
+        let limit = self.settings.network.limit();
+        let unlimited = |limit: &Network, why: &str| {
+            let why = format!("`network` is \"{limit}\", which needs bubblewrap: {why}");
+            Err(Trouble::new(TroubleKind::CouldNotStart, why))
+        };
+        match (status(&self.settings.isolation), limit) {
+            (IsolationStatus::Bwrap(bwrap), _) => Ok((self.inside(Arc::new(Bwrap(bwrap)), false)?, None)),
+            (IsolationStatus::Refused(why), _) => Err(Trouble::new(TroubleKind::CouldNotStart, why)),
+            (IsolationStatus::Container(_), Some(limit)) => unlimited(limit, "`isolation` is \"docker\""),
+            (IsolationStatus::Nothing(why), Some(limit)) => unlimited(limit, &why),
+            (IsolationStatus::Container(engine), None) => Ok((self.inside(engine, true)?, None)),
+            (IsolationStatus::Nothing(why), None) => Ok((Place::outside(), Some(why))),
         }
     }
 
     /// In a sandbox; `of_image` says whether its system is an image's.
-    fn inside(&self, maker: Arc<dyn SandboxMaker>, of_image: bool) -> Place {
+    fn inside(&self, maker: Arc<dyn SandboxMaker>, of_image: bool) -> Result<Place, Trouble> {
         let workspace = OsString::from(self.trial_env.workspace()).into();
-        Place::inside(ProgramSandbox { maker, mounts: view::mounts(self, of_image), workspace })
+        let door = self.trial_env.door(&self.settings.network)?;
+        let network = door.map(|door| -> Arc<dyn RoomNetwork> { door });
+        Ok(Place::inside(ProgramSandbox { maker, mounts: view::mounts(self, of_image), workspace, network }))
     }
 }
 

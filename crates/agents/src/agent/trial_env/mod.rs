@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use nix::unistd::{getgid, getuid};
 use thiserror::Error;
 
+use crate::agent::network::RoomDoor;
 use crate::cases::mocks::Mocks;
 use crate::files::at::{At, PathError};
 use crate::files::bounded::Stamp;
@@ -29,9 +30,14 @@ use crate::files::material::{Material, MaterialProblem};
 use crate::files::rooted::{self, RootedPath};
 use crate::mock::{COMMANDS, CallLog, MockRole, REAL, SERVERS, SHARE};
 use crate::process::{find_program, programs_in};
+use crate::profile::Profile;
+use crate::settings::NetworkSettings;
 use crate::text::name::RelativePath;
 use crate::text::problem::Problem;
 use crate::trace::file::ChangeMeta;
+use crate::trace::trouble::Trouble;
+use crate::trial::network::NetworkMeta;
+use crate::trial::witness::WireWitness;
 use skills::{EnvSkills, PreparedChanges, rooted_in_parent};
 
 pub use scratch::ScratchDir;
@@ -112,6 +118,7 @@ pub struct TrialEnv {
     changes: Option<PreparedChanges>,
     /// The id of the agent's session.
     session: OnceLock<String>,
+    door: Mutex<Option<Arc<RoomDoor>>>,
 }
 
 impl Drop for TrialEnv {
@@ -185,6 +192,29 @@ impl TrialEnv {
         let path = self.control().join(name);
         RootedPath::open(&self.control()).at(&path)?.join(name).replace(content, rooted::PRIVATE)?;
         Ok(self.add_shown(path, Path::new(name)))
+    }
+
+    /// The door of its network, if that is limited. The first call opens it, and shows what it needs.
+    pub fn door(&self, settings: &NetworkSettings) -> Result<Option<Arc<RoomDoor>>, Trouble> {
+        let Some(reach) = settings.limit() else { return Ok(None) };
+        let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        if door.is_none() {
+            let opened = RoomDoor::open(reach, &settings.allowed, &self.control(), &self.place_of(Path::new("")))?;
+            self.shown.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(opened.files());
+            *door = Some(Arc::new(opened));
+        }
+        Ok(door.clone())
+    }
+
+    /// Ends its network, if it has a door, and stores what passed in a new file, masked.
+    pub fn finish_network(
+        &self,
+        to: &Path,
+        mask: &dyn Fn(&str) -> String,
+        profile: &Profile,
+    ) -> Result<Option<(NetworkMeta, WireWitness)>, Trouble> {
+        let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        door.as_ref().map(|door| door.finish(to, mask, profile)).transpose()
     }
 
     /// Lets the agent's sandbox show the file at `path` under this name. Returns its path for the agent.

@@ -129,6 +129,7 @@ impl ScratchDir {
             skills: None,
             changes: None,
             session: OnceLock::new(),
+            door: Mutex::default(),
         })
     }
 }

@@ -7,18 +7,15 @@
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::cases::candidate::{is_expectation, is_prompt};
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue};
-use crate::cases::case::evals_json::kind_words;
-use crate::cases::case::fields::{self, CaseDraft};
+use crate::cases::case::evals_json::{is_expectation, is_prompt, kind_words};
+use crate::cases::case::fields::{self, CaseDraft, CaseField};
 use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
-use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, TextPlace, Work};
-use crate::settings::limits::LONGEST_TIMEOUT;
+use crate::checks::{self, CaseCheck, FieldValue, FileWant, InvalidCheck, Origin, TextPlace, Work};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, shorten};
 use crate::text::name::RelativePath;
@@ -74,37 +71,21 @@ impl FileKeys {
     }
 }
 
-/// A timeout in whole seconds.
-pub const SECONDS: Meaning =
-    Meaning::Number(1, LONGEST_TIMEOUT.as_secs(), "a number of seconds, up to a day", |case, seconds| {
-        case.timeout = Some(Duration::from_secs(seconds));
-    });
-
 /// What the value of a key means in a case.
 #[derive(Clone, Copy, Debug)]
 pub enum Meaning {
     /// It is read with another key.
     Known,
-    /// The same, and it must be there.
-    Must,
-    /// What the agent is asked. It must be there.
-    Prompt,
-    /// A text, and what it says.
-    Text(fn(&mut Case, &str)),
-    /// Texts, or one, of such a list.
-    Texts(fn(&mut Case) -> &mut Vec<String>),
+    /// What it means at the field with this column, as in a task file and in a format of the user's own.
+    Field(&'static str),
     /// A list of texts, in place of this one.
     List(fn(&mut Case) -> &mut Vec<String>),
-    /// The number of trials.
-    Trials,
     /// An object with these keys.
     Object(&'static KeyTable),
     /// A list of such objects.
     Each(&'static KeyTable),
     /// A list whose elements this reads.
     EachBy(fn(&mut ForeignReader<'_>, &Node)),
-    /// Whether the skill under test should trigger.
-    Triggers,
     /// Names of skills that are activated, or of which none is.
     Skills(bool),
     /// Names of tools that are called, or are not.
@@ -224,7 +205,8 @@ impl<'a> ForeignReader<'a> {
 
     /// Whether a value is the path of a file here.
     fn names_file(&self, node: &Node) -> bool {
-        let path = node.text().and_then(|text| RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok());
+        let text = node.text().filter(|text| !text.contains(char::is_whitespace));
+        let path = text.and_then(|text| RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok());
         path.is_some_and(|path| self.file.tree.kind(self.file.named_file(&path).as_path()) == FileKind::File)
     }
 
@@ -317,25 +299,16 @@ impl ForeignReader<'_> {
         }
     }
 
-    fn read_key(&mut self, object: &Node, key: &'static str, meaning: Meaning) {
+    pub fn read_key(&mut self, object: &Node, key: &'static str, meaning: Meaning) {
         match meaning {
             Meaning::Known => {}
-            Meaning::Must => _ = self.required(object, key),
             Meaning::By(read) => read(self, object, key),
-            Meaning::Prompt => {
-                if let Some(prompt) = self.required_text(object, key) {
-                    let range = object.get(key).unwrap_or(object).range.clone();
-                    self.case.prompt = self.prompt_in(prompt, range);
-                }
-            }
-            Meaning::Texts(list) => {
-                let texts = self.texts(object, key);
-                list(&mut self.case).extend(texts);
-            }
-            Meaning::Trials => self.case.repetition.trials = self.trials(object, key).or(self.case.repetition.trials),
-            Meaning::Text(say) => {
-                if let Some(text) = self.text(object, key) {
-                    say(&mut self.case, text);
+            Meaning::Field(column) => {
+                let field = fields::all().find(|field| field.field().column == column);
+                // Every case has a prompt.
+                let is_there = column != "prompt" || self.required_text(object, key).is_some();
+                if let (Some(field), Some(written), true) = (field, object.get(key), is_there) {
+                    self.read_field(field, key, key, written.clone());
                 }
             }
             Meaning::List(list) => {
@@ -353,7 +326,6 @@ impl ForeignReader<'_> {
                     self.read(inner, table);
                 }
             }
-            Meaning::Triggers => self.should_trigger = self.flag(object, key).or(self.should_trigger),
             Meaning::Skills(is_required) => {
                 let names = self.texts(object, key);
                 self.names_skills(names, is_required);
@@ -413,15 +385,32 @@ impl ForeignReader<'_> {
         Some(Pattern { text: written.text()?.to_owned(), style })
     }
 
-    /// Reads the field with this column, in the form that a task file has.
-    pub fn read_field(&mut self, object: &Node, key: &'static str, column: &str) {
-        let field = fields::all().find(|field| field.field().column == column);
-        if let (Some(field), Some(written)) = (field, object.get(key))
-            && let Some(value) = self.field_value(key, field.field().form, written)
-        {
-            let mut draft = CaseDraft::of(std::mem::take(&mut self.case));
-            draft.set(field, key, self.line_of(written.range.start), value);
-            self.case = draft.case;
+    /// Reads a value as that of a field, which messages call `key`, and checks `name`.
+    pub fn read_field(&mut self, field: CaseField, key: &str, name: &'static str, written: Node) {
+        if let CaseField::List(list) = field {
+            let written = match written.value {
+                NodeValue::Text(_) => Node { range: written.range.clone(), value: NodeValue::List(vec![written]) },
+                _ => written,
+            };
+            let mut read = std::mem::take(&mut self.case);
+            let before = std::mem::take(&mut read.assertions);
+            (list.read)(self, key, &written, &mut read);
+            read.assertions.splice(0..0, before);
+            self.case = read;
+            return;
+        }
+        for value in self.field_values(key, field.field().form, &written) {
+            match value {
+                FieldValue::Flag(flag) if field.is_required() => self.should_trigger = Some(flag),
+                FieldValue::Text(text) if field.is_required() => {
+                    self.case.prompt = self.prompt_in(&text, written.range.clone());
+                }
+                value => {
+                    let mut draft = CaseDraft::of(std::mem::take(&mut self.case));
+                    draft.set(field, name, self.line_of(written.range.start), value);
+                    self.case = draft.case;
+                }
+            }
         }
     }
 
@@ -536,10 +525,13 @@ pub struct TextGraders {
     pub has_options: bool,
     /// The name of each, the place of the text, or nothing for the file at `path`, and how what it looks for is written at which key,
     /// or nothing if the file is there.
-    pub graders: &'static [(&'static str, Option<TextPlace>, Option<(&'static str, Style)>)],
+    pub graders: &'static [(&'static str, Option<TextPlace>, Option<Wanted>)],
     /// The names of other graders.
     pub others: &'static str,
 }
+
+/// A key, and how a text or a pattern is written there.
+pub type Wanted = (&'static str, Style);
 
 impl TextGraders {
     /// The names of all, without negations.
@@ -592,6 +584,12 @@ impl ForeignReader<'_> {
     pub fn add(&mut self, node: &Node, check: Result<CaseCheck, InvalidCheck>) {
         let check = self.check(node, check);
         self.case.checks.extend(check);
+    }
+
+    /// Adds a check that is written in `value`, the value of `key`.
+    pub fn add_at(&mut self, key: &str, value: &Node, check: CaseCheck) {
+        let origin = Origin { key: key.to_owned().into(), line: self.line_of(value.range.start), elsewhere: None };
+        self.case.checks.push(CaseCheck { origin, ..check });
     }
 
     /// Says that the checks from this position on are written in `node`, at `key`.

@@ -191,6 +191,13 @@ impl<'a> ForeignFile<'a> {
         self.skills.contains(&&*self.skill_slug(name))
     }
 
+    /// The slug of the first of these skills that is here, or else of the first.
+    pub fn first_here<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> String {
+        let slugs: Vec<String> = names.into_iter().map(|name| self.skill_slug(name)).collect();
+        let here = slugs.iter().find(|slug| self.skills.contains(&slug.as_str()));
+        here.or(slugs.first()).cloned().unwrap_or_default()
+    }
+
     /// Whether its directory is `evals/` of a skill, or is the skill's in `evals/`.
     pub fn is_in_evals_of_skill(&self) -> bool {
         // The path may begin in the skill's own directory.
@@ -364,12 +371,8 @@ impl CaseFormat {
 impl ForeignFiles {
     /// Whether a file of this path may be one, and if so, whether it is certain.
     pub fn match_path(&self, path: &Path) -> Option<bool> {
-        self.match_name(&path.to_str()?.to_ascii_lowercase())
-    }
-
-    /// The same of a path in lowercase.
-    pub(in crate::cases) fn match_name(&self, path: &str) -> Option<bool> {
-        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(path, name));
+        let path = path.to_str()?.to_ascii_lowercase();
+        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(&path, name));
         if is_any(self.names) { Some(true) } else { is_any(self.possible_names).then_some(false) }
     }
 
@@ -436,7 +439,7 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 /// Whether a path ends with these parts, the last of which may have a `*`.
-fn ends_with(path: &str, end: &str) -> bool {
+pub(super) fn ends_with(path: &str, end: &str) -> bool {
     match end.split_once('*') {
         Some((before, after)) => {
             let (parent, file) = path.rsplit_once('/').map_or(("", path), |(parent, file)| (parent, file));

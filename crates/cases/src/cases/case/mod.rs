@@ -25,7 +25,7 @@ pub mod waza;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -75,8 +75,18 @@ pub fn foreign_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static 
 
 /// Whether a file of this path may be of a format of another program, and if so, whether that is certain.
 pub(in crate::cases) fn name_certainty(path: &Path) -> Option<bool> {
+    /// Each name with its end, by which most files are told apart at once, and whether it is certain.
+    static NAMES: LazyLock<Vec<(&str, &str, bool)>> = LazyLock::new(|| {
+        let named = |(_, files): (_, &'static ForeignFiles)| {
+            let certain = files.names.iter().map(|name| (*name, true));
+            certain.chain(files.possible_names.iter().map(|name| (*name, false)))
+        };
+        let ends = foreign_formats().flat_map(named);
+        ends.map(|(name, is_certain)| (name.rsplit('*').next().unwrap_or(name), name, is_certain)).collect()
+    });
     let path = path.to_str()?.to_ascii_lowercase();
-    foreign_formats().filter_map(|(_, files)| files.match_name(&path)).max()
+    let found = NAMES.iter().filter(|(end, name, _)| path.ends_with(end) && format::ends_with(&path, name));
+    found.map(|(.., is_certain)| *is_certain).max()
 }
 
 /// The formats of our own with the files of each.

@@ -20,14 +20,14 @@ use serde_json::Value as Json;
 
 use super::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use super::evals_json::{NOTES, is_none};
-use super::fields::{self, CaseDraft, CaseField};
+use super::fields::{self, CaseField};
 use super::foreign_reader::{ForeignReader, name};
 use super::named_files::PathPatterns;
 use super::prompts_csv;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, file_formats};
 use crate::cases::case_folders::case_folders;
 use crate::cases::repo_files::RepoFiles;
-use crate::checks::{self, FieldForm, FieldValue};
+use crate::checks::{self, FieldForm};
 use crate::settings::{OwnField, OwnFormat};
 use crate::text::diagnostic::{Code, Diagnostic, shorten, suggest};
 use crate::text::name::RelativePath;
@@ -370,33 +370,13 @@ fn read_field(reader: &mut ForeignReader<'_>, field: CaseField, own: &OwnField, 
         }
         let form = field.field().form;
         reader.locate_value(field.field().column, Some(&written));
-        if let CaseField::List(list) = field {
-            let written = match written.value {
-                NodeValue::Text(_) => Node { range: written.range.clone(), value: NodeValue::List(vec![written]) },
-                _ => written,
-            };
-            let mut read = std::mem::take(&mut reader.case);
-            let before = std::mem::take(&mut read.assertions);
-            (list.read)(reader, &key, &written, &mut read);
-            read.assertions.splice(0..0, before);
-            reader.case = read;
-            continue;
-        }
-        let written = if is_table(reader.file.path) { of_cell(written, form) } else { written };
-        let written = resolved(reader, written, form);
-        for value in reader.field_values(&key, form, &written) {
-            match value {
-                FieldValue::Flag(flag) if field.is_required() => reader.should_trigger = Some(flag),
-                FieldValue::Text(text) if field.is_required() => {
-                    reader.case.prompt = reader.prompt_in(&text, written.range.clone());
-                }
-                value => {
-                    let mut draft = CaseDraft::of(std::mem::take(&mut reader.case));
-                    draft.set(field, field.field().column, reader.line_of(written.range.start), value);
-                    reader.case = draft.case;
-                }
-            }
-        }
+        let written = match field {
+            // Its own function reads it.
+            CaseField::List(_) => written,
+            _ if is_table(reader.file.path) => resolved(reader, of_cell(written, form), form),
+            _ => resolved(reader, written, form),
+        };
+        reader.read_field(field, &key, field.field().column, written);
     }
 }
 

@@ -11,7 +11,7 @@
 
 use super::document::Node;
 use super::evals_json::NOTES;
-use super::foreign_reader::Meaning::{By, Known, Prompt};
+use super::foreign_reader::Meaning::{By, Field, Known};
 use super::foreign_reader::{ForeignReader, KeyTable, said};
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::checks::pattern::{Pattern, Style};
@@ -38,7 +38,7 @@ const EXPECTED: &str = "expected_skill";
 static CASE: KeyTable = KeyTable::of(&[
     // How sure the check must be, and skills that may load, are only known.
     ("case_id optional_skills disallowed_min_tier expected_skill_min_tier", Known),
-    ("prompt", Prompt),
+    ("prompt", Field("prompt")),
     (EXPECTED, By(expected)),
     ("required_all_evidence required_evidence required_skills required_files", By(all)),
     ("required_any_evidence", By(any)),

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::document::Node;
-use super::foreign_reader::Meaning::{By, EachBy, Known};
+use super::foreign_reader::Meaning::{By, EachBy, Field, Known, Object};
 use super::foreign_reader::{ForeignReader, KeyTable, quoted};
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::cases::repo_files::FileKind;
@@ -38,9 +38,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         mark: INSTRUCTION,
         keys: &["tasks", INSTRUCTION, GRADERS],
         about: "[tasks of skillgrade](#what-a-task-of-skillgrade-asks-for)",
-        all_keys: || {
-            FileKeys::of(&[&FILE, &DEFAULTS, &TASK]).with_graders([KINDS.map(|(kind, _)| kind).to_vec(), Vec::new()])
-        },
+        all_keys: || FileKeys::of(&[&FILE, &TASK]).with_graders([KINDS.map(|(kind, _)| kind).to_vec(), Vec::new()]),
         parse,
     },
 );
@@ -59,7 +57,7 @@ const WEIGHT: &str = "weight";
 /// Keys that choose agents, judges and machines, or that no trial needs.
 const NOTES: &str = "acp agent description environment grader_model provider solution weight";
 
-static FILE: KeyTable = KeyTable::of(&[("version skill tasks", Known), ("defaults", By(defaults))]);
+static FILE: KeyTable = KeyTable::of(&[("version skill tasks", Known), ("defaults", Object(&DEFAULTS))]);
 
 static DEFAULTS: KeyTable = KeyTable::of(&[("trials timeout threshold docker", Known)]).and_notes(NOTES);
 
@@ -93,12 +91,6 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     Some(reader.tasks(tasks, "name", INSTRUCTION, &TASK))
 }
 
-fn defaults(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
-    if let Some(defaults) = reader.map(root, key) {
-        reader.check_keys(defaults, &DEFAULTS);
-    }
-}
-
 fn instruction(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
     reader.case.prompt = text(reader, task, key).unwrap_or_default();
 }
@@ -106,7 +98,8 @@ fn instruction(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
 /// What a task says about its runs, or else the file.
 fn run(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
     let defaults = reader.root.get("defaults").filter(|_| task.get(key).is_none());
-    reader.read_field(defaults.unwrap_or(task), key, if key == "timeout" { "timeout_s" } else { key });
+    let column = if key == "timeout" { "timeout_s" } else { key };
+    reader.read_key(defaults.unwrap_or(task), key, Field(column));
 }
 
 /// The image itself is the machine that this program runs on.

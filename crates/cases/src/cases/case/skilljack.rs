@@ -16,11 +16,11 @@
 
 use super::document::Node;
 use super::fields::assertions;
-use super::foreign_reader::Meaning::{By, EachBy, Known, Object, Prompt};
+use super::foreign_reader::Meaning::{By, EachBy, Field, Known, Object};
 use super::foreign_reader::{ForeignReader, KeyTable, said};
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
+use crate::checks::TextPlace;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{CaseCheck, Origin, TextPlace};
 
 /// Tasks with what is expected of activation, of the answer and of tools.
 pub static FORMAT: CaseFormat = CaseFormat::foreign(
@@ -50,7 +50,7 @@ static DEFAULTS: KeyTable = KeyTable::of(&[("expected_skill_load criteria", Know
 static TASK: KeyTable = KeyTable::of(&[
     // What no judge checks is at `deterministic`.
     ("id deterministic", Known),
-    ("prompt", Prompt),
+    ("prompt", Field("prompt")),
     (EXPECTED_SKILL, By(activation)),
     ("criteria", By(criteria)),
     ("golden_checklist", By(checklist)),
@@ -102,11 +102,9 @@ fn activation(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
 }
 
 fn marker(reader: &mut ForeignReader<'_>, deterministic: &Node, key: &'static str) {
-    if let Some(marker) = reader.text(deterministic, key) {
-        let line = deterministic.get(key).map_or(0, |node| reader.line_of(node.range.start));
-        let origin = Origin { key: key.into(), line, elsewhere: None };
-        let check = said(TextPlace::Final, Pattern { text: marker.to_owned(), style: Style::Literal }, false);
-        reader.case.checks.push(CaseCheck { origin, ..check });
+    if let (Some(marker), Some(value)) = (reader.text(deterministic, key), deterministic.get(key)) {
+        let pattern = Pattern { text: marker.to_owned(), style: Style::Literal };
+        reader.add_at(key, value, said(TextPlace::Final, pattern, false));
     }
 }
 

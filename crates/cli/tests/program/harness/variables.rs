@@ -36,6 +36,7 @@ fn every_variable_of_the_table_is_read() {
             "HOME" => "user",
             "REQUIRE_ISOLATION" | "REQUIRE_RECORDINGS" | "UNTRUSTED" | "NO_LEAD" => "1",
             "CALIBRATE" => "off",
+            "NETWORK" => "web",
             "ENDPOINT" => "http://127.0.0.1:1",
             _ => "word",
         };

@@ -11,7 +11,7 @@ use crate::cases::case::{Assertion, ForeignFile, FoundCase, Unsupported};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
-use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, Origin, TextPlace};
+use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, TextPlace};
 use crate::text::diagnostic::{Code, shorten, slip};
 use crate::text::name::RelativePath;
 use crate::trial::outcome::Weight;
@@ -189,7 +189,7 @@ fn script(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     if let (Some(script), Some(value)) = (script, node.get(key)) {
         let name = script.rsplit('/').next().unwrap_or(script).to_owned();
         let check = checks::script_command(Pattern { text: name, style: Style::Verbatim }, true);
-        add_check(reader, key, value, check);
+        reader.add_at(key, value, check);
     }
 }
 
@@ -264,12 +264,13 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
     skills.retain(|name| !is_none(name));
     let [welcome, rejected] = [KeySays::Welcome, KeySays::Rejected].map(|kind| beside(reader, says, node, kind));
     if let Some((key, names)) = rejected {
-        add_check(reader, key, node, checks::rejects(names));
+        reader.add_at(key, node, checks::rejects(names));
     }
     match (named, &skills[..]) {
         (Some((key, value)), [name]) if welcome.is_some() && said.is_none() => {
-            let names = slugs(&[name.clone()]).into_iter().chain(welcome.map(|(_, names)| names).unwrap_or_default());
-            add_check(reader, key, value, checks::activates_one(names.collect()));
+            let mut one_of = slugs(&skills);
+            one_of.extend(welcome.into_iter().flat_map(|(_, names)| names));
+            reader.add_at(key, value, checks::activates_one(one_of));
             about.unwrap_or(name).to_owned()
         }
         // Next to `should_trigger`, its name says only which skill the case is about.
@@ -282,11 +283,11 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
                 // Another skill activates instead of the one under test.
                 reader.should_trigger = said.or(Some(false));
             }
-            add_check(reader, key, value, checks::activates(slugs(&skills), false));
+            reader.add_at(key, value, checks::activates(slugs(&skills), false));
             about.unwrap_or(first).to_owned()
         }
         (Some((key @ ACTIVATED, value)), []) => {
-            add_check(reader, key, value, checks::rejects(vec!["*".to_owned()]));
+            reader.add_at(key, value, checks::rejects(vec!["*".to_owned()]));
             skill.to_owned()
         }
         _ => {
@@ -318,7 +319,7 @@ fn of_tested(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node, a
     if reader.should_trigger == Some(true) {
         reader.should_trigger = None;
     }
-    add_check(reader, SHOULD_TRIGGER, node, check);
+    reader.add_at(SHOULD_TRIGGER, node, check);
     reader.file.skill.unwrap_or(&says.tested[0]).to_owned()
 }
 
@@ -372,13 +373,6 @@ fn named<'n>(reader: &mut ForeignReader<'_>, says: &'n FileSays<'_>, node: &'n N
     Some(first)
 }
 
-/// Adds a check that is written in `value`, the value of `key`.
-fn add_check(reader: &mut ForeignReader<'_>, key: &str, value: &Node, check: CaseCheck) {
-    let line = reader.line_of(value.range.start);
-    let origin = Origin { key: key.to_owned().into(), line, elsewhere: None };
-    reader.case.checks.push(CaseCheck { origin, ..check });
-}
-
 /// Whether a text stands for nothing.
 pub(in crate::cases::case) fn is_none(text: &str) -> bool {
     ["none", "null", "n/a", "-"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
@@ -430,6 +424,16 @@ const CONTAINS: &str = "contains contain contains_text contains_phrase contains_
 const MATCHES: &str =
     "regex match matches pattern contains_pattern regex_match output_matches contains_regex matches_regex";
 
+/// Types of files and of commands.
+const FILE_EXISTS: &str = "file_exists file_exist exists file_created";
+const FILE_HAS: &str = "file_contains file_contain file_matches file_match";
+const RUNS: &str = "command_succeeds command command_exit_zero run_command";
+
+/// The types that are checks.
+pub(super) fn types() -> Vec<&'static str> {
+    [CONTAINS, MATCHES, FILE_EXISTS, FILE_HAS, RUNS].into_iter().flat_map(words).collect()
+}
+
 /// Words that negate a type and say nothing else.
 const NOT: &str = "not does do must should doesnt dont";
 
@@ -445,7 +449,9 @@ const PROGRAMS: &str = "command contain count end equal exact exist exit file gr
                         range regex schema script start substring suffix tool";
 
 fn statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
-    list(reader, node, key).iter().for_each(|assertion| read_one(reader, assertion));
+    for assertion in list(reader, node, key) {
+        read_one(reader, assertion);
+    }
 }
 
 fn open_statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
@@ -455,7 +461,9 @@ fn open_statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static st
         read_rubric(reader, object);
     } else if RUBRIC.contains(&key) && entries.iter().all(|entry| entry.value.text().is_some()) {
         // A name for each statement.
-        entries.iter().for_each(|entry| read_one(reader, &entry.value));
+        for entry in entries {
+            read_one(reader, &entry.value);
+        }
     } else {
         // In other files, an object has kinds of its own.
         reader.not_done(object, format!("the key `{key}`"));
@@ -465,7 +473,7 @@ fn open_statements(reader: &mut ForeignReader<'_>, node: &Node, key: &'static st
 /// Files of the skill that the agent loads.
 fn references(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     for text in reader.texts(node, key) {
-        add_check(reader, key, node, checks::loads(Pattern { text, style: Style::Verbatim }));
+        reader.add_at(key, node, checks::loads(Pattern { text, style: Style::Verbatim }));
     }
 }
 
@@ -608,22 +616,29 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
     let value = |keys: &'static str| {
         words(keys).into_iter().find(|key| node.get(key).is_some_and(|node| node.text().is_some()))
     };
-    let test = |key: &'static str, is_pattern: bool| test(node, key, is_pattern, name == "icontains", negated);
+    let test = |key: &'static str, is_pattern: bool| {
+        let style = match (is_pattern, &*name) {
+            (true, _) => Style::Exact,
+            (false, "icontains") => Style::Literal,
+            (false, _) => Style::Verbatim,
+        };
+        of_pattern(key, Pattern { text: text(node, key).to_owned(), style }, negated)
+    };
     let is_pattern = |key: &str| ["pattern", "regex"].contains(&key);
     let found = if is(CONTAINS) || is(MATCHES) {
         value(VALUES).filter(|key| !(name == "icontains" && is_pattern(key))).map(|key| {
             let test = test(key, is(MATCHES) || is_pattern(key));
             (vec![key], test.map(|test| checks::text(TextPlace::Final, test)))
         })
-    } else if is("file_exists file_exist exists file_created") {
+    } else if is(FILE_EXISTS) {
         let key = value(PATHS).or_else(|| value("value"));
         key.map(|key| (vec![key], checks::file(text(node, key), FileWant::Exists(!negated))))
-    } else if is("file_contains file_contain file_matches file_match") {
+    } else if is(FILE_HAS) {
         value(PATHS).zip(value(VALUES)).map(|(key, searched)| {
             let test = test(searched, name.starts_with("file_match") || is_pattern(searched));
             (vec![key, searched], test.and_then(|test| checks::file(text(node, key), FileWant::Content(test))))
         })
-    } else if is("command_succeeds command command_exit_zero run_command") && !negated {
+    } else if is(RUNS) && !negated {
         value(COMMANDS).map(|key| (vec![key], Ok(checks::run(text(node, key).to_owned(), 0, None, None))))
     } else {
         let is_meant = |word: &String| {
@@ -676,22 +691,6 @@ fn positive(kind: &[String]) -> (String, bool) {
 
 fn text<'n>(node: &'n Node, key: &str) -> &'n str {
     node.get(key).and_then(Node::text).unwrap_or_default()
-}
-
-/// The test of the text at a key, if its pattern compiles.
-fn test(
-    node: &Node,
-    key: &'static str,
-    is_pattern: bool,
-    ignores_case: bool,
-    negated: bool,
-) -> Result<TextTest, InvalidCheck> {
-    let style = match (is_pattern, ignores_case) {
-        (true, _) => Style::Exact,
-        (false, true) => Style::Literal,
-        (false, false) => Style::Verbatim,
-    };
-    of_pattern(key, Pattern { text: text(node, key).to_owned(), style }, negated)
 }
 
 /// The test of a pattern that is at a key, if it compiles.

@@ -65,7 +65,7 @@ pub static TRIGGERS: CaseFormat = CaseFormat::foreign(
 
 fn all_keys() -> FileKeys {
     let read = LISTS.into_iter().chain(PROMPTS).chain(SKILL).chain([SKILLS_TESTED]).chain(entry::keys());
-    FileKeys { read: read.collect(), notes: words(NOTES), ..FileKeys::default() }
+    FileKeys { read: read.collect(), notes: words(NOTES), graders: [entry::types(), Vec::new()] }
 }
 
 /// The keys of lists of cases.
@@ -415,4 +415,28 @@ pub(in crate::cases) fn is_result(node: &Node) -> bool {
 /// A key in lower case without what separates its words.
 pub(in crate::cases) fn plain(key: &str) -> String {
     key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+// Words that say of a key in any file what it asks for.
+
+/// Keys of what an agent is asked, in lower case without `_`.
+const ASKED: &str = "conversation given prompt prompts triggerprompt userprompt query question input userinput task instruction \
+    instructions message usermessage messages request scenario text turns utterance";
+
+/// Those of them that are prompts only in a list of cases.
+pub(in crate::cases) const WEAK: &str = "conversation message messages request scenario text turns";
+
+/// How the keys of what is expected of it begin.
+pub(in crate::cases) const EXPECTATIONS: &str = "accept answer assert check criteria expect forbid golden grad groundtruth ideal judge \
+    must mustnot outcome pass reference rubric should success then trigger";
+
+/// Whether a key is one of a prompt, or nearly.
+pub(in crate::cases) fn is_prompt(key: &str) -> bool {
+    let key = plain(key);
+    words(ASKED).contains(&&*key) || slip(&key, words(ASKED)).is_some_and(|meant| !words(WEAK).contains(&meant))
+}
+
+pub(in crate::cases) fn is_expectation(key: &str) -> bool {
+    let key = plain(key);
+    words(EXPECTATIONS).iter().any(|start| key.starts_with(start))
 }

@@ -269,7 +269,7 @@ impl CaseReader<'_> {
 }
 
 /// One of these words at a key that may be absent.
-fn choice<'w>(document: &mut Document<'_>, object: &Node, key: &str, words: &[&'w str]) -> Option<&'w str> {
+pub(super) fn choice<'w>(document: &mut Document<'_>, object: &Node, key: &str, words: &[&'w str]) -> Option<&'w str> {
     let text = document.text(object, key)?;
     let found = words.iter().copied().find(|word| *word == text);
     if found.is_none() {

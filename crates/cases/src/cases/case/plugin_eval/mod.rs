@@ -25,7 +25,7 @@ use self::mocks::FrontMatter;
 use self::plugin::EvalPlugin;
 use super::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use super::fields::CaseDraft;
-use super::foreign_reader::Meaning::{By, EachBy, Known, List, Number, Text};
+use super::foreign_reader::Meaning::{By, EachBy, Field, Known, List, Number};
 use super::foreign_reader::{ForeignReader, KeyTable, quoted};
 use crate::cases::case::{
     Case, CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, FoundCase, ReadCase, ToolLimits, Unsupported,
@@ -89,7 +89,7 @@ static HEAD: KeyTable = KeyTable::of(&[
 
 /// What is about a run.
 static EXECUTION: KeyTable = KeyTable::of(&[
-    ("prompt", Text(|case, prompt| prompt.trim().clone_into(&mut case.prompt))),
+    ("prompt", By(prompt)),
     ("model artifact_publish growthbook_overrides", Known),
     ("max_turns", Number(1, 200, "a number from 1 to 200", |case, most| case.max_turns = Some(most))),
     (
@@ -98,7 +98,7 @@ static EXECUTION: KeyTable = KeyTable::of(&[
     ),
     ("allowed_tools", List(|case| &mut case.tools.get_or_insert_default().allowed)),
     ("disallowed_tools", List(|case| &mut case.tools.get_or_insert_default().disallowed)),
-    ("append_system_prompt", Text(|case, text| case.system_prompt = Some(text.to_owned()))),
+    ("append_system_prompt", Field("system_prompt")),
     ("env", By(environment)),
 ]);
 
@@ -327,10 +327,12 @@ impl<'a> CaseReader<'a> {
 }
 
 fn version(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
-    let versions = ["1.0", "1.1"];
-    if let Some(version) = reader.text(object, key).filter(|version| !versions.contains(version)) {
-        let message = format!("`{key}` is {:?}; expected one of {}", shorten(version), versions.join(", "));
-        reader.problem_at(Code::BadChoice, object, key, message);
+    graders::choice(reader, object, key, &["1.0", "1.1"]);
+}
+
+fn prompt(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
+    if let Some(prompt) = reader.text(object, key) {
+        prompt.trim().clone_into(&mut reader.case.prompt);
     }
 }
 

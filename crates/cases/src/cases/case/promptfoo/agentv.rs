@@ -14,7 +14,7 @@
 
 use super::{Dialect, RUN_NOTES, milliseconds, of_file, parse, working_directory};
 use crate::cases::case::document::Node;
-use crate::cases::case::foreign_reader::Meaning::{By, Known, Object, Only, Trials};
+use crate::cases::case::foreign_reader::Meaning::{By, Field, Known, Object, Only};
 use crate::cases::case::foreign_reader::{ForeignReader, KeyTable};
 use crate::cases::case::{CaseFormat, ForeignFiles};
 
@@ -54,7 +54,8 @@ static DIALECT: Dialect = Dialect {
     message,
 };
 
-static RUNS: KeyTable = KeyTable::of(&[("repeat", Trials), ("timeout_ms", By(milliseconds))]).and_notes(RUN_NOTES);
+static RUNS: KeyTable =
+    KeyTable::of(&[("repeat", Field("trials")), ("timeout_ms", By(milliseconds))]).and_notes(RUN_NOTES);
 
 static ENVIRONMENT: KeyTable =
     KeyTable::of(&[("type", Only("host", "an environment that is not `host`")), ("workdir", By(directory))]);

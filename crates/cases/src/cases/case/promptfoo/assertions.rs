@@ -16,10 +16,9 @@ use crate::text::diagnostic::{Code, shorten};
 use crate::trial::outcome::Weight;
 
 /// Assertions with a meaning here, each also with `not-`: their names, the key of what they ask for, more keys, and what reads them.
-static ASSERTIONS: [(&str, &str, &[&str], Read); 12] = [
-    ("contains icontains", VALUE, &[], |reader, written| reader.contains(written)),
-    ("contains-any contains-all icontains-any icontains-all", VALUE, &[], |reader, written| {
-        reader.contains_several(written)
+static ASSERTIONS: [(&str, &str, &[&str], Read); 11] = [
+    ("contains contains-any contains-all icontains icontains-any icontains-all", VALUE, &[], |reader, written| {
+        reader.contains(written);
     }),
     ("starts-with ends-with", VALUE, &[], |reader, written| reader.at_end(written)),
     ("equals", VALUE, &[], |reader, written| reader.equals(written)),
@@ -198,12 +197,7 @@ impl TestReader<'_, '_> {
     }
 
     fn contains(&mut self, written: Written<'_>) {
-        let Some(text) = self.plain(written.value) else { return };
-        self.matches(written, text, if written.kind == "icontains" { Style::Literal } else { Style::Verbatim });
-    }
-
-    fn contains_several(&mut self, written: Written<'_>) {
-        let Some(texts) = self.several(written.value) else { return };
+        let Some(texts) = self.several(written) else { return };
         let (ignores_case, is_any) = (written.kind.starts_with('i'), written.kind.ends_with("-any"));
         if is_any == written.is_not || texts.len() == 1 {
             let style = if ignores_case { Style::Literal } else { Style::Verbatim };
@@ -220,9 +214,11 @@ impl TestReader<'_, '_> {
         self.matches(written, pattern, style);
     }
 
-    /// The texts of a list, or of a text with commas between them.
-    fn several(&mut self, value: &Node) -> Option<Vec<String>> {
-        let texts = if let Some(elements) = value.elements() {
+    /// The text; of `-any` and `-all` those of a list, or of a text with commas between them.
+    fn several(&mut self, Written { kind, value, .. }: Written<'_>) -> Option<Vec<String>> {
+        let texts = if !kind.contains('-') {
+            vec![self.plain(value)?]
+        } else if let Some(elements) = value.elements() {
             elements.iter().map(|element| self.plain(element)).collect::<Option<Vec<_>>>()?
         } else {
             let parts = parts(&self.plain(value)?);

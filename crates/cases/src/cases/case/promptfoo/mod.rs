@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::document::{Document, Node, Syntax};
-use super::foreign_reader::Meaning::{By, Known, Object, Trials};
+use super::foreign_reader::Meaning::{By, Field, Known, Object};
 use super::foreign_reader::{ForeignReader, KeyTable, words};
 use super::named_files::PathPatterns;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles, Unsupported};
@@ -107,7 +107,8 @@ static DIALECT: Dialect = Dialect {
     message: |_| None,
 };
 
-static RUNS: KeyTable = KeyTable::of(&[("repeat", Trials), ("timeoutMs", By(milliseconds))]).and_notes(RUN_NOTES);
+static RUNS: KeyTable =
+    KeyTable::of(&[("repeat", Field("trials")), ("timeoutMs", By(milliseconds))]).and_notes(RUN_NOTES);
 
 /// What is said about runs and asks for nothing of a trial.
 const RUN_NOTES: &str = "maxConcurrency max_concurrency showProgressBar delay cache generateSuggestions generate_suggestions \
@@ -187,8 +188,7 @@ fn parse(dialect: &'static Dialect, mut reader: ForeignReader<'_>) -> Option<Fil
     if tests.is_empty() && roots.iter().all(Option::is_some) {
         reader.problem(Code::EmptyValue, written.range.clone(), "the list of tests is empty");
     }
-    let is_here = |slug: &&String| file.skills.contains(&slug.as_str());
-    let other_skill = skills.iter().find(is_here).or(skills.first()).cloned();
+    let other_skill = Some(file.first_here(skills.iter().map(String::as_str))).filter(|slug| !slug.is_empty());
     let suite = TestsFile { dialect, default, other_skill, prompts };
     let tests = (1..).zip(tests).flat_map(|test| (0..suite.prompts.len()).map(move |prompt| (test, prompt)));
     let tests: Vec<_> = tests.collect();

@@ -109,10 +109,7 @@ fn skill(reader: &ForeignReader<'_>, suite: &TestsFile<'_>, test: &Node) -> Stri
     asked.sort_by_key(|(_, is_required)| !is_required);
     asked.extend(lists.filter_map(|object| skill_of_vars(object, file)).map(|name| (name, false)));
     let names = file.skill.into_iter().chain(asked.iter().map(|(name, _)| name.as_str()));
-    let slugs: Vec<String> = names.map(|name| file.skill_slug(name)).collect();
-    let mut all = slugs.iter().chain(&suite.other_skill);
-    let here = all.clone().find(|slug| file.skills.contains(&slug.as_str()));
-    here.or_else(|| all.next()).cloned().unwrap_or_default()
+    file.first_here(names.chain(suite.other_skill.as_deref()))
 }
 
 impl<'a> TestReader<'_, 'a> {
@@ -189,8 +186,12 @@ impl<'a> TestReader<'_, 'a> {
 
     /// The value of an option of the test, or of every test.
     fn option(&self, key: &str) -> Option<(usize, &'a Node)> {
-        let objects = [Some(self.test), self.suite.default.map(|default| (0, default))];
-        objects.into_iter().flatten().find_map(|(at, object)| Some((at, object.get("options")?.get(key)?)))
+        self.objects().find_map(|(at, object)| Some((at, object.get("options")?.get(key)?)))
+    }
+
+    /// The test, and what every test has, each with the position of its document.
+    fn objects(&self) -> impl Iterator<Item = (usize, &'a Node)> + Clone + use<'a> {
+        [Some(self.test), self.suite.default.map(|default| (0, default))].into_iter().flatten()
     }
 
     /// Fills the prompt.
@@ -214,8 +215,8 @@ impl<'a> TestReader<'_, 'a> {
 
     /// The score that is enough for a pass.
     fn threshold(&mut self) {
-        let objects = [Some(self.test), self.suite.default.map(|default| (0, default)), Some((0, self.root))];
-        let found = objects.into_iter().flatten().find_map(|(at, object)| Some((at, object.get(THRESHOLD)?)));
+        let objects = self.objects().chain([(0, self.root)]);
+        let found = objects.map(|(at, object)| Some((at, object.get(THRESHOLD)?))).find_map(|found| found);
         self.case.least_score = match found {
             None => self.suite.dialect.threshold,
             Some((at, written)) => {
@@ -268,14 +269,12 @@ impl<'a> TestReader<'_, 'a> {
     /// The skill of `{ name, pattern, min, max }`, and whether it must not be used.
     fn counted<'n>(&mut self, value: &'n Node, is_not: bool) -> Option<(&'n str, bool)> {
         self.only_keys(value, &["name", "pattern", "min", "max"], "");
-        for key in ["min", "max"] {
-            if let Some(written) = value.get(key).filter(|written| written.count().is_none()) {
-                self.wrong_type(&format!("`{key}`"), "a number of uses", written);
-                return None;
-            }
+        let found = self.problems.found();
+        let [least, most] = ["min", "max"].map(|key| self.count(value, key, 0..=u64::MAX, "a number of uses"));
+        if self.problems.found() > found {
+            return None;
         }
-        let count = |key: &str| value.get(key).and_then(Node::count);
-        let is_not = match (count("min"), count("max"), is_not) {
+        let is_not = match (least, most, is_not) {
             (None, None | Some(0), true) | (None | Some(0), Some(0), false) => true,
             (None | Some(1), None, false) => false,
             _ => {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{ForeignReader, SCENARIOS, SCORING, duration_at};
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
 use crate::cases::case::foreign_reader::KnownTool;
-use crate::cases::case::foreign_reader::{TextGraders, quoted};
+use crate::cases::case::foreign_reader::{Meaning, TextGraders, Wanted, quoted};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, PatternSearch, Style};
 use crate::checks::text_test::TextTest;
@@ -50,8 +50,8 @@ pub(super) static OF_SCENARIOS: TextGraders = TextGraders {
     others: "exit_success",
 };
 
-const PATTERN: Option<(&str, Style)> = Some(("pattern", Style::Exact));
-const VALUE: Option<(&str, Style)> = Some(("value", Style::Verbatim));
+const PATTERN: Option<Wanted> = Some(("pattern", Style::Exact));
+const VALUE: Option<Wanted> = Some(("value", Style::Verbatim));
 
 /// The options of a command's standard output, each with its style and whether it is negated.
 const STDOUT: [(&str, Style, bool); 3] = [
@@ -66,11 +66,11 @@ const STDERR: &str = "stderr_contains";
 /// The grader that asks a judge.
 const PROMPT: &str = "prompt";
 
-/// The skills that graders of a stimulus require.
-pub(super) fn required_skills(stimulus: &Node) -> Vec<String> {
-    let graders = stimulus.get(KEY).and_then(Node::elements).unwrap_or_default();
+/// The first skill that graders of a stimulus require.
+pub(super) fn required_skill(stimulus: &Node) -> Option<&str> {
+    let graders = stimulus.get(KEY)?.elements()?;
     let required = graders.iter().filter_map(|grader| grader.get("config")?.get("required")?.elements());
-    required.flatten().filter_map(Node::text).map(str::to_owned).collect()
+    required.flatten().find_map(Node::text)
 }
 
 /// Adds the checks, each with what it counts in the score, and what a grader says of the skill under test alone.
@@ -119,8 +119,8 @@ fn weight(reader: &ForeignReader<'_>, grader: &Node, alike: u32, number: u32) ->
     }
     let weights = reader.root.get(SCORING).and_then(|scoring| scoring.get("weights")).map(Node::entries);
     let amount = |entry: &NodeEntry| entry.value.amount().filter(|weight| *weight >= 0.0);
-    let mut weights = weights.unwrap_or_default().iter().rev().filter_map(|entry| Some((&*entry.key, amount(entry)?)));
-    let weights = weights.by_ref().collect::<Vec<_>>();
+    let weights = weights.unwrap_or_default().iter().rev().filter_map(|entry| Some((&*entry.key, amount(entry)?)));
+    let weights = weights.collect::<Vec<_>>();
     if weights.is_empty() {
         return reader.case.least_score.map(|_| Weight::new(1.0, number));
     }
@@ -222,14 +222,10 @@ fn prompt(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, has_rubric
     if let Some(threshold) = config.get("threshold").filter(|_| is_binary.is_none()) {
         reader.not_done(threshold, "a threshold of a judge's score");
     }
-    match config.get("prompt") {
-        Some(written) => {
-            if let Some(text) = reader.required_text(config, "prompt") {
-                reader.judge(written, text);
-            }
-        }
-        None if has_rubric => {}
-        None => reader.not_done(node, "a judge without a prompt or a rubric"),
+    if config.get("prompt").is_some() {
+        reader.read_key(config, "prompt", Meaning::Judged);
+    } else if !has_rubric {
+        reader.not_done(node, "a judge without a prompt or a rubric");
     }
 }
 

@@ -18,8 +18,7 @@ mod graders;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::fields::assertions;
-use super::foreign_reader::Meaning::{self, By, EachBy, Known, Number, Object, Skills, Texts, Tools, Triggers};
+use super::foreign_reader::Meaning::{self, By, EachBy, Field, Known, Number, Object, Skills, Tools};
 use super::foreign_reader::{ForeignReader, KeyTable};
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
 use crate::cases::case::foreign_reader::words;
@@ -95,15 +94,15 @@ static STIMULUS: KeyTable = KeyTable::of(&[
     ("runs", By(runs)),
     ("timeout", By(timeout)),
     ("constraints", Object(&CONSTRAINTS)),
-    ("rubric", By(rubric)),
-    ("expect_activation", Triggers),
+    ("rubric", Field("assertions")),
+    ("expect_activation", Field("should_trigger")),
     (graders::KEY, By(graders::read)),
 ]);
 
 static ENVIRONMENT_KEYS: KeyTable = KeyTable::of(&[
     ("skills", By(offered_skills)),
     ("files", EachBy(|reader, written| file(reader, written, ["src", "dest"], false))),
-    ("commands", Texts(|case| &mut case.setup)),
+    ("commands", Field("setup")),
 ]);
 
 static CONSTRAINTS: KeyTable = KeyTable::of(&[
@@ -191,13 +190,11 @@ fn found(reader: &mut ForeignReader<'_>, node: &Node, number: usize) -> FoundCas
 /// The skill under test: the one that the tags name, or that the file's place stands for, or that must be activated. Of these,
 /// the first that is here.
 fn skill(reader: &ForeignReader<'_>, node: &Node) -> String {
-    let of_tags = |node: &Node| node.get("tags").and_then(|tags| tags.get("skill")?.text().map(str::to_owned));
-    let required = graders::required_skills(node).into_iter().next();
-    let place = reader.file.skill.map(str::to_owned);
-    let named = [of_tags(node), of_tags(reader.root), place, required].into_iter().flatten();
-    let slugs: Vec<String> = named.map(|name| reader.file.skill_slug(&name)).collect();
-    let here = slugs.iter().find(|slug| reader.file.skills.contains(&slug.as_str()));
-    here.or(slugs.first()).cloned().unwrap_or_default()
+    fn of_tags(node: &Node) -> Option<&str> {
+        node.get("tags")?.get("skill")?.text()
+    }
+    let named = [of_tags(node), of_tags(reader.root), reader.file.skill, graders::required_skill(node)];
+    reader.file.first_here(named.into_iter().flatten())
 }
 
 fn threshold(reader: &mut ForeignReader<'_>, scoring: &Node, key: &'static str) {
@@ -286,13 +283,6 @@ fn tags(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     }
 }
 
-fn rubric(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
-    if let Some(rubric) = node.get(key) {
-        let statements = assertions(reader, key, rubric);
-        reader.case.assertions.extend(statements);
-    }
-}
-
 /// Adds what the environments of the file and of the stimulus ask for.
 fn environments(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     for object in [reader.root, node] {
@@ -342,7 +332,9 @@ fn file(reader: &mut ForeignReader<'_>, written: &Node, [src, dest]: [&str; 2], 
             if is_of_skill { reader.required_text(written, dest) } else { reader.text(written, dest).or(Some(from)) };
         let of_skill = || reader.file.skill.and_then(|skill| reader.file.directory_of(skill)).unwrap_or(Path::new(""));
         let folder = if is_of_skill { of_skill() } else { reader.folder() };
-        to.into_iter().for_each(|to| copy(reader, written, folder, [from, to]));
+        if let Some(to) = to {
+            copy(reader, written, folder, [from, to]);
+        }
     }
 }
 
@@ -412,7 +404,7 @@ static SCENARIO: KeyTable = KeyTable::of(&[
     MOST_TOKENS,
     ("expect_tools", Tools(true)),
     ("reject_tools", Tools(false)),
-    ("rubric", By(rubric)),
+    ("rubric", Field("assertions")),
     // A scenario that says nothing expects that the skill activates.
     ("expect_activation", By(|reader, node, key| reader.should_trigger = reader.flag(node, key).or(Some(true)))),
     (ASSERTIONS, EachBy(graders::assertion)),

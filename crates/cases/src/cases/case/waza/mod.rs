@@ -23,12 +23,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::document::{Document, NodeEntry, Syntax};
-use super::foreign_reader::Meaning::{Object, Texts, Trials};
-use super::foreign_reader::{SECONDS, name};
+use super::foreign_reader::Meaning::{Field, Object};
+use super::foreign_reader::name;
 use super::named_files::PathPatterns;
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::Meaning::{
-    self, By, Content, Each, EachBy, Files, Judged, Known, Must, Number, Only, Said, Tools,
+    self, By, Content, Each, EachBy, Files, Judged, Known, Number, Only, Said, Tools,
 };
 use crate::cases::case::foreign_reader::{ForeignReader, KeyTable, KnownTool, said, words};
 use crate::cases::case::{Case, CaseFormat, FileCases, FileKeys, ForeignFiles, FoundCase};
@@ -78,7 +78,7 @@ static SPEC: KeyTable = KeyTable::of(&[
 
 /// What else is about runs asks for nothing of a trial, or the settings of this program decide it: the agent, its model and its skills,
 /// and what runs at once.
-static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Trials), ("timeout_seconds", SECONDS)]).and_notes(
+static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Field("trials")), ("timeout_seconds", Field("timeout_s"))]).and_notes(
     "parallel workers \
     max_workers fail_fast executor model judge_model group_by max_attempts inject_skill_body skill_directories \
     required_skills reasoning_effort",
@@ -87,20 +87,17 @@ static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Trials), ("timeout_seconds", SEC
 static TASK: KeyTable = KeyTable::of(&[
     ("id context_dir", Known),
     ("enabled", By(is_enabled)),
-    ("tags", Texts(|case| &mut case.tags)),
-    ("timeout_seconds", SECONDS),
+    ("tags", By(tags)),
+    ("timeout_seconds", Field("timeout_s")),
     ("inputs", By(inputs)),
     ("expected", By(expected)),
     (GRADERS, By(all_graders)),
 ])
 .and_notes("name description golden schemaVersion");
 
-static INPUTS: KeyTable = KeyTable::of(&[
-    ("prompt_file files", Known),
-    ("prompt", By(prompt)),
-    ("follow_up_prompts", Texts(|case| &mut case.follow_ups)),
-])
-.and_notes("context");
+static INPUTS: KeyTable =
+    KeyTable::of(&[("prompt_file files", Known), ("prompt", By(prompt)), ("follow_up_prompts", Field("follow_ups"))])
+        .and_notes("context");
 
 static EXPECTED: KeyTable = KeyTable::of(&[
     ("output_contains", Said(TextPlace::Messages, Style::Literal, false)),
@@ -209,6 +206,11 @@ fn tasks(reader: &mut ForeignReader<'_>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     tasks.retain(|path| seen.insert(path.clone()));
     tasks
+}
+
+fn tags(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+    let tags = reader.texts(root, key);
+    reader.case.tags.extend(tags);
 }
 
 fn is_enabled(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
@@ -361,8 +363,11 @@ fn kinds() -> [Vec<&'static str>; 2] {
 /// A grader. The weight is that of a score, by which no run passes or fails.
 static GRADER: KeyTable = KeyTable::of(&[("config assertions", Known)]).and_notes("type name description weight model");
 
-static CONTENT: KeyTable =
-    KeyTable::of(&[("path", Must), ("must_match", Content(false)), ("must_not_match", Content(true))]);
+static CONTENT: KeyTable = KeyTable::of(&[
+    ("path", By(|reader, object, key| _ = reader.required(object, key))),
+    ("must_match", Content(false)),
+    ("must_not_match", Content(true)),
+]);
 
 const BEHAVIOR: KeyTable = KeyTable::of(&[
     ("required_tools", Tools(true)),

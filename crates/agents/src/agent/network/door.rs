@@ -1,0 +1,273 @@
+//! The door of a trial environment.
+
+use std::ffi::OsString;
+use std::fmt::{self, Display};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::{fs, io};
+
+use skill_evals_door::{
+    Credential, Door, Exchange, PathRule, Refusal, Room, Route, Rules, Upstream, read_record, store_record,
+};
+
+use super::{HeldCredential, ProviderAccess};
+use crate::files::at::At;
+use crate::files::look;
+use crate::process::opener::RoomNetwork;
+use crate::profile::Profile;
+use crate::settings::{HostPort, Network};
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trial::network::{NetworkMeta, RefusedRequest};
+use crate::trial::witness::WireWitness;
+use crate::wire::{ModelExchange, Protocol};
+
+/// The port to which the proxy variables point. Each environment has a loopback of its own.
+const PROXY: u16 = 3128;
+
+/// Where systems have the certificates that they trust.
+const STORES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// The files of an environment with the certificates that its programs trust: all of them, and the door's own.
+const BUNDLE: &str = "ca-bundle.pem";
+const CERTIFICATE: &str = "ca.pem";
+
+/// The record of what passes, in the runner's directory.
+const RECORD: &str = "wire.jsonl";
+
+/// The door of a trial environment.
+pub struct RoomDoor {
+    reach: Network,
+    allowed: Vec<HostPort>,
+    /// `None` once it is closed.
+    room: Mutex<Option<Room>>,
+    record: PathBuf,
+    files: Vec<(PathBuf, PathBuf)>,
+    /// Where programs in the environment find the files.
+    shown: PathBuf,
+    access: Mutex<ProviderAccess>,
+}
+
+impl fmt::Debug for RoomDoor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoomDoor").field("reach", &self.reach).finish_non_exhaustive()
+    }
+}
+
+/// The door of this process, which all environments share: its authority, and the way to servers by the user's own proxy and
+/// certificates.
+fn shared() -> Result<&'static Door, Trouble> {
+    static DOOR: OnceLock<Result<Door, String>> = OnceLock::new();
+    let found = DOOR.get_or_init(|| Door::open(&upstream()?).map_err(|error| error.to_string()));
+    found.as_ref().map_err(|why| could_not_start(&format!("the network cannot be limited: {why}")))
+}
+
+fn upstream() -> Result<Upstream, String> {
+    let variable = |names: [&str; 2]| {
+        let value = names.iter().find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
+        value.map(|value| value.into_string().map_err(|_| format!("{} is not UTF-8", names[0]))).transpose()
+    };
+    // `SSL_CERT_FILE` and `SSL_CERT_DIR` are read with the system's.
+    let roots = match std::env::var_os("NODE_EXTRA_CA_CERTS").filter(|path| !path.is_empty()) {
+        Some(path) => fs::read(&path).map_err(|error| format!("NODE_EXTRA_CA_CERTS is {}: {error}", path.display()))?,
+        None => Vec::new(),
+    };
+    Ok(Upstream {
+        roots,
+        https_proxy: variable(["HTTPS_PROXY", "https_proxy"])?,
+        http_proxy: variable(["HTTP_PROXY", "http_proxy"])?,
+        no_proxy: variable(["NO_PROXY", "no_proxy"])?
+            .iter()
+            .flat_map(|all| all.split(','))
+            .map(str::to_owned)
+            .collect(),
+        instead: Vec::new(),
+    })
+}
+
+impl RoomDoor {
+    /// The door of a new environment, with its files in `control`, the runner's directory. Its programs find them in `shown`.
+    pub fn open(reach: &Network, allowed: &[HostPort], control: &Path, shown: &Path) -> Result<Self, Trouble> {
+        let door = shared()?;
+        let (bundle, certificate) = (control.join(BUNDLE), control.join(CERTIFICATE));
+        fs::write(&bundle, door.bundle()).at(&bundle)?;
+        fs::write(&certificate, door.certificate()).at(&certificate)?;
+        let stores = STORES.iter().filter_map(|store| Path::new(store).canonicalize().ok());
+        let stores = stores.filter(|store| look::is_usable_file(store)).map(|store| (bundle.clone(), store));
+        let own = [(bundle.clone(), shown.join(BUNDLE)), (certificate, shown.join(CERTIFICATE))];
+        let files = own.into_iter().chain(stores).collect();
+        let record = control.join(RECORD);
+        let room = door
+            .room(rules(reach, allowed, &ProviderAccess::default()), &record)
+            .map_err(|why| could_not_start(&why))?;
+        Ok(Self {
+            reach: reach.clone(),
+            allowed: allowed.to_vec(),
+            room: Mutex::new(Some(room)),
+            record,
+            files,
+            shown: shown.to_path_buf(),
+            access: Mutex::default(),
+        })
+    }
+
+    /// The files that its programs must see, with their places.
+    pub fn files(&self) -> &[(PathBuf, PathBuf)] {
+        &self.files
+    }
+
+    /// Lets an agent ask its provider.
+    pub fn admit(&self, access: ProviderAccess) {
+        if let Some(room) = &*self.room() {
+            room.change_rules(rules(&self.reach, &self.allowed, &access));
+        }
+        *self.access.lock().unwrap_or_else(PoisonError::into_inner) = access;
+    }
+
+    /// Ends it, and stores what passed in a new file, masked. Reads from there what the requests of an agent with this profile show.
+    pub fn finish(
+        &self,
+        to: &Path,
+        mask: &dyn Fn(&str) -> String,
+        profile: &Profile,
+    ) -> Result<(NetworkMeta, WireWitness), Trouble> {
+        let files = |error: &dyn Display| Trouble::new(TroubleKind::Files, error.to_string());
+        if let Some(room) = self.room().take() {
+            room.close().map_err(|error| Trouble::new(TroubleKind::NotStored, error.to_string()))?;
+        }
+        let exchanges = read_record(&self.record).map_err(|error| files(&error))?;
+        let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut meta = NetworkMeta {
+            reach: self.reach.to_string(),
+            requests: exchanges.len() as u64,
+            kept_out: access.credentials.iter().map(|held| held.variable.clone()).collect(),
+            ..NetworkMeta::default()
+        };
+        for exchange in &exchanges {
+            match (exchange.refused, exchange.status) {
+                (Some(refusal), _) => meta.refuse(refused(exchange, refusal, mask)),
+                // The door answers 426 itself: an agent then asks without an upgrade.
+                (None, Some(status)) if status >= 400 && status != 426 => *meta.faults.entry(status).or_default() += 1,
+                (None, _) => {}
+            }
+        }
+        store_record(to, exchanges, mask).map_err(|error| Trouble::new(TroubleKind::NotStored, error.to_string()))?;
+        let exchanges = read_record(to).map_err(|error| files(&error))?;
+        let is_provider = |exchange: &&Exchange| {
+            let mut servers = access.server.iter().chain(&access.others);
+            exchange.refused.is_none() && servers.any(|server| server.covers(&exchange.host, exchange.port))
+        };
+        let of_model = exchanges.iter().filter(is_provider).filter_map(model_exchange);
+        let (read, unread): (Vec<_>, Vec<_>) = of_model.partition(Result::is_ok);
+        let witness = WireWitness::of(read.iter().flatten(), unread.len() as u64, profile);
+        (meta.model_requests, meta.model_unread, meta.model_tokens) =
+            (witness.requests, witness.unread, witness.tokens);
+        Ok((meta, witness))
+    }
+
+    fn room(&self) -> std::sync::MutexGuard<'_, Option<Room>> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RoomNetwork for RoomDoor {
+    /// That of the proxy, and those of servers on this machine: programs ask them where they are outside.
+    fn ports(&self) -> Vec<u16> {
+        let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = self.allowed.iter().chain(&access.server);
+        let local = servers.filter(|server| server.is_loopback()).filter_map(|server| server.port);
+        let mut ports = vec![PROXY];
+        for port in local {
+            if !ports.contains(&port) {
+                ports.push(port);
+            }
+        }
+        ports
+    }
+
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let proxy = format!("http://127.0.0.1:{PROXY}");
+        // Not empty: what an agent or a skill starts in the environment stays reachable there.
+        let local = "127.0.0.1,localhost,::1";
+        let proxies = [("HTTP_PROXY", &*proxy), ("HTTPS_PROXY", &proxy), ("NO_PROXY", local)];
+        let proxies = proxies.into_iter().flat_map(|(name, value)| {
+            [(name.to_owned(), value), (name.to_lowercase(), value)].map(|(name, value)| (name.into(), value.into()))
+        });
+        let (bundle, certificate) = (self.shown.join(BUNDLE), self.shown.join(CERTIFICATE));
+        let certificates =
+            [("SSL_CERT_FILE", &bundle), ("REQUESTS_CA_BUNDLE", &bundle), ("NODE_EXTRA_CA_CERTS", &certificate)];
+        proxies.chain(certificates.map(|(name, path)| (name.into(), path.into()))).collect()
+    }
+
+    fn adopt(&self, sockets: Vec<TcpListener>) -> io::Result<()> {
+        let mut sockets = sockets.into_iter();
+        let room = self.room();
+        let (Some(room), Some(proxy)) = (&*room, sockets.next()) else {
+            return Err(io::Error::other("the network of the trial is closed"));
+        };
+        room.adopt(proxy, sockets).map_err(io::Error::other)
+    }
+}
+
+fn could_not_start(why: &dyn Display) -> Trouble {
+    Trouble::new(TroubleKind::CouldNotStart, why.to_string())
+}
+
+fn rules(reach: &Network, allowed: &[HostPort], access: &ProviderAccess) -> Rules {
+    let users = access.server.iter().filter(|_| access.is_users);
+    let route = |server: &HostPort, (method, path): &(String, String)| Route {
+        method: method.clone(),
+        host: server.clone(),
+        path: PathRule(path.clone()),
+    };
+    let routes: Vec<Route> =
+        access.server.iter().flat_map(|server| access.routes.iter().map(|one| route(server, one))).collect();
+    let credential = |held: &HeldCredential| Credential {
+        placeholder: held.placeholder.clone(),
+        real: held.real.clone(),
+        routes: routes.clone(),
+    };
+    Rules {
+        reach: reach.clone(),
+        provider: access.server.iter().chain(&access.others).cloned().collect(),
+        allowed: allowed.iter().chain(users).cloned().collect(),
+        credentials: access.credentials.iter().map(credential).collect(),
+    }
+}
+
+/// A request to a model that cannot be read.
+#[derive(Debug)]
+struct Unread;
+
+/// A request to a model with its answer, an error if it cannot be read; `None` if it is another request.
+fn model_exchange(exchange: &Exchange) -> Option<Result<ModelExchange, Unread>> {
+    let Exchange { method, path, body, status, answer, .. } = exchange;
+    let protocol = Protocol::of(method, path)?;
+    let is_kept = body.left_out == 0 && answer.left_out == 0;
+    Some(is_kept.then(|| protocol.read(&body.text, *status, &answer.text)).flatten().ok_or(Unread))
+}
+
+/// A request that was refused, as a person reads it.
+fn refused(exchange: &Exchange, refusal: Refusal, mask: &dyn Fn(&str) -> String) -> RefusedRequest {
+    let Exchange { method, host, port, path, .. } = exchange;
+    let why = match refusal {
+        Refusal::Host => "`network` does not name the host",
+        Refusal::PrivateAddress => "the address is of this machine or a private network",
+        Refusal::OtherHost => "it names another host than its connection",
+        Refusal::TooLong => "it is too long",
+        Refusal::NotRecorded => "it could not be recorded",
+    };
+    let host = if matches!(port, 80 | 443) { host.clone() } else { format!("{host}:{port}") };
+    RefusedRequest {
+        method: method.clone(),
+        host: mask(&host),
+        path: mask(path.split('?').next().unwrap_or_default()),
+        why: why.to_owned(),
+        times: 1,
+    }
+}

@@ -1,0 +1,162 @@
+//! What the requests of a session and their answers show, next to what its agent says about itself.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::profile::Profile;
+use crate::trace::{Step, Trace};
+use crate::trial::evidence::Reading;
+use crate::wire::{Item, ModelExchange};
+
+/// What the model requests of a session show.
+#[derive(Clone, Debug, Default)]
+pub struct WireWitness {
+    /// How many requests asked a model, and can be read.
+    pub requests: u64,
+    /// Input and output tokens of the answers that say them.
+    pub tokens: u64,
+    /// How many calls of shell tools were answered.
+    pub commands: u64,
+    /// How many requests asked a model, and cannot be read.
+    pub unread: u64,
+    /// Everything that the model said.
+    said: Vec<String>,
+    /// The inputs of its calls: a final message may be one.
+    inputs: Vec<Value>,
+    /// Whether the last answer is whole, and calls nothing: the model was done.
+    is_done: bool,
+}
+
+impl WireWitness {
+    /// What these exchanges of an agent show, in their order, besides so many that cannot be read.
+    pub fn of<'a>(exchanges: impl IntoIterator<Item = &'a ModelExchange>, unread: u64, profile: &Profile) -> Self {
+        let mut all = Self { unread, ..Self::default() };
+        let (mut shells, mut answered) = (BTreeSet::new(), BTreeSet::new());
+        for exchange in exchanges {
+            all.requests += 1;
+            all.tokens = all.tokens.saturating_add(exchange.usage.map_or(0, |usage| usage.total_tokens()));
+            answered.extend(exchange.history.iter().filter_map(|item| match item {
+                Item::Answered { id, .. } => Some(id),
+                _ => None,
+            }));
+            let mut calls = false;
+            for item in &exchange.answer {
+                match item {
+                    Item::Said(text) => all.said.push(text.clone()),
+                    Item::Called { id, tool, input } => {
+                        calls = true;
+                        all.inputs.push(input.clone());
+                        if profile.tools.shells.contains(&tool.as_str()) {
+                            shells.insert(id);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            let says = exchange.answer.iter().any(|item| matches!(item, Item::Said(text) if !text.trim().is_empty()));
+            all.is_done = exchange.is_whole && says && !calls;
+        }
+        all.commands = shells.intersection(&answered).count() as u64;
+        all
+    }
+
+    /// What the wire shows and the agent's own evidence does not, by the reading that is then not to be relied on.
+    pub fn gaps(&self, trace: &Trace, profile: &Profile) -> Vec<(Reading, String)> {
+        let mut gaps = Vec::new();
+        if let Some(reported) = trace.usage.map(|usage| usage.total_tokens()).filter(|tokens| *tokens < self.tokens) {
+            gaps.push((
+                Reading::Tokens,
+                format!("its requests took {} tokens, and it reports {reported}", self.tokens),
+            ));
+        }
+        let is_shell = |step: &&Step| match step {
+            Step::Command { .. } => true,
+            Step::Tool { name, .. } => profile.tools.shells.contains(&name.as_str()),
+            _ => false,
+        };
+        let seen = trace.steps.iter().filter(is_shell).count() as u64
+            + trace.denials.len() as u64
+            + trace.steps_dropped
+            + trace.unreported_commands;
+        if self.commands > seen {
+            let why = format!("its requests have the results of {} commands, and its own lines {seen}", self.commands);
+            gaps.push((Reading::Commands, why));
+        }
+        if self.requests > 0 && self.unread == 0 && trace.trouble.is_none() {
+            let why = match trace.final_message.as_deref().map(str::trim) {
+                Some(text) if !self.has_said(text) => Some("the model did not say the final message that it reports"),
+                None if self.is_done => Some("the model said a final message that its own lines lack"),
+                _ => None,
+            };
+            gaps.extend(why.map(|why| (Reading::Answer, why.to_owned())));
+        }
+        gaps
+    }
+
+    /// Whether the model said this, or called a tool with it.
+    fn has_said(&self, text: &str) -> bool {
+        let as_json = || serde_json::from_str::<Value>(text).ok();
+        self.said.iter().any(|said| said.contains(text))
+            || self.said.concat().contains(text)
+            || as_json().is_some_and(|value| self.inputs.contains(&value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::settings::mode::AgentKind;
+    use crate::trace::Usage;
+
+    const AGENT: &Profile = AgentKind::ClaudeCli.profile();
+
+    /// A session with a command and a final message.
+    fn session() -> Vec<ModelExchange> {
+        let called = Item::Called { id: "1".to_owned(), tool: "Bash".to_owned(), input: json!({ "command": "ls" }) };
+        let usage = Some(Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() });
+        let asked = ModelExchange { answer: vec![called.clone()], usage, is_whole: true, ..ModelExchange::default() };
+        let result = Item::Answered { id: "1".to_owned(), output: "a".to_owned(), failed: None };
+        let said = vec![Item::Said("Ahoy, ".to_owned()), Item::Said("Ada!".to_owned())];
+        let history = vec![called, result];
+        vec![asked, ModelExchange { history, answer: said, usage, is_whole: true, ..ModelExchange::default() }]
+    }
+
+    fn trace() -> Trace {
+        let command = Step::Command { command: "ls".to_owned(), exit_code: Some(0), output: "a".to_owned() };
+        Trace {
+            steps: vec![command],
+            final_message: Some("Ahoy, Ada!".to_owned()),
+            usage: Some(Usage { input_tokens: 200, output_tokens: 20, ..Usage::default() }),
+            ..Trace::default()
+        }
+    }
+
+    #[test]
+    fn an_agent_that_says_what_its_requests_show_has_no_gap() {
+        let witness = WireWitness::of(&session(), 0, AGENT);
+        assert_eq!((witness.requests, witness.tokens, witness.commands), (2, 220, 1));
+        assert_eq!(witness.gaps(&trace(), AGENT), []);
+        // A command whose result was never sent may not have run.
+        let cut = WireWitness::of(&session()[..1], 0, AGENT);
+        assert_eq!(cut.gaps(&Trace { usage: None, ..Trace::default() }, AGENT), []);
+    }
+
+    #[test]
+    fn what_an_agent_lost_of_its_session_is_a_gap() {
+        let witness = WireWitness::of(&session(), 0, AGENT);
+        let gaps =
+            |trace: Trace| witness.gaps(&trace, AGENT).into_iter().map(|(reading, _)| reading).collect::<Vec<_>>();
+        assert_eq!(gaps(Trace { steps: Vec::new(), ..trace() }), [Reading::Commands]);
+        assert_eq!(gaps(Trace { final_message: None, ..trace() }), [Reading::Answer]);
+        assert_eq!(gaps(Trace { final_message: Some("Aye!".to_owned()), ..trace() }), [Reading::Answer]);
+        let usage = Some(Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() });
+        assert_eq!(gaps(Trace { usage, ..trace() }), [Reading::Tokens]);
+        assert_eq!(gaps(Trace { usage: None, ..trace() }), []);
+        // What was not read may be the final message.
+        let partial = WireWitness::of(&session()[..1], 1, AGENT);
+        assert_eq!(partial.gaps(&trace(), AGENT), []);
+    }
+}

@@ -1,0 +1,27 @@
+//! Server-sent events (the HTML standard, 9.2), as far as providers use them: `data` lines, joined until an empty line.
+
+use serde_json::Value;
+
+/// The JSON values of the events in order; `None` for an event that is none. `[DONE]` is the text itself.
+pub(super) fn events(text: &str) -> impl Iterator<Item = Option<Value>> + '_ {
+    let mut lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+    let mut data = String::new();
+    std::iter::from_fn(move || {
+        for line in lines.by_ref() {
+            if let Some(value) = line.strip_prefix("data:") {
+                data.push_str(value.strip_prefix(' ').unwrap_or(value));
+                data.push('\n');
+            } else if line.is_empty() && !data.is_empty() {
+                return Some(read(&std::mem::take(&mut data)));
+            }
+        }
+        None
+    })
+}
+
+fn read(data: &str) -> Option<Value> {
+    match data.trim_end() {
+        "[DONE]" => Some(Value::String("[DONE]".to_owned())),
+        data => serde_json::from_str(data).ok(),
+    }
+}
