@@ -337,7 +337,7 @@ fn what_real_programs_answered_is_written_and_answers_the_same_trial_without_the
     task(&stub, r#", "files": [{"path": "f", "content": "1"}], "mocks": [{"command": "stat", "args": "^$"}]"#);
     let arguments = [&["run", "--run-id", "r", "--case", "tidy/m", "--mode", "codex"], &programs[..]].concat();
     let file = "evals/mocks/recorded/r/tidy.m.codex.1.json";
-    stub.run(&arguments[..]).exits(0).warns(format!("7 recorded answers in {file}")).warns("--case tidy/m");
+    stub.run(&arguments).exits(0).warns(format!("7 recorded answers in {file}")).warns("--case tidy/m");
     let first = report(&stub, "m");
     assert!(first.contains("12: 2 2 3") && first.contains("status 1"), "{first}");
     let text = fs::read_to_string(stub.root().join(file)).expect("the answers");
