@@ -16,4 +16,6 @@ pub mod mock;
 pub mod process;
 
 use skill_evals_cases::{cases, checks, lint};
-use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial, wire};
+#[cfg(feature = "door")]
+use skill_evals_evidence::wire;
+use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};

@@ -358,7 +358,7 @@ pub fn nearest_few<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, mos
 }
 
 /// The most known words that a suggestion lists.
-const MOST_KNOWN: usize = 40;
+const MOST_KNOWN: usize = 60;
 
 /// "did you mean `x`?" if a known word is near, otherwise the known words.
 pub fn suggest(word: &str, known: &[&str]) -> String {
