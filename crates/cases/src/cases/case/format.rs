@@ -394,8 +394,9 @@ impl ForeignFiles {
         ending.is_some_and(|ending| self.endings().contains(&ending))
     }
 
-    /// The row of docs/formats.md: what the files are, their names, and their keys.
-    pub fn row(&self) -> String {
+    /// The cells of a row of docs/formats.md: what the files are, their names, their keys and graders, and keys that only label. Of
+    /// these, the ones that are `common` to formats have one name.
+    pub fn row(&self, common: &[&str]) -> [String; 5] {
         let code = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
         let open = match (code(self.possible_names), self.mark) {
             (names, _) if names.is_empty() => names,
@@ -405,8 +406,14 @@ impl ForeignFiles {
         let names = [code(self.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
         let FileKeys { read, notes, graders: [graders, others] } = (self.all_keys)();
         let others = if others.is_empty() { String::new() } else { format!("; not {}", code(&others)) };
-        let graders = code(&graders) + &others;
-        format!("| {} | {} | {} | {graders} | {} |", self.about, names.join("; "), code(&read), code(&notes))
+        let has_all = !common.is_empty() && common.iter().all(|note| notes.contains(note));
+        let own = code(&notes.into_iter().filter(|note| !has_all || !common.contains(note)).collect::<Vec<_>>());
+        let notes = match (has_all, own.is_empty()) {
+            (false, _) => own,
+            (true, true) => "those of `evals.json`".to_owned(),
+            (true, false) => format!("those of `evals.json`, {own}"),
+        };
+        [self.about.to_owned(), names.join("; "), code(&read), code(&graders) + &others, notes]
     }
 
     /// Whether their names have parts that are open.

@@ -2,7 +2,8 @@
 
 use crate::profile::fault::FaultReading;
 use crate::profile::{
-    AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, PluginSetup, Profile, ProviderRequests, RefusalPhrases,
+    AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, PluginSetup, Profile, ProviderRequests,
+    RefusalPhrases,
 };
 use crate::skill::Fault;
 

@@ -1,9 +1,7 @@
 //! What the rest of the program has to know about codex.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{
-    AgentReports, AgentTools, EndpointSetup, Profile, ProviderRequests, RefusalPhrases, ToolDisplay,
-};
+use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, ProviderRequests, RefusalPhrases, ToolDisplay};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
