@@ -230,11 +230,19 @@ fn hold(name: &str, rows: impl Iterator<Item = String>) {
 
 #[test]
 fn the_docs_list_the_variables_and_the_keys_as_they_are_declared() {
-    let head = ["| variable | chooses |".to_owned(), "| --- | --- |".to_owned()];
-    hold(
-        "variables",
-        head.into_iter().chain(VARIABLES.iter().map(|known| format!("| `{}` | {} |", known.name, known.about))),
-    );
+    // The key `harness` has the name of the test, and its variable that of a program. Two variables are called like tables.
+    let is_key = |name: &str| {
+        !["harness", "judge", "mode"].contains(&name) && key_rows().any(|row| row.table.is_empty() && row.key == name)
+    };
+    let (as_keys, others): (Vec<_>, Vec<_>) = VARIABLES.iter().partition(|known| {
+        let name = known.name.strip_prefix("SKILL_EVALS_").expect("a prefix");
+        is_key(&name.to_lowercase())
+    });
+    let as_keys = as_keys.iter().map(|known| format!("`{}`", known.name)).collect::<Vec<_>>().join(", ");
+    let same = "the [key](#all-keys-of-evalsevalstoml) of this name; parts of a list have commas between them, and `1` and `0` mean true and false";
+    let rows = others.iter().map(|known| format!("| `{}` | {} |", known.name, known.about));
+    let head = ["| variable | chooses |".to_owned(), "| --- | --- |".to_owned(), format!("| {as_keys} | {same} |")];
+    hold("variables", head.into_iter().chain(rows));
     let head = ["| key | default | meaning |".to_owned(), "| --- | --- | --- |".to_owned()];
     hold("keys", head.into_iter().chain(key_rows().filter_map(KeyRow::row)));
 }
