@@ -207,7 +207,8 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
         assert!(page.contains(words), "{words}: {page}");
     }
     let report = stub.root().join("artifacts/skill-evals/gate/report.html");
-    assert!(fs::read_to_string(report).expect("a report").contains("tidy/c0"));
+    let report = fs::read_to_string(report).expect("a report");
+    assert!(report.contains("tidy/c0") && report.contains(", check must-include: expected: "), "{report}");
     // The same in GitHub Actions, as annotations of what the commits changed.
     git(&stub, &["checkout", "--quiet", "-b", "feature"]);
     git(&stub, &["commit", "--quiet", "--all", "--message", "broken"]);

@@ -23,7 +23,10 @@ use crate::results::summary::{CaseCounts, Summary, TrialCounts};
 use crate::results::triggering::{ActivatedSkill, Confusion, ExpectedSkill};
 use crate::settings::mode::label;
 use crate::stats::proportion::Rate;
+use crate::text::cut;
+use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
+use crate::trial::run_record::FailedCheck;
 
 /// The content of the first screen.
 #[derive(Debug)]
@@ -60,7 +63,7 @@ pub fn overview(overview: &Overview<'_>) -> String {
     html.push_str("<main id=\"all\">\n<section id=\"first\" aria-label=\"Results\">\n");
     figures(&mut html, overview);
     if let Some(compared) = overview.compared {
-        changes(&mut html, compared, overview.summary);
+        changes(&mut html, compared, overview);
     } else {
         grid(&mut html, overview.summary);
         cases(&mut html, overview.summary);
@@ -319,9 +322,13 @@ fn cases(html: &mut String, summary: &Summary) {
 /// The most cases that moved and are listed here. The list of trials has all.
 const MOST_MOVED: usize = 20;
 
+/// The most cases that broke and have their reason here, and its longest part, in characters.
+const MOST_REASONS: usize = 5;
+const LONGEST_REASON: usize = 160;
+
 /// Both sides, the cases that moved, and everything else that `compare` says; next to it the texts that differ.
-fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
-    let comparison = &compared.comparison;
+fn changes(html: &mut String, compared: &ComparisonResults, overview: &Overview<'_>) {
+    let (comparison, summary) = (&compared.comparison, overview.summary);
     html.push_str("<div class=\"answers\"><section class=\"changes\"><h2>Compared</h2>");
     sides(html, compared);
     let moved = moved_cases(comparison);
@@ -336,6 +343,9 @@ fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
         html.push_str("</tbody></table>\n");
     }
     html.push_str("<ul class=\"told\">\n");
+    for why in comparison.broken.iter().take(MOST_REASONS).filter_map(|name| why_broke(overview, name)) {
+        let _ = writeln!(html, "<li>{}</li>", markup::text(&why));
+    }
     let more = moved.len().saturating_sub(MOST_MOVED);
     if more > 0 {
         let _ = writeln!(
@@ -350,6 +360,18 @@ fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
         let _ = writeln!(html, "<li>{}</li>", markup::text(&line));
     }
     html.push_str("</ul></section>\n<section id=\"edits\" hidden></section></div>\n");
+}
+
+/// The check that failed in a case that broke, with what it expected and found.
+fn why_broke(overview: &Overview<'_>, name: &str) -> Option<String> {
+    let of_candidate = |key: &&CaseInMode| {
+        !overview.baseline_modes.contains(&key.mode)
+            && (key.compared_as(true) == name || key.compared_as(false) == name)
+    };
+    let mut counts = overview.summary.cases.iter().filter(|(key, _)| of_candidate(key)).map(|(_, counts)| counts);
+    let FailedCheck { check, expected, found } = counts.find_map(|counts| counts.findings.first())?;
+    let cut = |text: &str| cut::start(text, LONGEST_REASON);
+    Some(format!("{name}, check {check}: expected: {}; found: {}", cut(expected), cut(found)))
 }
 
 /// The filters that leave a case of a comparison in the list.
