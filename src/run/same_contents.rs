@@ -92,7 +92,13 @@ fn limits(run: &PlannedRun, case: &Case, mode: &Mode) -> String {
     let timeout = case.timeout.unwrap_or(settings.timeout).as_secs();
     let model = settings.model_for(mode).unwrap_or_default();
     let mock = settings.scripted.as_deref().unwrap_or_default();
-    format!("timeout {timeout}\nstop {}\nmodel {model}\nmock model {mock}", settings.stops().as_str())
+    // With another network, the same command may have another answer.
+    let network = settings.network.limit().map(|reach| {
+        let allowed: Vec<String> = settings.network.allowed.iter().map(ToString::to_string).collect();
+        format!("\nnetwork {reach} {}", allowed.join(" "))
+    });
+    let network = network.unwrap_or_default();
+    format!("timeout {timeout}\nstop {}\nmodel {model}\nmock model {mock}{network}", settings.stops().as_str())
 }
 
 /// The agent's program, its version as far as it is known without starting it, its configuration without secrets, and its isolation.

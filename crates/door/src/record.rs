@@ -236,9 +236,11 @@ pub fn read_record(path: &Path) -> Result<Vec<Exchange>, RecordError> {
 pub fn store_record(path: &Path, exchanges: Vec<Exchange>, mask: &dyn Fn(&str) -> String) -> Result<(), RecordError> {
     let mut writer = RecordWriter::new(path)?;
     for mut exchange in exchanges {
-        exchange.path = mask(&exchange.path);
-        for (_, value) in exchange.headers.iter_mut().chain(&mut exchange.answer_headers) {
-            *value = mask(value);
+        for text in [&mut exchange.method, &mut exchange.host, &mut exchange.path] {
+            *text = mask(text);
+        }
+        for (name, value) in exchange.headers.iter_mut().chain(&mut exchange.answer_headers) {
+            (*name, *value) = (mask(name), mask(value));
         }
         for part in [&mut exchange.body, &mut exchange.answer] {
             part.text = mask(&part.text);

@@ -241,8 +241,12 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
 
 /// What was asked of a limited network, and what was refused.
 pub(crate) fn network(network: &NetworkMeta) -> Vec<(&'static str, String)> {
-    let NetworkMeta { reach, requests, model_requests, refused, faults, kept_out, .. } = network;
-    let mut summary = format!("{reach}: {}, {model_requests} to the model", counted(*requests, "request"));
+    let NetworkMeta { reach, requests, model_requests, model_unread, refused, faults, kept_out, .. } = network;
+    let to_model = model_requests + model_unread;
+    let mut summary = format!("{reach}: {}, {to_model} to the model", counted(*requests, "request"));
+    if *model_unread > 0 {
+        let _ = write!(summary, ", of which {model_unread} cannot be read and say nothing about what the agent prints");
+    }
     if network.refusals() > 0 {
         let _ = write!(summary, ", {} refused", network.refusals());
     }

@@ -25,8 +25,9 @@ pub(super) fn admit(assignment: &Assignment<'_>, command: &mut AgentCommand) -> 
         (None, None) if settings.network.limit() == Some(&Network::Provider) => {
             let name = mode.agent.as_str();
             let why = format!(
-                "`network` is \"provider\", and the servers of the provider of {name} are not known here: name them as a list, \
-                 or set it to \"web\" or \"host\""
+                "`network` is \"provider\", and the servers of the provider of {name} are not known here: name them in \
+                 `--network` or SKILL_EVALS_NETWORK, as `api.example.org,login.example.org`, or say `web` or `host`. In an \
+                 untrusted repository, its own evals.toml does not decide that, but that of a gate's base does"
             );
             return Err(Trouble::new(TroubleKind::CouldNotStart, why));
         }

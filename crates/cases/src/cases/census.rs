@@ -38,8 +38,11 @@ impl Census {
             let file = problem.place.path.clone();
             match problem.code {
                 Code::UnreadCases => _ = files.insert(file, FileStanding::NotRead),
+                Code::MisplacedCases | Code::OrphanCases => {
+                    let is_error = problem.severity == Severity::Error;
+                    files.insert(file, if is_error { FileStanding::Wrong } else { FileStanding::NotRead });
+                }
                 _ if problem.severity != Severity::Error => {}
-                Code::MisplacedCases | Code::OrphanCases => _ = files.insert(file, FileStanding::Wrong),
                 _ => {
                     if let Some(standing) = files.get_mut(&file).filter(|standing| **standing == FileStanding::Read) {
                         *standing = FileStanding::Wrong;

@@ -15,6 +15,7 @@ mod judgments;
 mod kinds;
 mod offers;
 mod own_formats;
+mod own_keys;
 mod parsers;
 mod patterns;
 mod plugin_evals;

@@ -65,7 +65,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
     }
     let problems = grouped(problems);
-    let ways_out = ways_out(&problems, &catalog);
+    let ways_out = ways_out(&problems, &catalog, &settings);
     if args.json {
         print_json(&LintDocument { format: Format, problems: &problems, ways_out: &ways_out, census: &census })?;
     } else {

@@ -93,16 +93,16 @@ fn print_coverage(
         writeln!(out, "not given to agents, because cases are there: {}", cut::names(&withheld, 1))?;
     }
     let problems = file_problems(settings, catalog);
-    name_problems(&problems, &problems, catalog)?;
+    name_problems(&problems, &ways_out(&problems, catalog, settings))?;
     Ok(Exit::Clean)
 }
 
-/// Writes a line for each problem that is not allowed, and how to go on in spite of all errors.
-fn name_problems(problems: &[Diagnostic], all: &[Diagnostic], catalog: &Catalog) -> io::Result<()> {
+/// Writes a line for each problem that is not allowed, and the ways out.
+fn name_problems(problems: &[Diagnostic], ways_out: &[String]) -> io::Result<()> {
     for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
         writeln!(stderr(), "{}", problem_line(problem))?;
     }
-    for line in ways_out(all, catalog) {
+    for line in ways_out {
         writeln!(stderr(), "{line}")?;
     }
     Ok(())
@@ -148,7 +148,7 @@ pub fn list(args: &ListArgs) -> CliResult {
     let problems = file_problems(&settings, &catalog);
     let of_cases = listed.iter().flat_map(|trial| trial.problems.iter().cloned());
     let all: Vec<Diagnostic> = problems.iter().cloned().chain(of_cases).collect();
-    name_problems(&problems, &all, &catalog)?;
+    name_problems(&problems, &ways_out(&all, &catalog, &settings))?;
     if !args.json {
         after_built_in(planned.iter().map(|planned| planned.found.as_ref()));
     }

@@ -18,9 +18,9 @@ use crate::run::custom_check::{self, CustomChecks};
 use crate::run::default_modes::{self, SubstituteMode};
 use crate::run::preflight;
 use crate::settings::load;
-use crate::settings::{FILE, Settings, Trust, ignored_keys};
+use crate::settings::{FILE, PathGlobs, Settings, Trust, ignored_keys};
 use crate::skill::SKILL_FILE;
-use crate::store;
+use crate::store::{self, RECORDINGS};
 use crate::text::diagnostic::{Code, Diagnostic, Level, Severity, grouped, once};
 use crate::text::escape;
 use crate::text::problem::Problem;
@@ -100,7 +100,7 @@ impl RepositoryArgs {
         for problem in problems.iter().filter(is_said) {
             writeln!(output::stderr(), "{}", problem_line(problem))?;
         }
-        for line in ways_out(&problems, &catalog) {
+        for line in ways_out(&problems, &catalog, &settings) {
             writeln!(output::stderr(), "{line}")?;
         }
         Ok(Loaded { repository, settings, catalog })
@@ -151,24 +151,29 @@ pub fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> 
 /// The most files that a line of settings names.
 const MOST_FILES: usize = 10;
 
-/// The lines of settings with which one can go on in spite of these errors: they are warnings then, or their files are left out.
-pub fn ways_out(problems: &[Diagnostic], catalog: &Catalog) -> Vec<String> {
+/// The lines of settings with which one can go on in spite of these errors: they are warnings then, or their files are left out. A line
+/// has what the settings have already, and replaces that.
+pub fn ways_out(problems: &[Diagnostic], catalog: &Catalog, settings: &Settings) -> Vec<String> {
     let of_cases: HashSet<&Path> = catalog.cases.iter().map(|found| &*found.file).collect();
+    let is_left_out =
+        |file: &&Path| of_cases.contains(file) && !file.ends_with(SKILL_FILE) && !file.starts_with(RECORDINGS);
     let errors = problems.iter().filter(|problem| problem.is_error());
     let (fixed, others): (Vec<_>, Vec<_>) = errors.partition(|error| error.code.level() == Level::Fixed);
     let rules: BTreeSet<&str> = others.iter().map(|error| error.code.as_str()).collect();
-    let files = fixed.iter().map(|error| &*error.place.path);
-    let files: BTreeSet<&Path> = files.filter(|file| of_cases.contains(file) && !file.ends_with(SKILL_FILE)).collect();
+    let files: BTreeSet<&Path> = fixed.iter().map(|error| &*error.place.path).filter(is_left_out).collect();
     let more = files.len().saturating_sub(MOST_FILES);
-    let rules = Vec::from_iter(rules);
-    let files: Vec<_> = files.into_iter().take(MOST_FILES).collect();
     let more = if more == 0 { String::new() } else { format!(" ({more} more files have errors)") };
+    let warnings: Vec<&str> = settings.lint.warnings().chain(rules.iter().copied()).collect();
+    let written = settings.not_cases.texts().map(str::to_owned);
+    let globs: Vec<String> =
+        written.chain(files.iter().take(MOST_FILES).map(|file| PathGlobs::glob_of(file))).collect();
     let lines = [
-        (!rules.is_empty())
-            .then(|| format!("to go on with warnings in place of errors, write in {FILE}: lint.warning = {rules:?}")),
+        (!rules.is_empty()).then(|| {
+            format!("to go on with warnings in place of errors, write in {FILE}: lint.warning = {warnings:?}")
+        }),
         (!files.is_empty()).then(|| {
             format!(
-                "to go on without the files of cases that have errors, write in {FILE}: not_cases = {files:?}{more}"
+                "to go on without the files of cases that have errors, write in {FILE}: not_cases = {globs:?}{more}"
             )
         }),
     ];

@@ -229,7 +229,7 @@ fn a_missing_or_broken_program_is_told_with_how_to_get_it() {
     let examined = machine.examined();
     let (state, found, advice) = examined.finding("codex");
     assert_eq!((examined.code, state), (1, "missing"));
-    assert!(found.ends_with("is not on the PATH") && advice.contains("npm install"), "{found} {advice}");
+    assert!(found.ends_with("does not exist") && advice.contains("npm install"), "{found} {advice}");
     let examined = Machine::new("#!/bin/sh\necho no such library >&2\nexit 127\n").examined();
     assert_eq!(examined.code, 1);
     assert!(examined.finding("codex").1.ends_with(": no such library"), "{}", examined.text);

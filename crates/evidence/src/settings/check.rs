@@ -169,6 +169,11 @@ impl LintSettings {
         problems
     }
 
+    /// The rules whose problems the settings make warnings.
+    pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().filter(|(_, (severity, _))| *severity == Severity::Warning).map(|(code, _)| code.as_str())
+    }
+
     fn set_all(&mut self, severity: Severity, rules: &[Number], problems: &mut Problems<'_>) {
         for rule in rules {
             let (name, reason) = match name_and_reason(rule.get_ref()) {
@@ -255,6 +260,13 @@ impl PathGlobs {
         let is_unused =
             |glob: &&GlobMatcher| !paths.iter().flat_map(|path| path.ancestors()).any(|part| glob.is_match(part));
         self.0.iter().filter(is_unused).map(|glob| glob.glob().glob())
+    }
+
+    /// The pattern that one path has, and nothing else.
+    pub fn glob_of(path: &Path) -> String {
+        let is_special = |c: char| "*?[{".contains(c);
+        let path = path.to_string_lossy();
+        path.chars().map(|c| if is_special(c) { format!("[{c}]") } else { c.to_string() }).collect()
     }
 
     /// The patterns as they are written.

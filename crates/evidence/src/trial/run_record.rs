@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::decide::plan::ComparePlan;
 use crate::settings::mode::SkillSelection;
 use crate::settings::trials::Trials;
-use crate::settings::{Isolation, Settings, Stop, TestSelection};
+use crate::settings::{Isolation, Network, Settings, Stop, TestSelection};
 use crate::text::cut;
 use crate::trace::exposure::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
@@ -551,6 +551,19 @@ overrides! {
     /// When a live trial ends. A run that records runs its trials to their end, whatever evals.toml says.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Stop, |settings| settings.stop.map(|_| settings.stops()), |settings, stop| settings.stop = Some(stop);
+    /// What its agents reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: String, |settings| settings.network.reach.as_ref().map(ToString::to_string),
+        // What cannot be read is no leave to reach all.
+        |settings, reach| settings.network.reach = Some(reach.parse().unwrap_or(Network::Provider));
+    /// The servers that they reach besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network_allow: Vec<String>,
+        |settings| Some(settings.network.allowed.iter().map(ToString::to_string).collect::<Vec<_>>()).filter(|all| !all.is_empty()),
+        |settings, servers| settings.network.allowed = servers.iter().filter_map(|server| server.parse().ok()).collect();
+    /// The server that they ask in place of their provider's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoint: String, |settings| settings.endpoint.clone(), |settings, url| settings.endpoint = Some(url);
     /// Whether every trial is judged, or none.
     judge: bool, |settings| settings.judge.wanted, |settings, judge| settings.judge.wanted = Some(judge);
     /// Votes of the judge on each trial.

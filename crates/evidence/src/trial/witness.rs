@@ -83,6 +83,12 @@ impl WireWitness {
             let why = format!("its requests have the results of {} commands, and its own lines {seen}", self.commands);
             gaps.push((Reading::Commands, why));
         }
+        let asked_nothing = self.requests == 0 && self.unread == 0 && profile.provider_requests.is_some();
+        if asked_nothing && trace.trouble.is_none() && (trace.final_message.is_some() || trace.usage.is_some()) {
+            // Whatever it prints, no model that passed here said it.
+            let why = "it asked no model outside its sandbox";
+            return Reading::ALL.iter().map(|reading| (*reading, why.to_owned())).collect();
+        }
         if self.requests > 0 && self.unread == 0 && trace.trouble.is_none() {
             let why = match trace.final_message.as_deref().map(str::trim) {
                 Some(text) if !self.has_said(text) => Some("the model did not say the final message that it reports"),

@@ -264,7 +264,7 @@ fn refused(exchange: &Exchange, refusal: Refusal, mask: &dyn Fn(&str) -> String)
     };
     let host = if matches!(port, 80 | 443) { host.clone() } else { format!("{host}:{port}") };
     RefusedRequest {
-        method: method.clone(),
+        method: mask(method),
         host: mask(&host),
         path: mask(path.split('?').next().unwrap_or_default()),
         why: why.to_owned(),

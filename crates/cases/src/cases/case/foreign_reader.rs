@@ -196,12 +196,20 @@ impl<'a> ForeignReader<'a> {
         let unsupported = std::mem::take(&mut self.case.unsupported);
         for part in unsupported {
             let is_it = |entry: &&NodeEntry| self.place(entry.key_range.clone()) == part.place;
-            match self.root.entries().iter().find(is_it).filter(|entry| !asks(entry) && !self.names_file(&entry.value))
-            {
+            let is_label =
+                |entry: &&NodeEntry| !asks(entry) && !self.names_file(&entry.value) && !self.names_skill(&entry.value);
+            match self.root.entries().iter().find(is_it).filter(is_label) {
                 Some(entry) => self.documents[0].not_read(&entry.key, &entry.key_range),
                 None => self.case.unsupported.push(part),
             }
         }
+    }
+
+    /// Whether a value names a skill here that the place of the file does not say.
+    fn names_skill(&self, node: &Node) -> bool {
+        let own = self.file.skill.map(|own| self.file.skill_slug(own));
+        let names = node.each().iter().filter_map(Node::text).filter(|name| self.file.has_skill(name));
+        names.map(|name| self.file.skill_slug(name)).any(|slug| own.as_ref() != Some(&slug))
     }
 
     /// Whether a value is the path of a file here.
@@ -458,23 +466,41 @@ impl ForeignReader<'_> {
 
 /// How the words of keys begin of what a trial is given.
 const GIVEN: &str = "after before command container context docker env file fixture history hook image memory mock plugin repo sandbox \
-                     script server setup system teardown tool workspace";
+                     script prefix server setup suffix system teardown template tool workspace";
+
+/// Words in the keys of flags that change what the expectations of a file mean.
+const TURNS: &str = "activation case invert inverted negate negated not opposite reverse reversed sensitive";
 
 /// Whether a key may ask for something of a trial: it is one of a case, or names what the agent is asked, is given, or what is expected,
-/// or a key in its value does. A number or a flag tunes.
+/// or a key in its value does. Another number tunes, and another flag, unless it turns something into its opposite.
 fn asks(entry: &NodeEntry) -> bool {
     let NodeEntry { key, value, .. } = entry;
     let of_case = |word: &String| {
         let is_given = words(GIVEN).iter().any(|start| word.starts_with(start));
         is_given || is_expectation(word) || is_prompt(word.trim_end_matches('s'))
     };
+    let is_field = || fields::named(key).is_some() || fields::named(&camel(key)).is_some();
     match value.value {
-        NodeValue::Null | NodeValue::Flag(_) | NodeValue::Number(_) => false,
+        NodeValue::Null => false,
+        NodeValue::Number(_) => is_field(),
+        NodeValue::Flag(_) => {
+            let turns = |word: &String| words(TURNS).contains(&&**word);
+            is_field() || kind_words(key).iter().any(|word| of_case(word) || turns(word))
+        }
         _ => {
             let mut inside = value.entries().iter().chain(value.each().iter().flat_map(Node::entries));
-            fields::named(key).is_some() || kind_words(key).iter().any(of_case) || inside.any(asks)
+            is_field() || kind_words(key).iter().any(of_case) || inside.any(asks)
         }
     }
+}
+
+/// A key as task files write it.
+fn camel(key: &str) -> String {
+    let words = kind_words(key);
+    let capital =
+        |word: &String| word.chars().take(1).flat_map(char::to_uppercase).chain(word.chars().skip(1)).collect();
+    let rest = words.iter().skip(1).map(capital);
+    words.first().cloned().into_iter().chain(rest).collect()
 }
 
 /// The check that a text of this place has a pattern, or that none has.

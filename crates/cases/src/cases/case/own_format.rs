@@ -243,7 +243,15 @@ impl<'n> OwnCase<'n> {
     /// The value at a key or a pointer in the case, or else in the nearest object around it that has one.
     fn value(&self, path: &str) -> Option<&'n Node> {
         let parts = parts(path);
-        [self.node].into_iter().chain(self.around.iter().rev().copied()).find_map(|object| {
+        let mut objects = [self.node].into_iter().chain(self.around.iter().rev().copied());
+        // What is `null` here is not taken from around it.
+        let has = |object: &&Node| {
+            let first = parts.first();
+            let is_at =
+                |part: &&str| part.parse().is_ok_and(|at: usize| object.elements().is_some_and(|list| at < list.len()));
+            first.is_none_or(|part| object.entry(part).is_some() || is_at(&&**part))
+        };
+        objects.find(has).and_then(|object| {
             parts.iter().try_fold(object, |node, part| match node.elements() {
                 Some(list) => list.get(part.parse::<usize>().ok()?),
                 None => node.get(part),

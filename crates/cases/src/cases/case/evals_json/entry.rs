@@ -40,6 +40,8 @@ pub(super) struct FileSays<'n> {
     pub own_keys: Vec<OwnKey<'n>>,
     /// The skills of which one triggers where a case expects any, and none where it expects none.
     pub tested: Vec<String>,
+    /// Those of which none triggers where a case says `null`, if the file lists none itself.
+    pub around: Vec<String>,
     /// Whether nothing but the place of the file says which skills these are.
     pub names_none: bool,
     /// The names of the cases that have one.
@@ -58,6 +60,7 @@ impl<'n> FileSays<'n> {
             skill: None,
             own_keys,
             tested: Vec::new(),
+            around: Vec::new(),
             names_none: false,
             names: entries.iter().filter_map(|entry| name_of(entry.node)).collect(),
             names_at_should: entries.iter().any(says_name),
@@ -288,6 +291,9 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
             about.unwrap_or(first).to_owned()
         }
         (Some((key @ ACTIVATED, value)), []) => {
+            if let Some((other, _)) = welcome {
+                reader.not_done(value, format!("`{key}` without a skill next to `{other}`"));
+            }
             reader.add_at(key, value, checks::rejects(vec!["*".to_owned()]));
             skill.to_owned()
         }
@@ -295,6 +301,10 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
             // An empty list is no skill.
             reader.should_trigger = said.or(named.map(|_| false));
             let allowed = welcome.map(|(_, names)| names).unwrap_or_default();
+            if said.is_none() && about.is_some_and(|about| allowed.contains(&file.skill_slug(about))) {
+                // It need not trigger, and may.
+                reader.should_trigger = None;
+            }
             own.clone().unwrap_or_else(|| of_tested(reader, says, node, &allowed))
         }
     }
@@ -302,7 +312,11 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
 
 /// The skill of a case that names none. It says of all that its file is about whether one of them should trigger.
 fn of_tested(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node, allowed: &[String]) -> String {
+    let is_for_all = says.expects_none(node) && !says.around.is_empty();
     let check = match (&says.tested[..], reader.should_trigger) {
+        ([_, ..], Some(false)) if is_for_all => {
+            checks::rejects(says.around.iter().filter(|slug| !allowed.contains(slug)).cloned().collect())
+        }
         ([only], _) => return only.clone(),
         ([_, ..], Some(true)) if reader.file.skill.is_none() => checks::activates_one(says.tested.clone()),
         ([_, ..], Some(false)) => {
@@ -324,17 +338,22 @@ fn of_tested(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node, a
     reader.file.skill.unwrap_or(&says.tested[0]).to_owned()
 }
 
-/// The skills at a key of the file's own next to the expected one, if a case has some.
+/// The skills at keys of the file's own next to the expected one, if a case has some, and the first of the keys.
 fn beside<'n>(
     reader: &mut ForeignReader<'_>,
     says: &FileSays<'n>,
     node: &Node,
     kind: KeySays,
 ) -> Option<(&'n str, Vec<String>)> {
-    let key = says.own(kind).find(|key| node.get(key).is_some())?;
-    let names = reader.texts(node, key).into_iter().filter(|name| !is_none(name));
-    let names: Vec<String> = names.map(|name| reader.file.skill_slug(&name)).collect();
-    (!names.is_empty()).then_some((key, names))
+    let mut all: Option<(&'n str, Vec<String>)> = None;
+    for key in says.own(kind).filter(|key| node.get(key).is_some()) {
+        let names = reader.texts(node, key).into_iter().filter(|name| !is_none(name));
+        let names: Vec<String> = names.map(|name| reader.file.skill_slug(&name)).collect();
+        if !names.is_empty() {
+            all.get_or_insert_with(|| (key, Vec::new())).1.extend(names);
+        }
+    }
+    all
 }
 
 /// Reports a case whose skill should trigger although none is expected, or is expected to be "".

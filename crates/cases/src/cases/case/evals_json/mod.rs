@@ -146,6 +146,8 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     says.skill = if offered.is_empty() { skill_named(&mut reader, root) } else { None };
     says.tested = reader.texts(root, SKILLS_TESTED);
     if says.tested.is_empty() && says.skill.is_none() && file.skill.is_none() {
+        // No skill is more than none of those that other cases expect.
+        says.around = if offered.is_empty() { file.skills_around() } else { Vec::new() };
         says.tested = if offered.is_empty() { says.expected_skills(&entries, file) } else { offered };
         says.names_none = says.tested.is_empty() && is_set;
         if says.names_none {

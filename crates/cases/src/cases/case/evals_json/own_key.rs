@@ -32,14 +32,23 @@ pub(super) enum KeySays {
     Rejected,
 }
 
+/// What the names of skills at a key are called, whatever they mean there.
+const NEUTRAL: &str = "activate activated activates activation call called id invoke invoked load loaded loads mission name names \
+                       route routed routes select selected skill skills slug trigger triggered triggers use used";
+
+/// Words in the keys of a skill that should trigger. Next to others, as `not` or `previous`, nobody knows what they mean.
+const EXPECTED: &str = "correct expect expected expects expecting must right should target";
+
 /// Words in the keys of skills that must not trigger.
-const REJECTED: &str = "not never avoid forbid forbidden exclude excluded reject rejected wrong";
+const REJECTED: &str = "avoid disallowed excluded exclude forbid forbidden must never not prohibited reject rejected should unexpected \
+                        unwanted wrong";
 
 /// Words in the keys of skills that are not the expected one, and are more than that in no way that is sure.
 const OTHER_SKILLS: &str = "no without other others";
 
 /// Words in the keys of skills that may trigger, too.
-const WELCOME: &str = "acceptable accepted allowed also alternate alternates alternative alternatives fallback fallbacks ok optional permitted secondary";
+const WELCOME: &str = "acceptable accepted allowed also alternate alternates alternative alternatives fallback fallbacks may ok optional \
+                       permitted secondary";
 
 /// Keys that say something else, whatever their values are.
 const OTHERS: [&str; 5] = ["id", "name", "files", "tags", SKILLS];
@@ -72,8 +81,27 @@ fn values<'n>(key: &str, entries: &[EvalEntry<'n>]) -> Vec<&'n Node> {
     entries.iter().filter_map(|entry| Some(&entry.node.entry(key)?.value)).collect()
 }
 
-fn has_word_of(key: &str, list: &str) -> bool {
-    kind_words(key).iter().any(|word| words(list).contains(&&**word))
+/// Whether a key has a word of the list, and otherwise only what names of skills are called.
+fn is_of(key: &str, list: &str) -> bool {
+    let (list, neutral) = (words(list), words(NEUTRAL));
+    let all = kind_words(key);
+    all.iter().any(|word| list.contains(&&**word))
+        && all.iter().all(|word| list.contains(&&**word) || neutral.contains(&&**word))
+}
+
+/// Whether a key is of skills that must not trigger: `must` and `should` say so only with `not` or `never`.
+fn is_rejected(key: &str) -> bool {
+    let all = kind_words(key);
+    let has = |list: &str| all.iter().any(|word| words(list).contains(&&**word));
+    is_of(key, REJECTED) && (has("not never") == has("must should"))
+}
+
+/// Whether a key is of the skill that should trigger, or that a case is about.
+fn is_positive(key: &str) -> bool {
+    let all = kind_words(key);
+    let is_plain = |word: &String| ![REJECTED, WELCOME, OTHER_SKILLS].iter().any(|list| words(list).contains(&&**word));
+    let is_expected = || all.first().is_some_and(|word| word.starts_with("expect")) && all.iter().all(is_plain);
+    is_of(key, EXPECTED) || all.iter().all(|word| words(NEUTRAL).contains(&&**word)) || is_expected()
 }
 
 /// The key of the skill that each case is about and says whether it should trigger, if nothing else says which it is.
@@ -86,8 +114,7 @@ fn subject<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -
     let is_here = |node: &Node| node.text().is_some_and(|name| file.has_skill(name));
     let names_skills = |key: &&str| {
         let is_label = words(NOTES).contains(key) || SKILL.contains(key) || key.starts_with("expect");
-        let is_other = [REJECTED, OTHER_SKILLS, WELCOME].iter().any(|list| has_word_of(key, list));
-        !is_label && !is_other && values(key, entries).into_iter().all(is_here)
+        !is_label && is_positive(key) && values(key, entries).into_iter().all(is_here)
     };
     let mut named = open_keys(entries).into_iter().filter(names_skills);
     let key = named.next()?;
@@ -98,9 +125,9 @@ fn subject<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -
 fn beside<'n>(entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Vec<OwnKey<'n>> {
     let says = |key: &'n str| {
         let names: Option<Vec<_>> = values(key, entries).into_iter().map(|value| skills_at(value, file)).collect();
-        let says = if has_word_of(key, REJECTED) {
+        let says = if is_rejected(key) {
             KeySays::Rejected
-        } else if has_word_of(key, WELCOME) {
+        } else if is_of(key, WELCOME) {
             KeySays::Welcome
         } else {
             return None;
@@ -121,8 +148,7 @@ fn expected<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) 
     if let (Some(key), None) = (sides.next(), sides.next()) {
         return Some(OwnKey { key, says: KeySays::Sides });
     }
-    let is_other = |key: &str| [REJECTED, OTHER_SKILLS, WELCOME].iter().any(|list| has_word_of(key, list));
-    let is_label = |key: &str| words(NOTES).contains(&key) || is_other(key);
+    let is_label = |key: &str| words(NOTES).contains(&key) || !is_positive(key);
     let names_skills = |key: &&str| {
         let all: Vec<Option<&str>> = values(key, entries).into_iter().map(|value| skill_at(value, file)).collect();
         // A key that is called so names what is expected, also if that is not here.
