@@ -239,3 +239,12 @@ fn a_recycled_process_number_is_not_taken_for_the_runner() {
     other.kill().expect("a signal");
     other.wait().expect("an end");
 }
+
+#[test]
+fn a_resumed_run_has_the_network_with_which_it_began() {
+    let stub = Stub::new(2, "");
+    let why = "`network` is \"web\", which needs bubblewrap";
+    stub.run("run --run-id r --network web").exits(3).prints(why);
+    stub.run("run --resume --run-id r").exits(3).prints(why);
+    assert_eq!(stub.starts().len(), 0);
+}

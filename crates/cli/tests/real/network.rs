@@ -212,12 +212,16 @@ fn an_endpoint_on_this_machine_is_reached_where_it_is() {
 /// What the agent of a stub reported, and the facts of its trial.
 fn reported(stub: &Stub, id: &str, body: &str, allow: &str) -> (String, Value) {
     stub.body(&format!("{{ {body}\n}} > report.txt 2>&1"));
-    let mut command = stub.command(&["run", "--run-id", id]);
+    let mut command = stub.command(&["run", "--run-id", id, "--model", "m"]);
     let limited = command.env("SKILL_EVALS_ISOLATION", "bwrap").env("SKILL_EVALS_NETWORK", "web");
-    let output = limited.env("SKILL_EVALS_NETWORK_ALLOW", allow).output().expect("the program starts");
+    let limited =
+        limited.env("SKILL_EVALS_NETWORK_ALLOW", allow).env("SKILL_EVALS_ENDPOINT", format!("http://{allow}"));
+    let output = limited.output().expect("the program starts");
     let trial = stub.run_folder(id).join("work/tidy/c0/codex/1");
     let report = fs::read_to_string(trial.join("workspace/report.txt"));
-    let report = report.unwrap_or_else(|_| panic!("no report: {}", String::from_utf8_lossy(&output.stdout)));
+    let report = report.unwrap_or_else(|_| {
+        panic!("no report: {}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    });
     (report, stub.json(id, "work/tidy/c0/codex/1/meta.json"))
 }
 
@@ -249,14 +253,16 @@ fn setups_and_checks_have_the_same_network() {
             "echo {name} $(curl -sS -m 5 http://127.0.0.1:{allowed}/) $(curl -s -m 5 -o /dev/null -w '%{{http_code}}' http://localhost:{other}/)"
         )
     };
+    // Of an agent that asks no model, nothing is known, and no check runs.
+    let model = format!("curl -sS -m 5 -d hello http://127.0.0.1:{allowed}/v1/responses > /dev/null");
     let table = format!("id,should_trigger,prompt,setup\nc0,false,Prompt 0,\"{} > made.txt\"\n", ask("setup"));
     stub.write("evals/skills/tidy/prompts.csv", &table);
     stub.write("check.sh", &format!("#!/bin/sh\n{} >&2; {} | grep -q hello\n", ask("check"), ask("check")));
     stub.settings("check = 'check.sh'");
     let (report, meta) =
-        reported(&stub, "r", &format!("cat made.txt; {}", ask("agent")), &format!("127.0.0.1:{allowed}"));
+        reported(&stub, "r", &format!("cat made.txt; {}; {model}", ask("agent")), &format!("127.0.0.1:{allowed}"));
     assert_eq!(report, "setup hello 000\nagent hello 000\n");
-    assert_eq!(meta["network"]["requests"], 2, "{meta:#}");
+    assert_eq!(meta["network"]["requests"], 3, "{meta:#}");
     let grade = stub.json("r", "work/tidy/c0/codex/1/grade.json");
     assert_eq!(grade["verdict"], "pass", "{grade:#}");
 }

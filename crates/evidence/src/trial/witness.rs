@@ -165,4 +165,16 @@ mod tests {
         let partial = WireWitness::of(&session()[..1], 1, AGENT);
         assert_eq!(partial.gaps(&trace(), AGENT), []);
     }
+
+    #[test]
+    fn what_an_agent_prints_that_asked_no_model_proves_nothing() {
+        let nobody = WireWitness::of(&[], 0, AGENT);
+        let doubted: Vec<Reading> = nobody.gaps(&trace(), AGENT).into_iter().map(|(reading, _)| reading).collect();
+        assert_eq!(doubted, Reading::ALL);
+        assert_eq!(nobody.gaps(&Trace::default(), AGENT), []);
+        // It asked, and nobody could read what.
+        assert_eq!(WireWitness::of(&[], 1, AGENT).gaps(&trace(), AGENT), []);
+        let unknown = AgentKind::Gemini.profile();
+        assert_eq!(nobody.gaps(&trace(), unknown), [], "of an agent whose servers nobody knows");
+    }
 }

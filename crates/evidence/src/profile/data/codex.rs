@@ -157,7 +157,8 @@ stream_max_retries = 0
     }),
     provider_requests: Some(ProviderRequests {
         base: "https://api.openai.com/v1",
-        base_variable: "OPENAI_BASE_URL",
+        // It does not read OPENAI_BASE_URL.
+        base_variable: "",
         routes: &[("POST", "/responses"), ("POST", "/responses/compact"), ("GET", "/models")],
         keys: &[("CODEX_API_KEY", "sk-proj-"), ("OPENAI_API_KEY", "sk-proj-")],
         of_login: &["chatgpt.com:443", "auth.openai.com:443"],
