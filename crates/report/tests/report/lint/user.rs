@@ -24,7 +24,7 @@ fn a_user_that_nobody_can_play_is_named_where_it_is_written() {
         ),
         (
             r#"{ "goal": "x", "facts": { "a": true } }"#,
-            "1:117: [value-type] `evalConfig.user.facts.a` is true or false; expected a string or a number",
+            "1:117: [value-type] `evalConfig.user.facts.a` is a boolean; expected a string or a number",
         ),
         (
             r#"{ "goal": "x", "facts": { "a": "…" } }"#,
