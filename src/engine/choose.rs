@@ -16,6 +16,9 @@ use crate::trial::run_record::RunChoices;
 
 /// Makes the settings those of what was chosen.
 pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem> {
+    if chosen.overrides.untrusted == Some(true) && !settings.untrusted {
+        return Err("this run began with `--untrusted`: give it again".into());
+    }
     settings.live = !chosen.replay;
     if !chosen.modes.is_empty() {
         settings.select_modes(&chosen.modes)?;

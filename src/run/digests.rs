@@ -232,6 +232,8 @@ fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPa
         lead: _,
         // Trials store these by themselves.
         scripted: _, endpoint: _,
+        // What it decides is in the others.
+        untrusted: _,
         // Of no trial that is replayed or kept.
         recorded_mocks: _,
     } = settings;

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use crate::cases::case::evals_json::{case_lists, expectation_keys, is_result, list_names};
@@ -66,7 +66,9 @@ impl<'a> SkillWords<'a> {
         let mut longest_first: Vec<&str> = slugs.iter().copied().collect();
         longest_first.sort_by_key(|slug| std::cmp::Reverse(slug.len()));
         let any = longest_first.into_iter().map(regex::escape).collect::<Vec<_>>().join("|");
-        let any = (!any.is_empty()).then(|| Regex::new(&any).ok()).flatten();
+        // Names without special characters always compile, however many there are.
+        let compiled = || RegexBuilder::new(&any).size_limit(usize::MAX).build().ok();
+        let any = (!any.is_empty()).then(compiled).flatten();
         Self { slugs, any }
     }
 

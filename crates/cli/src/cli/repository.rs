@@ -93,7 +93,15 @@ impl RepositoryArgs {
     pub fn read(&self) -> CliResultOf<Loaded> {
         let Loaded { repository, settings, catalog } = self.read_quietly()?;
         let is_said = |problem: &&Diagnostic| {
-            let leaves_out = matches!(problem.code, Code::SkillRoot | Code::LinkedFolder | Code::Unreadable);
+            let leaves_out = matches!(
+                problem.code,
+                Code::SkillRoot
+                    | Code::LinkedFolder
+                    | Code::Unreadable
+                    | Code::UnknownSkill
+                    | Code::MisplacedCases
+                    | Code::OrphanCases
+            );
             problem.is_error() || leaves_out && problem.severity != Severity::Allowed
         };
         let problems = file_problems(&settings, &catalog);

@@ -248,3 +248,17 @@ fn a_resumed_run_has_the_network_with_which_it_began() {
     stub.run("run --resume --run-id r").exits(3).prints(why);
     assert_eq!(stub.starts().len(), 0);
 }
+
+#[test]
+fn an_untrusted_run_is_resumed_as_one_only() {
+    let stub = Stub::new(3, "");
+    stub.run("run --run-id r --jobs 1 --max-tokens 15").exits(3);
+    // The agent of a stub is one that an untrusted repository may not name.
+    let path = stub.run_folder("r").join("run.json");
+    let mut record = stub.json("r", "run.json");
+    record["chosen"]["untrusted"] = json!(true);
+    fs::write(path, record.to_string()).expect("a record");
+    stub.run("run --resume --run-id r").exits(2).warns("this run began with `--untrusted`: give it again");
+    stub.run("status r").prints("run --resume --run-id r --untrusted");
+    assert_eq!(stub.starts().len(), 1);
+}

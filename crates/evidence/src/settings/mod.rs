@@ -125,6 +125,9 @@ defaults! {
         pub recorded_mocks: BTreeSet<String> = BTreeSet::new(),
         /// What keeps agents to their own directories.
         pub isolation: IsolationSettings = IsolationSettings::default(),
+        /// Whether nobody has read the repository.
+        pub untrusted: bool = false,
+        /// What agents, setups and checks reach.
         pub network: NetworkSettings = NetworkSettings::default(),
         /// The scripts that check trials.
         pub checks: CheckSettings = CheckSettings::default(),

@@ -85,6 +85,7 @@ impl Trust {
             if settings.isolation.kind == Isolation::Agent {
                 return Err("SKILL_EVALS_ISOLATION is \"agent\"; an untrusted repository needs \"bwrap\"".to_owned());
             }
+            settings.untrusted = true;
             settings.isolation.required = true;
             // Containers have no door.
             if settings.isolation.kind == Isolation::Bwrap {

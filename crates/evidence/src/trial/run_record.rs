@@ -551,6 +551,9 @@ overrides! {
     /// When a live trial ends. A run that records runs its trials to their end, whatever evals.toml says.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Stop, |settings| settings.stop.map(|_| settings.stops()), |settings, stop| settings.stop = Some(stop);
+    /// Whether it began with `--untrusted`. Who resumes it says so again: what is untrusted is known before the settings are read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    untrusted: bool, |settings| settings.untrusted.then_some(true), |_settings, _untrusted| ();
     /// What its agents reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     network: String, |settings| settings.network.reach.as_ref().map(ToString::to_string),

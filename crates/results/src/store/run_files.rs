@@ -258,8 +258,11 @@ impl RunFolder {
 
     /// The command line that resumes the run.
     pub fn resume_command(&self) -> String {
-        let command = self.run_record().ok().flatten().map_or("run", |record| record.command());
-        format!("skill-evals {command} --resume --run-id {}", self.id)
+        let record = self.run_record().ok().flatten();
+        let command = record.as_ref().map_or("run", RunRecord::command);
+        let is_untrusted = record.is_some_and(|record| record.chosen.overrides.untrusted == Some(true));
+        let untrusted = if is_untrusted { " --untrusted" } else { "" };
+        format!("skill-evals {command} --resume --run-id {}{untrusted}", self.id)
     }
 
     /// How to measure what the run did not.
