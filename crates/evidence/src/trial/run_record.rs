@@ -553,7 +553,8 @@ overrides! {
     stop: Stop, |settings| settings.stop.map(|_| settings.stops()), |settings, stop| settings.stop = Some(stop);
     /// Whether it began with `--untrusted`. Who resumes it says so again: what is untrusted is known before the settings are read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    untrusted: bool, |settings| settings.untrusted.then_some(true), |_settings, _untrusted| ();
+    untrusted: bool, |settings| settings.untrusted.then_some(true),
+        |settings, untrusted| settings.untrusted = untrusted;
     /// What its agents reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     network: String, |settings| settings.network.reach.as_ref().map(ToString::to_string),
