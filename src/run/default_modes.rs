@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent;
 use crate::cases::catalog::Catalog;
-use crate::run::preflight::{is_own, missing};
+use crate::run::preflight::{is_own, missing, missing_writer};
 use crate::run::recorded_modes::{defaults, most_recorded, recorded};
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
@@ -96,7 +96,7 @@ pub fn agents(root: &Path, settings: &Settings, catalog: &Catalog) -> Result<Vec
 /// If the directories of the recordings cannot be read.
 pub fn drafter(root: &Path, settings: &Settings, catalog: &Catalog) -> Result<Option<AgentKind>, StoreError> {
     let agents = agents(root, settings, catalog)?;
-    Ok(agents.into_iter().chain(AgentKind::ALL).find(|kind| can_run(settings, *kind)))
+    Ok(agents.into_iter().chain(AgentKind::ALL).find(|kind| missing_writer(settings, *kind, None).is_none()))
 }
 
 fn can_run(settings: &Settings, kind: AgentKind) -> bool {

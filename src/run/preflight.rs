@@ -91,6 +91,13 @@ pub fn check(run: &PlannedRun) -> Result<(), Problem> {
 fn check_choices(run: &PlannedRun) -> Result<(), Problem> {
     let settings = &run.settings;
     check_id(run)?;
+    // What somebody set has no effect.
+    let problems = repository_problems(settings, &run.catalog).into_iter();
+    let unread: Vec<_> =
+        problems.filter(|problem| problem.code == Code::UnreadSettings && problem.is_error()).collect();
+    if !unread.is_empty() {
+        return Err(unread.into());
+    }
     let unknown = settings.repetition.unknown_skills(&run.catalog.slugs());
     if !unknown.is_empty() {
         return Err(unknown.into());
@@ -135,6 +142,7 @@ pub fn agents(run: &PlannedRun) -> Result<(), Problem> {
     let agents: HashSet<(AgentKind, Option<&Mode>)> = modes.collect();
     let mut problems: BTreeSet<String> =
         agents.into_iter().filter_map(|(kind, mode)| missing(settings, kind, mode)).collect();
+    let is_agent_missing = !problems.is_empty();
     let judge = run.plan.is_judged(settings).then(|| missing_judge(settings)).flatten();
     // An agent that is to run, too, has said it.
     problems.extend(judge.filter(|why| !problems.iter().any(|other| why.contains(other.as_str()))));
@@ -142,7 +150,7 @@ pub fn agents(run: &PlannedRun) -> Result<(), Problem> {
         return Ok(());
     }
     let mut lines: Vec<String> = problems.into_iter().collect();
-    if settings.selected_modes.is_none() {
+    if is_agent_missing && settings.selected_modes.is_none() {
         lines.extend(others(settings, &run.rerun_command));
     }
     Err(lines.join("\n").into())
@@ -159,13 +167,28 @@ fn missing_judge(settings: &Settings) -> Option<String> {
         ));
     }
     let settings = Settings { model: model.clone(), ..settings.clone() };
-    let missing = missing(&settings, agent, Some(&Mode::new("judge", agent, Delivery::None)));
-    let other = || native().map(|mode| mode.agent).find(|kind| self::missing(&settings, *kind, None).is_none());
-    let other =
-        missing.is_some().then(other).flatten().map(|kind| {
-            format!("; {0} can judge: add `judge = {{ agent = \"{0}\" }}` to evals/evals.toml", kind.as_str())
-        });
+    let missing = missing_writer(&settings, agent, Some(&Mode::new("judge", agent, Delivery::None)));
+    let other = || native().map(|mode| mode.agent).find(|kind| missing_writer(&settings, *kind, None).is_none());
+    let other = missing.is_some().then(other).flatten().map(|kind| {
+        let line = format!("judge = {{ agent = \"{}\" }}", kind.as_str());
+        format!("; {} can judge: write `{line}` above the first [table] of evals/evals.toml", kind.as_str())
+    });
     missing.map(|why| format!("the judge: {why}{}", other.unwrap_or_default()))
+}
+
+/// What an agent lacks to write what is read by a schema, as a judge does, and who drafts cases or descriptions.
+pub fn missing_writer(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Option<String> {
+    no_writer(kind).or_else(|| missing(settings, kind, mode))
+}
+
+/// Why an agent can neither judge nor draft, if it cannot.
+pub fn no_writer(kind: AgentKind) -> Option<String> {
+    let follows_schemas = |kind: &AgentKind| kind.profile().reports.follows_schemas;
+    let able: Vec<_> = AgentKind::ALL.into_iter().filter(follows_schemas).map(AgentKind::as_str).collect();
+    let able = able.join(", ");
+    (!follows_schemas(&kind)).then(|| {
+        format!("{} can neither judge nor draft: its answers follow no schema; those of {able} do", kind.as_str())
+    })
 }
 
 /// An agent that can run here and how to choose it, or what keeps those that are installed from it.

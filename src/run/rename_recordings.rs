@@ -19,7 +19,11 @@ pub fn orphans(root: &Path, catalog: &Catalog) -> Result<Vec<Diagnostic>, StoreE
     let mut problems = Vec::new();
     for (skill, id) in store::recorded_cases(root)? {
         let modes = recordings.modes(&skill, &id)?;
-        if catalog.cases_of(&skill).any(|found| found.id == id) || modes.is_empty() {
+        // What could not be read may hold the case.
+        let is_known = catalog
+            .cases_of(&skill)
+            .any(|found| found.id == id || found.source.file_problems().iter().any(Diagnostic::is_error));
+        if is_known || modes.is_empty() {
             continue;
         }
         let first = modes.into_iter().find_map(|mode| {

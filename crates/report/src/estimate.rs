@@ -120,7 +120,10 @@ pub fn render(estimate: &Estimate) -> String {
     if let Some(drop) = estimate.detectable_drop {
         let (before, after) = (points(USUAL_RATE), points((USUAL_RATE - drop).max(0.0)));
         let power = USUAL_POWER * 100.0;
-        let _ = writeln!(text, "two such runs show a drop of all cases from {before} to {after} % in {power:.0} %");
+        let _ = writeln!(
+            text,
+            "two such runs find a drop of all cases from {before} to {after} % with a probability of {power:.0} %"
+        );
     }
     let ranges = estimate.expected.as_ref().map(|expected| ExpectedRanges::of(expected, expected.trials));
     let (cost, tokens) = ranges.map(|ranges| (ranges.cost, Some(ranges.tokens))).unwrap_or_default();
@@ -134,12 +137,12 @@ pub fn render(estimate: &Estimate) -> String {
     ] {
         let known = all - unknown;
         if unknown == 0 && known > 0 {
-            let _ = writeln!(text, "{label}: at most {amount}, by what the same cases took before");
+            let _ = writeln!(text, "{label}: about {amount} or less, by what the same cases took before");
             continue;
         }
         let mut parts = Vec::new();
         if known > 0 {
-            parts.push(format!("at most {amount} for {known} of them, by what they took before"));
+            parts.push(format!("about {amount} or less for {known} of them, by what they took before"));
         }
         let estimated = estimate.expected.as_ref().filter(|_| range.is_some()).map_or(0, |of| of.trials);
         if let Some(range) = range {

@@ -51,7 +51,7 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
     }
     let mut lines = vec![changed_skills(&base, results)];
     lines.extend(results.warning.as_deref().map(escape::line));
-    if results.changed.iter().any(|skill| skill.edit.changes_descriptions()) {
+    if results.skills > 1 && results.changed.iter().any(|skill| skill.edit.changes_descriptions()) {
         let near = if results.neighbors > 0 { ", the nearest skills are compared too" } else { "" };
         lines.push(format!(
             "descriptions changed: recordings of other skills were made with the old ones and still count{near}"

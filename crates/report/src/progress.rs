@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::columns::{self, NUMBERS, WORDS};
+use crate::diagnostics::counted;
 use crate::rate::{decimals, points_to, probability, signed, signed_to};
 use crate::results::compared::Headline;
 use crate::text::escape;
@@ -73,6 +74,12 @@ impl ProgressBoard {
     /// How many trials there are, as far as is known.
     pub fn total(&self) -> usize {
         self.total
+    }
+
+    /// The same in words.
+    pub fn total_in_words(&self) -> String {
+        let most = if self.may_end_early { "at most " } else { "" };
+        format!("{most}{}", counted(self.total, "trial"))
     }
 
     /// Takes in an event at `now`, which counts from the run's start. Returns a plain line if there is something to report.
@@ -191,7 +198,8 @@ impl ProgressBoard {
             self.running.iter().map(|running| usual.saturating_sub(now.saturating_sub(running.since))).sum();
         let work = usual * u32::try_from(waiting).unwrap_or(u32::MAX) + running;
         let parallel = self.jobs.min(self.total.saturating_sub(self.done)).max(1);
-        Some(work / u32::try_from(parallel).unwrap_or(u32::MAX))
+        // Trials that take longer than usual say nothing of their end.
+        Some(work / u32::try_from(parallel).unwrap_or(u32::MAX)).filter(|rest| !rest.is_zero())
     }
 
     /// The counts, if trials run and the last counts are `SUMMARY_INTERVAL` old at `now`.

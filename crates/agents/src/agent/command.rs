@@ -249,7 +249,7 @@ pub(super) fn refuse_long_prompt(assignment: &Assignment<'_>) -> Result<(), Trou
     refuse(assignment, &[("a prompt of more than 100,000 bytes", is_long)])
 }
 
-/// The command of a trial with these first arguments. Such an agent has no output schema, and few have a history.
+/// The command of a trial with these first arguments. Few such agents have a history.
 pub(super) fn begin(
     assignment: &Assignment<'_>,
     program: PathBuf,
@@ -257,7 +257,8 @@ pub(super) fn begin(
     has_histories: bool,
 ) -> Result<AgentCommand, Trouble> {
     let has_history = !has_histories && !assignment.case.history.is_empty();
-    refuse(assignment, &[("a history", has_history), ("an output schema", assignment.schema.is_some())])?;
+    let has_schema = !assignment.mode.agent.profile().reports.follows_schemas && assignment.schema.is_some();
+    refuse(assignment, &[("a history", has_history), ("an output schema", has_schema)])?;
     Ok(AgentCommand {
         program,
         args: arguments.iter().map(Into::into).collect(),

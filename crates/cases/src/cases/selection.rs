@@ -134,7 +134,9 @@ fn check_names(selection: &TestSelection, catalog: &Catalog) -> Result<(), Probl
         if !cases.iter().any(|case| names_case(name, &case.skill, &case.id)) {
             let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
             let ids: Vec<&str> = ids.into_iter().collect();
-            unknown.push(format!("unknown case `{name}`; {}", suggest(name, &ids)));
+            let is_skill = cases.iter().any(|case| *case.skill == *name);
+            let near = if is_skill { format!("it is a skill: --skill {name}") } else { suggest(name, &ids) };
+            unknown.push(format!("unknown case `{name}`; {near}"));
         }
     }
     if unknown.is_empty() {

@@ -136,12 +136,8 @@ impl SourceArgs {
     }
 
     pub fn source(&self) -> io::Result<Option<CrateSource>> {
-        // A word alone names no repository for git, unless a directory is called so. `host:path` is SSH.
-        if let Some(url) =
-            self.git.as_ref().filter(|url| !url.contains([':', '/']) && !look::is_usable_directory(Path::new(url)))
-        {
-            let expected = "expected the URL of a git repository, as https://github.com/OWNER/skill-evals";
-            return Err(io::Error::other(format!("--git {}: {expected}", escape::word(url))));
+        if let Some(problem) = self.git.as_deref().and_then(not_a_url) {
+            return Err(io::Error::other(problem));
         }
         Ok(match (&self.path, &self.git) {
             (Some(path), _) => {
@@ -151,4 +147,23 @@ impl SourceArgs {
             (None, None) => None,
         })
     }
+}
+
+/// Why cargo cannot take this as the URL of a git repository, with one that it can. A directory is one, too.
+fn not_a_url(url: &str) -> Option<String> {
+    let said = |expected: &str| Some(format!("--git {}: {expected}", escape::word(url)));
+    let Some((_, rest)) = url.split_once("://") else {
+        if look::is_usable_directory(Path::new(url)) {
+            return None;
+        }
+        // git reads `user@host:path` as SSH, and cargo does not.
+        return match url.split_once(':').filter(|(host, _)| !host.contains('/')) {
+            Some((host, path)) => said(&format!("cargo reads no such address; expected ssh://{host}/{path}")),
+            None => said("expected the URL of a git repository, as https://github.com/OWNER/skill-evals"),
+        };
+    };
+    // The page of a branch or a file.
+    let at = ["/-/tree/", "/-/blob/", "/tree/", "/blob/"].into_iter().find_map(|mark| rest.find(mark))?;
+    let repository = &url[..url.len() - rest.len() + at];
+    said(&format!("this is a page of a repository; expected --git {repository}, with the commit or tag as --rev"))
 }

@@ -180,7 +180,8 @@ fn cases_in_modes(trials: &[(TrialId, TrialFolder)]) -> BTreeSet<String> {
     trials.iter().map(|(id, _)| TrialId { number: 1, ..id.clone() }.to_string()).collect()
 }
 
-/// The trial with this session id. Else those with exactly this name, then those of this repeat, then those whose name contains it.
+/// The trial with this session id. Else those with exactly this name, then those of this repeat, of this case, then those whose name
+/// contains it.
 fn matching<T: Clone>(name: &str, known: &[(TrialId, T)]) -> Vec<(TrialId, T)> {
     let all = |is_wanted: &dyn Fn(&TrialId) -> bool| -> Vec<(TrialId, T)> {
         known.iter().filter(|(id, _)| is_wanted(id)).cloned().collect()
@@ -197,6 +198,10 @@ fn matching<T: Clone>(name: &str, known: &[(TrialId, T)]) -> Vec<(TrialId, T)> {
         if matching.is_empty() {
             matching = all(&|id| id.number == number && part.want(|| id.test_name()));
         }
+    }
+    if matching.is_empty() {
+        // A case in all its modes.
+        matching = all(&|id| name.split_once('/').is_some_and(|(skill, case)| id.skill == skill && id.case == case));
     }
     if matching.is_empty() {
         let part = Filters::new(&[name.to_owned()], false);

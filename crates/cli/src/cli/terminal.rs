@@ -118,7 +118,7 @@ impl Terminal {
         let (settings, trials) = (&run.settings, self.board.total());
         if settings.live && settings.jobs.is_none() && trials > 1 {
             let jobs = settings.jobs().min(trials);
-            self.note(&format!("{trials} trials, {jobs} at once ({})", Machine::at_start()));
+            self.note(&format!("{}, {jobs} at once ({})", self.board.total_in_words(), Machine::at_start()));
         }
     }
 

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args};
 
 use super::compare::{DryRun, measure};
 use super::export_args::IN_PLACE;
-use super::generate::author::{Author, agent, request};
+use super::generate::author::{Author, request, writer};
 use super::start::StartArgs;
 use super::{CliResult, CliResultOf};
 use crate::cases::catalog::{Catalog, FoundSkill};
@@ -61,7 +61,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "FILE", group = "others")]
     candidate: Vec<PathBuf>,
     /// Agent that writes three more; it sees the training cases only
-    #[arg(long, value_name = "AGENT", value_parser = agent, group = "others")]
+    #[arg(long, value_name = "AGENT", value_parser = writer, group = "others")]
     agent: Option<AgentKind>,
     /// Write the description into SKILL.md if it is better
     #[arg(long, conflicts_with = "dry_run")]

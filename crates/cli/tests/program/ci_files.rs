@@ -68,6 +68,10 @@ fn a_program_that_ci_cannot_install_and_a_part_of_a_repository_are_refused() {
         refused(&["--path", outside], "CI sees only the repository: name a relative path in it, or --git URL");
     }
     refused(&["--root", "skills", "--git", "https://example.org/it.git"], "is not the root of a git repository");
+    refused(&["--git", "git@example.org:me/it.git"], "expected ssh://git@example.org/me/it.git");
+    for page in ["https://example.org/me/it/tree/main", "https://example.org/me/it/-/blob/main/README.md"] {
+        refused(&["--git", page], "this is a page of a repository; expected --git https://example.org/me/it, with");
+    }
     refused(
         &[],
         "skill-evals is not published yet: say where it is from with --git URL or --path DIR; nothing was written",

@@ -322,6 +322,43 @@ fn an_installed_agent_without_a_login_is_named_where_no_agent_can_run() {
 }
 
 #[test]
+fn an_agent_whose_answers_follow_no_schema_is_proposed_for_no_judgment_and_no_draft() {
+    let machine = Machine::new().variable("COPILOT_GITHUB_TOKEN", "k");
+    machine.program("copilot", "#!/bin/sh\necho 9.9.9\n");
+    let judged = machine.run(&["run", "--skill", "pdf", "--mode", "copilot", "--judge"]);
+    judged.exits(2).warns("the judge: codex cannot run");
+    assert!(!judged.stderr.contains("copilot can"), "{}", judged.stderr);
+    for command in ["generate", "tune pdf"] {
+        let mut args: Vec<&str> = command.split(' ').collect();
+        args.extend(["--agent", "copilot"]);
+        machine.run(&args).exits(2).warns("copilot can neither judge nor draft: its answers follow no schema");
+    }
+    machine.write("clone/evals/evals.toml", "[judge]\nagent = 'copilot'\n");
+    machine
+        .run(&["run", "--skill", "pdf", "--mode", "copilot", "--judge"])
+        .exits(2)
+        .warns("can neither judge nor draft");
+    assert!(machine.started().iter().all(|started| started.contains("--version")), "{:?}", machine.started());
+}
+
+#[test]
+fn settings_that_are_not_read_stop_a_run() {
+    let machine = Machine::with_agents().variable("CODEX_API_KEY", "k");
+    machine.write("clone/evals.toml", "modes = ['native']\n");
+    machine.run(&["run", "--skill", "pdf"]).exits(2).warns("move them to evals/evals.toml");
+    assert_eq!(machine.started(), [""; 0]);
+}
+
+#[test]
+fn a_key_behind_a_table_is_told_where_it_belongs() {
+    let machine = Machine::with_agents();
+    machine.write("clone/evals/evals.toml", "[gate]\n\nmodes = ['native']\n");
+    machine.run(&["lint"]).exits(2).warns("`modes` belongs above the first [table] of the file");
+    machine.write("clone/evals/evals.toml", "modes = 'native'\n");
+    machine.run(&["lint"]).exits(2).warns("write modes = ['native']");
+}
+
+#[test]
 fn a_judge_that_needs_the_model_of_an_endpoint_is_told_before_a_run_begins() {
     let machine = Machine::with_agents();
     let endpoint = ["run", "--skill", "pdf", "--mode", "codex", "--endpoint", "http://127.0.0.1:9", "--model", "m"];

@@ -323,6 +323,18 @@ fn the_recordings_of_a_renamed_case_are_named_and_follow_it() {
     assert!(!stub.root().join("evals/recordings/tidy/c0").exists());
 }
 
+#[test]
+fn a_recording_is_no_orphan_if_its_case_may_be_in_a_file_that_cannot_be_read() {
+    let stub = Stub::new(1, "");
+    stub.run("run --record --run-id r").exits(0);
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let text = fs::read_to_string(&table).expect("cases").replace(',', "\t");
+    fs::write(&table, text).expect("cases");
+    let lint = stub.run("lint");
+    lint.exits(1).prints("separated by tabs");
+    assert!(!lint.stdout.contains("orphan-recording"), "{lint}");
+}
+
 /// A clone of the stub's repository by a git that writes CRLF, and what a replay in it prints.
 fn cloned_with_crlf(stub: &Stub) -> (tempfile::TempDir, String) {
     let git = |folder: &Path, args: &[&str]| {

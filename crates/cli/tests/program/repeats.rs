@@ -500,7 +500,7 @@ fn a_case_that_could_never_be_decided_is_named_by_its_cell_and_keeps_no_other_fr
     let dry = stub.run(&["run", "--dry-run"]);
     assert!(dry.stdout.starts_with("tidy/good/codex\n1 trial would run\n"), "{}", dry.stdout);
     assert!(!dry.stdout.contains("two such runs"), "so few find nothing: {}", dry.stdout);
-    let found = "two such runs show a drop of all cases from 90 to 55 % in 80 %\n";
+    let found = "two such runs find a drop of all cases from 90 to 55 % with a probability of 80 %\n";
     stub.run("run --dry-run --case good --trials 30").prints(found);
     dry.exits(2).prints(place);
     let estimate: Value = serde_json::from_str(&stub.run(&["run", "--dry-run", "--json"]).stdout).expect("JSON");

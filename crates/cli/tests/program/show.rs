@@ -122,6 +122,14 @@ fn a_session_is_one_json_whose_id_says_which_trial_it_was_and_whether_it_failed(
 }
 
 #[test]
+fn a_case_is_found_by_its_name_if_the_ids_of_others_begin_with_its_id() {
+    let stub = stub(&["it,false,Bye.,,", "it-2,false,Bye again.,,"]);
+    stub.run(&["run", "--run-id", "r"]);
+    let ran = show(&stub, &["tidy/it"]);
+    assert!(ran.stdout.starts_with("tidy/it/codex: pass\n"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
 fn a_trial_is_found_by_every_name_that_it_has() {
     let stub = stub(&["welcome,false,Welcome Priya.,,", "bye-bye,false,Bye.,,"]);
     assert!(show(&stub, &["welcome"]).stderr.contains("no runs found; `skill-evals run` makes one"));

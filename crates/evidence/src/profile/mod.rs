@@ -325,6 +325,8 @@ pub struct AgentReports {
     pub thoughts: bool,
     /// That it reached its limit on turns, which it keeps.
     pub limits_turns: bool,
+    /// An answer that follows a schema. Others can neither judge nor draft.
+    pub follows_schemas: bool,
 }
 
 /// The names of an agent's built-in tools, by what they do.
@@ -369,8 +371,14 @@ pub struct RefusalPhrases {
 
 impl AgentReports {
     /// Nothing.
-    pub const NONE: Self =
-        Self { cost: false, server_tools: false, early_ends: false, thoughts: false, limits_turns: false };
+    pub const NONE: Self = Self {
+        cost: false,
+        server_tools: false,
+        early_ends: false,
+        thoughts: false,
+        limits_turns: false,
+        follows_schemas: false,
+    };
 }
 
 impl AgentTools {

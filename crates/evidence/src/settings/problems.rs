@@ -146,13 +146,23 @@ pub(super) fn filled<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Resul
 pub(super) fn of_parser(text: &str, error: &toml::de::Error) -> Diagnostic {
     let range = error.span().unwrap_or(0..0);
     let key = text[..range.start].trim_end().strip_suffix('=').map(str::trim_end);
-    let value = text.get(range.clone()).unwrap_or_default();
+    let (start, value) = (range.start, text.get(range.clone()).unwrap_or_default());
     let place = SourceLocation::in_text(FILE, text.as_bytes(), range);
     let problem = Diagnostic::new(Code::Config, place, message(error.message()));
     // `[mode.NAME]` defines a mode, `modes` selects some.
     let is_mode = key.is_some_and(|key| key == "mode" || key.ends_with("\nmode"));
     if is_mode && value.starts_with(['"', '\'']) {
         return problem.help(format!("to choose modes, write modes = [{value}]"));
+    }
+    let is_text = value.starts_with(['"', '\'']);
+    if let Some(key) = key.filter(|_| is_text && error.message().ends_with("expected a sequence")) {
+        let key = key.rsplit(['\n', ' ']).next().unwrap_or(key);
+        return problem.help(format!("write {key} = [{value}]"));
+    }
+    let is_in_table = text[..start].lines().any(|line| line.trim_start().starts_with('['));
+    let is_of_top = super::SettingsKeys::ROWS.iter().any(|row| row.key == value);
+    if is_in_table && is_of_top && error.message().starts_with("unknown field ") {
+        return problem.help(format!("`{value}` belongs above the first [table] of the file"));
     }
     problem
 }

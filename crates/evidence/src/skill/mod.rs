@@ -180,8 +180,14 @@ fn read_front_matter(
     };
     let Some(front) = front else {
         let first_line = 0..text.find('\n').unwrap_or(text.len());
-        let why = "SKILL.md has no front matter: expected a first line `---`, YAML, and a closing line `---`";
-        let fix = "start the file with\n---\nname: <the directory's name>\ndescription: <what it does and when to use it>\n---";
+        let (why, fix) = if text[first_line.clone()].trim_end() == "---" {
+            ("the front matter is not closed: expected a second line `---`", "write a line `---` behind its last key")
+        } else {
+            (
+                "SKILL.md has no front matter: expected a first line `---`, YAML, and a closing line `---`",
+                "start the file with\n---\nname: <the directory's name>\ndescription: <what it does and when to use it>\n---",
+            )
+        };
         report(Code::FrontMatterMissing, first_line, Fault::Missing, why, fix);
         return Vec::new();
     };

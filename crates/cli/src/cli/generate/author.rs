@@ -1,6 +1,7 @@
 //! Has an agent draft cases, and asks the user about each.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use clap::Args;
@@ -29,7 +30,7 @@ use crate::trial::outcome::AttemptCost;
 #[derive(Args)]
 pub struct AuthorArgs {
     /// Agent that drafts about twenty cases of each skill, which costs money; you accept, edit or drop each
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    #[arg(long, value_name = "AGENT", value_parser = writer)]
     agent: Option<AgentKind>,
     /// Model that the agent uses
     #[arg(long, requires = "agent")]
@@ -42,6 +43,52 @@ pub struct AuthorArgs {
 /// An agent by its name in settings, or by that of its program.
 pub fn agent(name: &str) -> Result<AgentKind, String> {
     AgentKind::called(name).ok_or_else(|| format!("unknown agent; {}", AgentKind::suggest(name, &AgentKind::names())))
+}
+
+/// An agent that can draft.
+pub fn writer(name: &str) -> Result<AgentKind, String> {
+    let kind = agent(name)?;
+    preflight::no_writer(kind).map_or(Ok(kind), Err)
+}
+
+/// What is typed. It ends when the run is to end, which a read of standard input itself would outlast.
+struct Typed {
+    pieces: mpsc::Receiver<io::Result<Vec<u8>>>,
+    rest: Vec<u8>,
+}
+
+impl Typed {
+    fn listen() -> io::Result<io::BufReader<Self>> {
+        let (sender, pieces) = mpsc::channel();
+        std::thread::Builder::new().name("typed".to_owned()).spawn(move || {
+            loop {
+                let mut piece = vec![0; 4096];
+                let read = io::stdin().read(&mut piece).map(|count| piece[..count].to_vec());
+                let is_last = read.as_ref().map_or(true, Vec::is_empty);
+                if sender.send(read).is_err() || is_last {
+                    return;
+                }
+            }
+        })?;
+        Ok(io::BufReader::new(Self { pieces, rest: Vec::new() }))
+    }
+}
+
+impl Read for Typed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            match self.pieces.recv_timeout(Duration::from_millis(50)) {
+                Ok(piece) if piece.as_ref().is_ok_and(Vec::is_empty) => return Ok(0),
+                Ok(piece) => self.rest = piece?,
+                Err(mpsc::RecvTimeoutError::Timeout) if !interrupt::raised() => {}
+                Err(_) => return Ok(0),
+            }
+        }
+        let count = self.rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.rest[..count]);
+        self.rest.drain(..count);
+        Ok(count)
+    }
 }
 
 /// An agent that drafts, ready to be asked.
@@ -164,7 +211,7 @@ impl<'a> Author<'a> {
     fn accepted(&self, slug: &str, drafts: Vec<GeneratedCase>) -> CliResultOf<Vec<GeneratedCase>> {
         let lint = |draft: &GeneratedCase| generate::problems(draft, slug, self.drafter.catalog, self.repository);
         if !self.accepts_all {
-            return Ok(review::one_by_one(drafts, &lint, &mut io::stdin().lock(), &mut text_stdout())?);
+            return Ok(review::one_by_one(drafts, &lint, &mut Typed::listen()?, &mut text_stdout())?);
         }
         let count = drafts.len();
         let mut accepted = Vec::new();

@@ -104,7 +104,7 @@ fn of_skill(loaded: &Loaded, author: Option<&mut Author<'_>>, found: &FoundSkill
     let cases = match cases {
         Ok(cases) if cases.is_empty() => {
             writeln!(out, "not written {shown}: no case was accepted")?;
-            return Ok(Exit::Clean);
+            return Ok(if interrupt::raised() { Exit::Interrupted } else { Exit::Clean });
         }
         Ok(cases) => cases,
         Err(why) => {
@@ -126,7 +126,8 @@ fn of_skill(loaded: &Loaded, author: Option<&mut Author<'_>>, found: &FoundSkill
     }
     inside::write(&repository.root, &path, text.as_bytes())?;
     writeln!(out, "{done}")?;
-    Ok(Exit::Clean)
+    // Whoever is asked may end the questions.
+    Ok(if interrupt::raised() { Exit::Interrupted } else { Exit::Clean })
 }
 
 /// Whether it is the problem of a file of cases that is not read.

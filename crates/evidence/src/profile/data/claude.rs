@@ -78,7 +78,14 @@ pub const PROFILE: Profile = Profile {
     hides_user_only: true,
     serves_mocks: true,
     calls_skill: Some("/name"),
-    reports: AgentReports { cost: true, server_tools: true, early_ends: true, thoughts: true, limits_turns: true },
+    reports: AgentReports {
+        cost: true,
+        server_tools: true,
+        early_ends: true,
+        thoughts: true,
+        limits_turns: true,
+        follows_schemas: true,
+    },
     // Of <https://platform.claude.com/docs/en/about-claude/pricing> and the pages of the models.
     // For five minutes.
     cache_write: 1.25,

@@ -42,7 +42,7 @@ pub const PROFILE: Profile = Profile {
     folder_variables: &["CODEX_HOME"],
     serves_mocks: true,
     calls_skill: Some("$name"),
-    reports: AgentReports { early_ends: true, thoughts: true, ..AgentReports::NONE },
+    reports: AgentReports { early_ends: true, thoughts: true, follows_schemas: true, ..AgentReports::NONE },
     // Of <https://developers.openai.com/api/docs/pricing> and the pages of the models.
     prices: &[
         ("gpt-6.1-sol", [2.0, 0.1, 10.0]),

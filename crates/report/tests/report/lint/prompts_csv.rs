@@ -115,6 +115,21 @@ fn a_quote_left_open_is_marked_where_it_opens() {
 }
 
 #[test]
+fn a_quote_inside_a_quoted_cell_is_marked_unless_it_is_doubled() {
+    let fixture = with_row("", "broken,true,\"She said \"hello\" to me.\"");
+    assert_only(&fixture, &format!("{AT}:3:23: [csv-open-quote]"), &["broken"]);
+    assert!(fixture.drawn().contains("a quote inside a quoted cell is written `\"\"`"));
+    let doubled = with_row("", "fine,true,\"She said \"\"hello\"\" to me.\"");
+    assert_eq!(doubled.drawn(), "");
+}
+
+#[test]
+fn a_comment_is_no_header() {
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", format!("# my cases\n{HEADER}\nfirst,true,Do it\n"));
+    assert!(fixture.drawn().contains("a CSV file has no comments"), "{}", fixture.drawn());
+}
+
+#[test]
 fn a_comma_outside_quotes_makes_a_cell_too_many() {
     let fixture = with_row("", "broken,true,Do it, please");
     assert_only(&fixture, &format!("{AT}:3:19: [csv-extra-cell]"), &["broken"]);

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{
-    CsvRecord, CsvRow, CsvSheet, MARK, OWN_PREFIX, ParsedCsv, REQUIRED, cut, first_line, not_text, rows,
+    COLUMNS, CsvRecord, CsvRow, CsvSheet, MARK, OWN_PREFIX, ParsedCsv, REQUIRED, cut, first_line, not_text, rows,
     skip_line_breaks,
 };
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
@@ -128,7 +128,11 @@ pub(super) fn read_other_columns(row: &CsvRow, case: &mut Case) {
         } else if column == FORBIDDEN {
             case.assertions.push(Assertion { text: Assertion::forbidding(&text), place, weight: None });
         } else {
-            case.unsupported.push(Unsupported { what: format!("the column `{column}`"), place });
+            let elsewhere = COLUMNS
+                .contains(&column)
+                .then_some(", which is read in evals/skills/<skill>/prompts.csv: move the file there");
+            let what = format!("the column `{column}`{}", elsewhere.unwrap_or_default());
+            case.unsupported.push(Unsupported { what, place });
         }
     }
 }

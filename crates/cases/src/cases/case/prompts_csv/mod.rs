@@ -232,12 +232,16 @@ fn not_text(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
     utf_16(path, bytes).or_else(|| is_workbook.then(|| problem.help(help)))
 }
 
-/// The problem of a first line that only Excel reads: it names the sign between cells.
+/// The problem of a first line that is no header: a comment, or the sign between cells, which only Excel reads.
 fn first_line(path: &Path, bytes: &[u8], start: usize) -> Option<Diagnostic> {
     let line = bytes[start..].split(|byte| matches!(byte, b'\r' | b'\n')).next()?;
+    let place = SourceLocation::in_text(path, bytes, start..start + line.len());
+    if line.starts_with(b"#") {
+        let message = "a CSV file has no comments; expected the header";
+        return Some(Diagnostic::new(Code::CsvMissingColumn, place, message).help("remove this line"));
+    }
     let sign = line.trim_ascii().strip_prefix(b"sep=")?;
     let message = "only Excel reads this first line; expected the header";
-    let place = SourceLocation::in_text(path, bytes, start..start + line.len());
     let help = match sign {
         b"," => "remove this line",
         _ => "save the file as \"CSV UTF-8\" with commas between cells, without this line",
@@ -316,6 +320,20 @@ struct CsvRecord {
     cells: Vec<Range<usize>>,
     /// The quote that is still open at the end of the text.
     open_quote: Option<usize>,
+}
+
+/// The quote that closes this cell before its text ends. Readers differ in what they make of the rest.
+fn early_quote(text: &[u8], cell: &Range<usize>) -> Option<usize> {
+    let quoted = text[cell.clone()].strip_prefix(b"\"")?;
+    let mut at = 0;
+    while let Some(quote) = quoted[at..].iter().position(|byte| *byte == b'"').map(|found| at + found) {
+        match quoted.get(quote + 1) {
+            Some(b'"') => at = quote + 2,
+            _ if quoted[quote + 1..].trim_ascii().is_empty() => return None,
+            _ => return Some(cell.start + 1 + quote),
+        }
+    }
+    None
 }
 
 impl CsvRecord {
@@ -535,6 +553,11 @@ impl RowReader<'_> {
         if let Some(at) = record.open_quote {
             let message = "this quote is never closed: the rest of the file is one cell".to_owned();
             let help = "close the cell with `\"`; a quote inside a quoted cell is written `\"\"`";
+            return Some(problem(Code::CsvOpenQuote, at..at + 1, message).help(help));
+        }
+        if let Some(at) = record.cells.iter().find_map(|cell| early_quote(&sheet.bytes, cell)) {
+            let message = "this quote closes its cell, and more text follows".to_owned();
+            let help = "a quote inside a quoted cell is written `\"\"`";
             return Some(problem(Code::CsvOpenQuote, at..at + 1, message).help(help));
         }
         let mut nameless = (0..record.cells.len()).filter(|index| sheet.names.get(*index).is_none_or(String::is_empty));
