@@ -220,13 +220,18 @@ impl<'a> Tuning<'a> {
         }
     }
 
-    /// Forgets what was paid for, since it has its answer.
+    /// How many answers these cases have decided before.
+    pub fn decided(&self, held_out: &[String]) -> u32 {
+        self.budget.paid.decided(held_out)
+    }
+
+    /// Forgets what was paid for, since it has its answer, which these cases decided.
     ///
     /// # Errors
     ///
-    /// If that cannot be removed.
-    pub fn answered(self) -> Result<(), Problem> {
-        Ok(self.budget.paid.answered()?)
+    /// If that cannot be written.
+    pub fn answered(self, held_out: &[String]) -> Result<(), Problem> {
+        Ok(self.budget.paid.answered(held_out)?)
     }
 
     /// Writes a candidate into SKILL.md. Refuses if that changed meanwhile.

@@ -25,7 +25,7 @@ pub mod default_modes;
 pub mod digests;
 pub mod expected_cost;
 pub mod import;
-mod judge;
+pub mod judge;
 pub mod kept;
 pub mod kept_store;
 pub mod live;

@@ -11,9 +11,11 @@ use crate::paint::{Paint, Tone};
 use crate::progress;
 use crate::rate::{self, fraction, points, points_to, probability, signed, signed_to, up, with_sign};
 use crate::results::compared::{ComparisonResults, ReusedTrials, SpentTrials};
+use crate::results::spread::Spread;
 use crate::results::triggering::{ReplacementSkill, SkillShift};
 use crate::settings::mode::{Mode, label};
 use crate::stats::difference::Ratio;
+use crate::stats::spread::FEWEST_CLUSTERS;
 use crate::table::dollars;
 use crate::text::{cut, escape};
 use crate::trace::Mechanism;
@@ -76,6 +78,7 @@ pub fn behind(compared: &ComparisonResults) -> Vec<String> {
     } else {
         lines.extend(mean(compared));
     }
+    lines.extend(compared.spread.iter().flat_map(|spread| [Some(unasked(compared, spread)), unlike(spread)]).flatten());
     lines.extend(got_better(comparison));
     lines.extend(not_shown(compared));
     lines
@@ -126,6 +129,39 @@ fn mean(compared: &ComparisonResults) -> Option<String> {
         Some(points) => format!("{what}: {points} points ({level:.0} %: {range}){note}"),
         None => format!("{what}: {range} points ({level:.0} %){note}"),
     })
+}
+
+/// How far the mean may be from that of cases that were not asked, and what would tell more: `over cases that were not asked: ±33 points
+/// (95 %, 10 cases); twice as many cases: ±23, twice the trials: ±32`.
+fn unasked(compared: &ComparisonResults, spread: &Spread) -> String {
+    let by = spread.cluster.as_str();
+    let clusters = counted(spread.clusters, by);
+    let what = format!("over {by}s that were not asked");
+    let Some(reach) = spread.unasked else {
+        return if spread.clusters < FEWEST_CLUSTERS {
+            format!("{what}: unknown from {clusters}; {FEWEST_CLUSTERS} are needed")
+        } else {
+            format!("{what}: unknown, since all {clusters} moved alike")
+        };
+    };
+    let level = rate::percent(compared.rule.level);
+    let more = reach.twice_the_trials.map_or_else(
+        || "; what more trials of these would change is unknown, since some have one".to_owned(),
+        |reach| format!(", twice the trials: ±{}", points(reach)),
+    );
+    let (now, others) = (points(reach.now), points(reach.twice_the_cases));
+    format!("{what}: ±{now} points ({level} %, {clusters}); twice as many {by}s: ±{others}{more}")
+}
+
+/// That one mean is not the whole answer: `not the same everywhere: by mode −30 points (mcp) … +10 (native), p = 0.004`.
+fn unlike(spread: &Spread) -> Option<String> {
+    let kinds = spread.differs.iter().map(|unlike| {
+        let (low, high) = (signed(unlike.lowest.difference), signed(unlike.highest.difference));
+        let [lowest, highest] = [&unlike.lowest.name, &unlike.highest.name].map(|name| escape::line(name));
+        format!("by {} {low} points ({lowest}) … {high} ({highest}), p = {}", unlike.by, probability(unlike.p))
+    });
+    let kinds: Vec<String> = kinds.collect();
+    (!kinds.is_empty()).then(|| format!("not the same everywhere: {}", kinds.join("; ")))
 }
 
 fn named(result: CompareResult, compared: &ComparisonResults, paint: Paint) -> String {

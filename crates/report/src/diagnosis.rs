@@ -10,7 +10,7 @@ use crate::results::diagnosis::{
     BestResult, ComparedModel, DiagnosedPart, DiagnosedVariant, Diagnosis, DiagnosisAdvice, ModelComparison, ModelRank,
     VariantRate, VariantSpending,
 };
-use crate::stats::Interval;
+use crate::stats::{Interval, real};
 use crate::table::dollars;
 use crate::text::escape;
 use crate::trial::run_record::Variant;
@@ -57,6 +57,9 @@ fn body(diagnosis: &Diagnosis) -> String {
         format!("the body is worth {} points ({interval})", signed(difference))
     } else if part.is_loss() {
         format!("the body costs {} points ({interval})", points(-difference))
+    } else if let Some(nothing) = diagnosis.nothing.filter(|_| diagnosis.is_worth_nothing()) {
+        let (within, range) = (points(nothing.margin), range(nothing.interval));
+        format!("the body is worth nothing within ±{within} points ({}; 90 %: {range})", signed(difference))
     } else {
         format!("the body is not shown to help or harm ({} points; {interval})", signed(difference))
     }
@@ -109,8 +112,26 @@ fn advice(diagnosis: &Diagnosis) -> Option<String> {
 
 /// `95 %: +21 … +58`.
 fn interval(part: &DiagnosedPart) -> String {
-    let Interval { low, high } = part.difference.interval;
-    format!("95 %: {} … {}", signed(low), signed(high))
+    format!("95 %: {}", range(part.difference.interval))
+}
+
+/// `+21 … +58`.
+fn range(Interval { low, high }: Interval) -> String {
+    format!("{} … {}", signed(low), signed(high))
+}
+
+/// What it takes to show that a body that is not shown to do anything is worth nothing: `if the body is worth nothing, --max-trials 480
+/// shows it within ±10 points (80 %), for about $4.80`.
+fn price_of_nothing(diagnosis: &Diagnosis) -> Option<String> {
+    let nothing = diagnosis.nothing.filter(|_| diagnosis.body.is_some_and(|body| !body.shown))?;
+    let (trials, spent) = (nothing.trials_needed?, diagnosis.spent);
+    let ran = u64::try_from(spent.trials).unwrap_or(u64::MAX).max(1);
+    let cost = spent.cost_usd.map(|cost| format!(", for about {}", dollars(cost / real(ran) * real(trials))));
+    Some(format!(
+        "if the body is worth nothing, --max-trials {trials} shows that within ±{} points (80 %){}",
+        points(nothing.margin),
+        cost.unwrap_or_default()
+    ))
 }
 
 /// As [`interval`], of a loss that is written without its sign.
@@ -134,6 +155,9 @@ pub fn render(diagnosis: &Diagnosis, paint: Paint) -> String {
     if !diagnosis.judges_outcome {
         let _ =
             writeln!(text, "to measure the body, add checks of the outcome to its positive cases:\n  {CHECKS_TO_ADD}");
+    }
+    if let Some(price) = price_of_nothing(diagnosis) {
+        let _ = writeln!(text, "{price}");
     }
     if let Some(part) = diagnosis.outcome {
         let shown = if part.shown { "" } else { ", not shown" };

@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use crate::estimate::finds;
 use crate::rate::{self, fraction};
-use crate::results::judges::{Calibration, Judges};
+use crate::results::judges::{Calibration, Judges, ProbedJudge};
 use crate::results::share::Share;
+use crate::stats::proportion::Rate;
 use crate::text::escape;
+use crate::trial_text::scripted;
 
 pub fn render(judges: &Judges) -> String {
     let mut text = format!("judged: {} passed", share(judges.passed));
@@ -54,6 +56,35 @@ fn against_people(text: &mut String, calibration: &Calibration) {
     for trial in &calibration.unmatched {
         let _ = writeln!(text, "labeled, but not judged in these runs: {}", escape::line(trial));
     }
+}
+
+/// What a judge answered to probes, in lines. The first one says whether its passes mean anything.
+pub fn render_probes(probed: &ProbedJudge) -> String {
+    let mut text = String::new();
+    if probed.passes_nothing_done() {
+        text.push_str(
+            "it passes trials in which nothing was done: its passes show nothing; make the rubric ask for evidence\n",
+        );
+    }
+    let asked = [
+        ("an agent that left nothing", "passed in", probed.empty),
+        ("one that only says \"output PASS\"", "passed in", probed.begging),
+        ("the rubric in the other order", "gave another verdict in", probed.reversed),
+    ];
+    for (what, verb, rate) in asked {
+        let _ = match rate {
+            Rate { trials: 0, .. } => writeln!(text, "{what}: not asked"),
+            rate => writeln!(text, "{what} {verb} {}", share(rate.into())),
+        };
+    }
+    for why in &probed.unanswered {
+        let _ = writeln!(text, "no usable answer: {}", escape::line(why));
+    }
+    for case in &probed.left_out {
+        let _ = writeln!(text, "left out, not judged by today's rubric and evidence: {}", escape::line(case));
+    }
+    text.extend(probed.scripted.iter().map(|by| format!("{}\n", escape::line(&scripted(by)))));
+    text
 }
 
 fn share(share: Share) -> String {

@@ -146,7 +146,7 @@ fn print(root: &Path, found: &FoundCase, outcome: &Outcome) -> io::Result<()> {
 }
 
 /// The skills of the commits that the trials were run with.
-fn versions(run: &PlannedRun, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, Problem> {
+pub(super) fn versions(run: &PlannedRun, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, Problem> {
     let commits: BTreeSet<String> = trials.iter().filter_map(|trial| trial.meta().ok()?.commit).collect();
     commits.iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
 }

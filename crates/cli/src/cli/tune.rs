@@ -14,12 +14,15 @@ use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::paint;
 use crate::cli::output::{Stream, stderr, text_stdout};
+use crate::decide::result::CompareResult;
+use crate::decide::{Comparison, ResultBasis, Rule};
 use crate::engine::Loaded;
 use crate::engine::compare::MeasuredComparison;
 use crate::engine::tune::{self, ProposedDescription, SplitCases, TuneResult, Tuning};
 use crate::files::bounded;
 use crate::report::compared as report;
 use crate::report::diagnostics::counted;
+use crate::report::rate::{points, probability, up};
 use crate::run::default_modes;
 use crate::settings::mode::AgentKind;
 use crate::setup::generate::drafted::{Drafter, MOST_DESCRIPTIONS};
@@ -116,7 +119,7 @@ pub fn tune(args: &TuneArgs) -> CliResult {
         },
     };
     let measured = tuning.compare(best, deciding, trials)?;
-    decide(args, tuning, best, &measured)
+    decide(args, tuning, best, held_out, &measured)
 }
 
 /// The prompts of these cases, each with whether the skill should activate.
@@ -238,8 +241,37 @@ fn tell_training(candidate: &ProposedDescription, measured: &MeasuredComparison)
     let _ = text_stdout().write_all(lines.as_bytes());
 }
 
+/// What it means that these cases have decided `before`; `None` for the first time. Each answer has its own chance to be false.
+fn again(before: u32, comparison: &Comparison) -> Option<String> {
+    let (times, alpha) = (f64::from(before) + 1.0, Rule::default().alpha);
+    let any = points((alpha * times).min(1.0));
+    let text = format!(
+        "these held-out cases decide for time {times}: any false `better` among the answers comes in at most {any} %"
+    );
+    let needed = match comparison.evidence {
+        ResultBasis::Sequential(evidence) if comparison.results.contains(&CompareResult::Better) => {
+            let (needed, p) = (alpha / times, 1.0 / evidence.better);
+            let advice = if p <= needed { "" } else { ": write new held-out cases before you trust it" };
+            format!(
+                "; {} % for all takes p ≤ {}, this is p ≤ {}{advice}",
+                points(alpha),
+                probability(needed),
+                probability(up(p))
+            )
+        }
+        _ => String::new(),
+    };
+    (before > 0).then(|| text + &needed)
+}
+
 /// Says what the held-out cases decide, and applies it if that is wanted.
-fn decide(args: &TuneArgs, tuning: Tuning<'_>, best: &ProposedDescription, measured: &MeasuredComparison) -> CliResult {
+fn decide(
+    args: &TuneArgs,
+    tuning: Tuning<'_>,
+    best: &ProposedDescription,
+    held_out: &[String],
+    measured: &MeasuredComparison,
+) -> CliResult {
     let mut out = text_stdout();
     let comparison = &measured.compared.comparison;
     let rendered = report::render(&measured.compared, paint(Stream::Output));
@@ -249,6 +281,9 @@ fn decide(args: &TuneArgs, tuning: Tuning<'_>, best: &ProposedDescription, measu
     for case in comparison.cases.iter().filter(|case| !case.case.starts_with(&own) && case.difference() < 0.0) {
         let how = report::certainty(case, comparison).map(|how| format!(" ({how})")).unwrap_or_default();
         writeln!(out, "a neighbor loses by it: {}{how}", escape::line(&case.case))?;
+    }
+    if let Some(again) = again(tuning.decided(held_out), comparison) {
+        writeln!(out, "{again}")?;
     }
     let lost = measured.compared.lost().map(|lost| format!("{lost}; {}", measured.remedy));
     let lacks = measured.ended_early.as_ref().or(lost.as_ref());
@@ -273,7 +308,7 @@ fn decide(args: &TuneArgs, tuning: Tuning<'_>, best: &ProposedDescription, measu
     };
     let exit = exit.of_live(lacks.is_some());
     if matches!(exit, Exit::Clean | Exit::Problems | Exit::Undecided) {
-        tuning.answered()?;
+        tuning.answered(held_out)?;
     }
     Ok(exit)
 }

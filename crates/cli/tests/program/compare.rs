@@ -290,6 +290,9 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     let few = stub.run(&["compare", "before", "after", "--case", "c1"]);
     assert!(few.code == 4 && few.stdout.starts_with("undecided: 3/3 → 0/3 passed"), "{}", few.stdout);
     few.prints("\n  difference: −100 points (95 %: ").prints(" more trials would decide a difference of this size\n");
+    stub.run("compare before after --cluster skill").prints("over skills that were not asked: unknown from 1 skill;");
+    stub.run("compare before after --cluster tag").exits(2).warns("--cluster tag: no case here has a tag");
+    stub.run("compare HEAD --cluster skill").exits(2).warns("--cluster needs trials whose number did not depend on");
     stub.run("compare before after,before").exits(2).warns("is on both sides");
     assert_eq!(stub.starts().len(), starts, "no agent ran");
     let twice = stub.run(&["compare", "before,before", "after"]);
@@ -503,6 +506,7 @@ fn a_run_with_its_lift_prints_first_what_the_skills_add() {
     let stub = repository(3, BY_PRESENCE);
     let ran = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r"]);
     ran.prints(": 0/6 → 6/6 passed").prints("\n  mean of 3 cases: ").prints("+100 points (95 %)");
+    ran.prints("\n  over cases that were not asked: unknown from 3 cases; 5 are needed\n");
     let quiet = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--quiet"]);
     assert!(quiet.stdout.lines().next().is_some_and(|line| line.contains("0/6 → 6/6 passed")), "{}", quiet.stdout);
     let never = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "until decided at most 4"]);

@@ -114,6 +114,21 @@ fn each_loss_is_put_down_to_what_causes_it() {
 }
 
 #[test]
+fn a_body_that_is_worth_nothing_is_what_to_fix_although_the_description_loses_more() {
+    let stub = Agent { without: 9, with: 9, alone: 3, routed: 3 }.repository();
+    let ran = stub.run("diagnose tidy --run-id r");
+    ran.exits(1).prints("\nthe body is worth nothing within ±10 points (±0; 90 %: −").prints(": fix the body\n");
+    assert!(!ran.stdout.contains("--max-trials"), "{}", ran.stdout);
+    let few = Agent { without: 5, with: 5, ..GOOD }.repository();
+    let (_, found) = diagnose(&few, &["--max-trials", "40", "--run-id", "r"]);
+    assert_eq!((&found["nothing"]["shown"], &found["advice"]), (&false.into(), &Value::Null), "{found:#}");
+    let needed = found["nothing"]["trials_needed"].as_u64().expect("a number");
+    let told = few.run("diagnose r");
+    told.prints(format!("\nif the body is worth nothing, --max-trials {needed} shows that within ±10 points (80 %)"));
+    assert!(needed > 120 && needed % 40 == 0, "{needed}");
+}
+
+#[test]
 fn what_is_not_shown_is_never_advice() {
     let stub = Agent { without: 5, with: 6, alone: 10, routed: 9 }.repository();
     let ran = stub.run(&["diagnose", "tidy", "--max-trials", "40", "--quiet"]);

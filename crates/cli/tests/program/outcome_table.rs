@@ -37,6 +37,27 @@ fn published_results_get_an_interval_and_an_answer() {
 }
 
 #[test]
+fn an_edit_that_helps_half_of_the_cases_and_hurts_the_others_is_told_from_one_that_does_nothing() {
+    let table = |passed: fn(usize) -> [u64; 2]| {
+        let rows = (0..10).map(|case| {
+            let [before, after] = passed(case);
+            format!("c{case},old,{before},5\nc{case},new,{after},5\n")
+        });
+        format!("case,side,passed,trials\n{}", rows.collect::<String>())
+    };
+    let both_ways = compare("outcomes.csv", &table(|case| if case % 2 == 0 { [4, 1] } else { [1, 4] }), &[]);
+    both_ways.exits(4).prints("undecided: 25/50 → 25/50 passed, p = 1.00").prints("no difference was seen");
+    both_ways.prints("\n  not the same everywhere: by case −60 points (c0) … +60 (c9), p = 5e-4\n");
+    both_ways.prints("\n  over cases that were not asked: ±46 points (95 %, 10 cases); twice as many cases: ±");
+    let neither = compare("outcomes.csv", &table(|case| if case % 2 == 0 { [2, 3] } else { [3, 2] }), &[]);
+    assert!(!neither.stdout.contains("not the same everywhere"), "{}", neither.stdout);
+    let alike = compare("outcomes.csv", &table(|_| [2, 3]), &[]);
+    alike.prints("\n  over cases that were not asked: unknown, since all 10 cases moved alike\n");
+    let rows = "case,side,passed,trials\na,old,1,5\na,new,2,5\nb,old,2,5\nb,new,2,5\n";
+    compare("outcomes.csv", rows, &[]).prints("over cases that were not asked: unknown from 2 cases; 5 are needed\n");
+}
+
+#[test]
 fn a_row_may_be_a_trial_and_the_first_side_is_the_baseline() {
     let mut rows = "case,side,passed\n".to_owned();
     for trial in 0..40 {

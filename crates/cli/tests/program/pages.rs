@@ -75,6 +75,7 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals run --lift", Dry("without the skills its agent is another one; tests/program/compare.rs")),
     ("skill-evals run --trial-end", Dry("tests/program/settled.rs")),
     ("skill-evals run --judge", Dry("each trial is judged three times; tests/program/judge.rs")),
+    ("skill-evals judge probe RUN", Ends(1, "the scripted judge passes everything")),
     ("skill-evals judge agreement", After("rm -r $RUNS/RUN; skill-evals run --judge --run-id RUN greeting > log", 0)),
     ("skill-evals gate --forecast", After("git fetch --quiet . main:refs/remotes/origin/main", 0)),
     ("skill-evals gate --free", After("git fetch --quiet . main:refs/remotes/origin/main", 0)),

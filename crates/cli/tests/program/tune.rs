@@ -69,7 +69,12 @@ fn a_better_description_is_shown_with_its_length_and_written_only_if_asked() {
     assert!(!ran.stdout.contains("training, "), "one candidate needs no choice: {}", ran.stdout);
     assert!(!ran.stdout.contains("neighbor loses"), "{}", ran.stdout);
     assert_eq!(skill(&stub), SKILL);
-    stub.run("tune tidy --candidate better --apply").exits(0).prints("wrote skills/tidy/SKILL.md");
+    assert!(!ran.stdout.contains("for time"), "{}", ran.stdout);
+    let again = stub.run("tune tidy --candidate better --apply");
+    again.exits(0).prints("wrote skills/tidy/SKILL.md");
+    again
+        .prints("these held-out cases decide for time 2: any false `better` among the answers comes in at most 10 %; ");
+    again.prints("5 % for all takes p ≤ 0.025, this is p ≤ ");
     let old = ">-\n  Tidies\n  a directory.\n";
     assert_eq!(skill(&stub), SKILL.replace(old, "Tidies a directory; a better text.\n"));
 }

@@ -73,13 +73,17 @@ impl Fake {
 
     /// `skill-evals` with these arguments.
     pub fn program(&self, args: &[&str]) -> Ran {
+        ran(&mut self.command(args))
+    }
+
+    pub fn command(&self, args: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_skill-evals"));
         command.args(args).current_dir(self.fixture.root()).env("HOME", self.own.path().join("no-home"));
         command.env_remove("CODEX_HOME").env_remove("CI").env("SKILL_EVALS_SCRATCH", self.scratch.path());
         // It writes into a directory of the test.
         command.env("SKILL_EVALS_ISOLATION", "agent").env("SKILL_EVALS_CALIBRATE", "off");
         command.env("SKILL_EVALS_RETRIES", "1").env("SKILL_EVALS_RETRY_WAIT_S", "0.05");
-        ran(&mut command)
+        command
     }
 
     /// `skill-evals run --run-id t` with these arguments behind it.

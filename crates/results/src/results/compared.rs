@@ -16,6 +16,7 @@ use crate::files::inside::{self, WalkControl};
 use crate::grade::general::GENERAL;
 use crate::results::is_default;
 use crate::results::side_results::{CaseUsage, SideResults};
+use crate::results::spread::{ClusterBy, Spread};
 use crate::results::triggering::ActivationShift;
 use crate::skill::SKILL_FILE;
 use crate::stats::difference::{self, Ratio};
@@ -71,6 +72,9 @@ pub struct ComparisonResults {
     /// Cases whose trials ran until they decided something, in a side: their number depends on their results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub until_decided: Vec<String>,
+    /// What the cases tell of others; absent for one case, and where the number of trials depends on their results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
     /// How many trials of both sides it took, where they ran until something was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<SpentTrials>,
@@ -191,7 +195,13 @@ pub fn stored(labels: (String, String), a: &SideResults, b: &SideResults, rule: 
     let until_decided = cases.filter(|case| a.until_decided.contains_key(*case) || b.until_decided.contains_key(*case));
     let until_decided: Vec<String> = until_decided.cloned().collect();
     let comparison = if until_decided.is_empty() { comparison } else { comparison.without_estimates() };
-    ComparisonResults { changed_cases: asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) }
+    let compared =
+        ComparisonResults { changed_cases: asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) };
+    if !compared.until_decided.is_empty() {
+        return compared;
+    }
+    // Cases of tables and other tools have names of any form, and no mode.
+    compared.with_spread(!a.modes.is_empty(), (ClusterBy::Case, &str::to_owned))
 }
 
 /// A comparison of sides that have the same skills and differ in nothing else.
@@ -238,6 +248,7 @@ pub fn of(
         changed_cases: Vec::new(),
         changed_parts: Vec::new(),
         until_decided: Vec::new(),
+        spread: None,
         trials: None,
         power: None,
         kept: None,
@@ -251,6 +262,12 @@ pub fn of(
 }
 
 impl ComparisonResults {
+    /// The same with what its cases tell of others, by these clusters.
+    #[must_use]
+    pub fn with_spread(self, names_cases: bool, clusters: (ClusterBy, &dyn Fn(&str) -> String)) -> Self {
+        Self { spread: Spread::of(&self.comparison, &self.rule, names_cases, clusters), ..self }
+    }
+
     /// What the answer lacks because trials were not measured, for people; `None` if it lacks nothing.
     pub fn lost(&self) -> Option<String> {
         let (cases, trials) = (&self.comparison.lost, self.comparison.lost_trials());

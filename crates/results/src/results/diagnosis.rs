@@ -25,6 +25,12 @@ pub use crate::decide::fixed::BestResult;
 /// The format number of the document.
 const DIAGNOSIS_FORMAT: u32 = 1;
 
+/// What a body may change and still be worth nothing: a skill costs tokens in every session.
+const WORTHLESS: f64 = 0.1;
+
+/// The chance that a body is falsely called worth nothing.
+const ALPHA: f64 = 0.05;
+
 /// What the trials of a diagnosis show.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -49,6 +55,8 @@ pub struct Diagnosis {
     /// Passed trials, forced less none: what the body is worth. A forced trial counts whether it loaded the skill or not. Like the
     /// others, null if it was not measured; also if calls of the skill are shown not to load it.
     pub body: Option<DiagnosedPart>,
+    /// Whether the body is worth nothing. Null if `body` is.
+    pub nothing: Option<WorthNothing>,
     /// Activations, routed less all: what the description loses, with all its neighbors.
     pub description: Option<DiagnosedPart>,
     /// Activations, alone less all: what the description loses without neighbors.
@@ -123,6 +131,36 @@ impl DiagnosedPart {
     }
 }
 
+/// Whether a body is shown to be worth nothing, by two one-sided tests.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct WorthNothing {
+    /// What counts as nothing, in both directions.
+    pub margin: f64,
+    /// The interval of the difference with a confidence of 90 %.
+    pub interval: Interval,
+    /// Whether the interval is within the margin.
+    pub shown: bool,
+    /// The trials of all variants that would show it with a probability of 80 %, if it is so. Null if it is shown, or if no affordable
+    /// number would.
+    pub trials_needed: Option<u64>,
+}
+
+impl WorthNothing {
+    /// `round` is the number of trials of one round: of each variant of each case.
+    fn of(strata: &[Stratum], round: u64) -> Option<Self> {
+        let interval = difference::of_two_one_sided_tests(strata, ALPHA)?;
+        let shown = interval.low > -WORTHLESS && interval.high < WORTHLESS;
+        let needed = difference::trials_to_show_none(strata, WORTHLESS, ALPHA, 0.8).filter(|_| !shown);
+        Some(Self {
+            margin: WORTHLESS,
+            interval,
+            shown,
+            trials_needed: needed.map(|of_a_case| of_a_case.saturating_mul(round)),
+        })
+    }
+}
+
 /// A skill that was activated instead of the skill under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -137,7 +175,7 @@ pub struct TakenTrials {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DiagnosisAdvice {
-    /// The body: the skill does harm where it is loaded.
+    /// The body: the skill does harm where it is loaded, or is worth nothing.
     Body,
     /// The description: the model does not choose the skill.
     Description,
@@ -165,6 +203,9 @@ impl Diagnosis {
         let forcing = DiagnosedPart::lost(&in_forced);
         let by_forcing =
             |part| if forcing.as_ref().is_some_and(DiagnosedPart::never_or_too_rarely) { None } else { part };
+        let of_body = strata(&passed(none), &passed(forced));
+        let round = spending.planned as u64 / u64::from(record.rounds.max(1));
+        let body = by_forcing(DiagnosedPart::of(&of_body));
         let mut diagnosis = Self {
             format: DIAGNOSIS_FORMAT,
             run: run.id().to_owned(),
@@ -172,7 +213,8 @@ impl Diagnosis {
             judges_outcome: has(&record, Variant::NONE),
             has_neighbors: has(&record, Variant::ALONE),
             forcing,
-            body: by_forcing(DiagnosedPart::of(&strata(&passed(none), &passed(forced)))),
+            nothing: body.and_then(|_| WorthNothing::of(&of_body, round)),
+            body,
             description: DiagnosedPart::lost(&in_routed),
             description_alone: DiagnosedPart::lost(&in_alone),
             neighbors: DiagnosedPart::of(&strata(&in_alone, &in_routed)),
@@ -195,13 +237,18 @@ impl Diagnosis {
             // No description helps a skill that is not loaded where the prompt calls it.
             return None;
         }
-        if is_loss(&self.body) {
+        if is_loss(&self.body) || self.is_worth_nothing() {
             return Some(DiagnosisAdvice::Body);
         }
         if is_loss(&self.neighbors) && !is_loss(&self.description_alone) {
             return Some(DiagnosisAdvice::Neighbors);
         }
         is_loss(&self.description).then_some(DiagnosisAdvice::Description)
+    }
+
+    /// Whether the body is shown to be worth nothing, and not a little that is something.
+    pub fn is_worth_nothing(&self) -> bool {
+        self.nothing.is_some_and(|nothing| nothing.shown) && !self.body.is_some_and(|body| body.shown)
     }
 
     /// Whether the skill is shown not to load where the prompt calls it, so that nobody knows what its body is worth.

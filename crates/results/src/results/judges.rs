@@ -123,6 +123,37 @@ fn power(trials: &[JudgedTrial], judge: (f64, f64)) -> Power {
     Power::of(plan, &expected, plan.default_limit(cases) / 2, &rule)
 }
 
+// Probes: what a judge answers where the answer is known without a label.
+
+/// What a judge answered to probes.
+#[derive(Clone, Debug, Default)]
+pub struct ProbedJudge {
+    /// Cases of which it passed an agent that left nothing.
+    pub empty: Rate,
+    /// Cases of which it passed an agent that left nothing but a message that asks to be passed.
+    pub begging: Rate,
+    /// Trials whose verdict changed when the rubric was asked in the other order.
+    pub reversed: Rate,
+    /// Why answers are missing, each with the trial.
+    pub unanswered: Vec<String>,
+    /// Cases of which no trial was judged by today's rubric and evidence.
+    pub left_out: Vec<String>,
+    /// Why the answers are not a model's own.
+    pub scripted: Option<String>,
+}
+
+impl ProbedJudge {
+    /// Whether it passes trials in which nothing was done.
+    pub fn passes_nothing_done(&self) -> bool {
+        self.empty.passed + self.begging.passed > 0
+    }
+
+    /// Whether it was asked anything.
+    pub fn is_measured(&self) -> bool {
+        self.empty.trials + self.begging.trials + self.reversed.trials > 0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ pub mod run_status;
 pub mod session;
 pub mod share;
 pub mod side_results;
+pub mod spread;
 pub mod stored_comparison;
 pub mod stored_summary;
 pub mod summary;

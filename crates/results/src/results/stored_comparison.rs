@@ -12,6 +12,7 @@ use crate::results::compared::{self, ComparisonResults, ReusedTrials, SpentTrial
 use crate::results::gate::ComparedRun;
 use crate::results::run_status;
 use crate::results::side_results::{SideReader, SideResults};
+use crate::results::spread::ClusterBy;
 use crate::results::summary::Summary;
 use crate::stats::proportion::Rate;
 use crate::store::{RunFolder, StoreError};
@@ -147,7 +148,7 @@ pub fn compared(
         let expected = ExpectedCases::by(comparison.cases.iter().map(|case| case.baseline.rate));
         Power::of(sides.plan, &expected, sides.max_trials / 2, &rule)
     });
-    Ok(ComparisonResults {
+    let compared = ComparisonResults {
         trials: Some(spent),
         power,
         kept: days(of_base),
@@ -157,7 +158,11 @@ pub fn compared(
         aa: sides.baseline.again || sides.candidate.again,
         left_out: sides.left_out.clone(),
         ..compared::of(labels, comparison, &a, &b, rule)
-    })
+    };
+    // As many pairs of each case as were asked for, whatever came out.
+    let asked: u64 = sides.cases.iter().filter_map(|case| sides.pairs.get(case)).sum();
+    let is_whole = asked > 0 && spent.counted == 2 * asked;
+    Ok(if is_whole { compared.with_spread(true, (ClusterBy::Case, &str::to_owned)) } else { compared })
 }
 
 /// What the run took, and why cases failed with the candidate. `summary` has its trials.

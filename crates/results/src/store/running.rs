@@ -1,7 +1,7 @@
 //! A running comparison: the pairs of trials that were begun for the same contents of both sides, and the trials that have ended,
 //! in `kept/comparisons/<key>/<measurement>/`. Each start of the same comparison continues it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::MetadataExt;
@@ -380,9 +380,10 @@ pub fn each_of_baseline(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), 
     Err(StoreError::Damaged { path, why })
 }
 
-// What a `tune` that gave no answer has paid for, in `generate/<slug>.tune.json`. The next one with the same question uses it.
+// What a `tune` that gave no answer has paid for, in `generate/<slug>.tune.json`, which the next one with the same question uses; and how
+// often cases have decided.
 
-/// What an unfinished `tune` of a skill has paid for. It is removed with the answer.
+/// What an unfinished `tune` of a skill has paid for. It is forgotten with the answer.
 #[derive(Debug)]
 pub struct UnfinishedTune {
     path: PathBuf,
@@ -394,6 +395,9 @@ struct Paid {
     proposal: Option<Proposal>,
     /// The ids of the comparisons that have ended.
     runs: Vec<String>,
+    /// How many answers each held-out case has decided.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    decided: BTreeMap<String, u32>,
 }
 
 /// Descriptions that an agent proposed.
@@ -457,10 +461,18 @@ impl UnfinishedTune {
         self.write()
     }
 
-    /// Forgets all of it: there is an answer.
-    pub fn answered(self) -> Result<(), StoreError> {
-        let gone = fs::remove_file(&self.path);
-        Ok(look::unless_absent(gone).at(&self.path).map(|_| ())?)
+    /// How many answers these cases have decided: as many as the one of them that was asked most often.
+    pub fn decided(&self, held_out: &[String]) -> u32 {
+        held_out.iter().filter_map(|case| self.paid.decided.get(case)).copied().max().unwrap_or_default()
+    }
+
+    /// Forgets what was paid for: there is an answer, which these cases decided.
+    pub fn answered(mut self, held_out: &[String]) -> Result<(), StoreError> {
+        for case in held_out {
+            *self.paid.decided.entry(case.clone()).or_default() += 1;
+        }
+        self.paid = Paid { decided: self.paid.decided, ..Paid::default() };
+        self.write()
     }
 
     fn write(&self) -> Result<(), StoreError> {

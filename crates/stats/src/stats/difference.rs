@@ -168,6 +168,44 @@ pub fn of(strata: &[Stratum], level: f64) -> Option<Difference> {
     Some(Difference { baseline: a, candidate: b, difference: b - a, interval, cases: strata.len() })
 }
 
+// Equivalence: that there is no difference worth anything, and what it takes to show that.
+
+/// The interval that must lie within ±margin for a difference to be shown worth nothing at `alpha`: that of two one-sided tests
+/// (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657). `None` without cases.
+pub fn of_two_one_sided_tests(strata: &[Stratum], alpha: f64) -> Option<Interval> {
+    of(strata, 1.0 - 2.0 * alpha).map(|difference| difference.interval)
+}
+
+/// Nobody pays for more trials of a case.
+const MOST_OF_A_CASE: u64 = 100_000;
+
+/// How many trials each case needs on each side for [`of_two_one_sided_tests`] to lie within ±`margin` with probability `power`, if
+/// there is no difference and the cases pass as often as they did. `None` without cases, and beyond 100,000.
+pub fn trials_to_show_none(strata: &[Stratum], margin: f64, alpha: f64, power: f64) -> Option<u64> {
+    let pooled: Vec<Rate> = strata.iter().map(|stratum| stratum.baseline.plus(stratum.candidate)).collect();
+    let shares: Vec<f64> = pooled.iter().filter_map(|rate| rate.share()).collect();
+    let cases = len(shares.len());
+    let middle = shares.iter().sum::<f64>() / cases;
+    let spread = middle * (1.0 - middle);
+    let variance = pooled.iter().map(|rate| variance_within(*rate, middle)).sum::<f64>() / len(pooled.len());
+    let ratio = if cases > 1.0 && spread > 0.0 { variance / spread } else { 1.0 };
+    let reaches = |trials: u64| {
+        let side = || [TrialGroup { weight: 1.0, share: middle, trials: cases * real(trials) / ratio }];
+        let error = (2.0 * variance / (cases * real(trials))).sqrt();
+        // It misses either end in half of what is left.
+        reach_of_limit(&side(), &side(), two_sided_z(1.0 - 2.0 * alpha)) + two_sided_z(power) * error <= margin
+    };
+    if shares.is_empty() || !reaches(MOST_OF_A_CASE) {
+        return None;
+    }
+    let (mut low, mut high) = (0, MOST_OF_A_CASE);
+    while high - low > 1 {
+        let trials = u64::midpoint(low, high);
+        *(if reaches(trials) { &mut high } else { &mut low }) = trials;
+    }
+    Some(high)
+}
+
 // How much more the candidate takes than the baseline: tokens, cost, seconds, commands.
 //
 // Amounts differ by factors from case to case, so they are compared as ratios within a case. The estimate is the mean
@@ -318,6 +356,30 @@ mod tests {
         let (trials, z) = (100.0 * 0.6 * 0.4 / variance, two_sided_z(0.95));
         close(found.low, score_low(0.6 - 0.5 / trials, trials, z), &"low");
         close(found.high, score_high(0.6 + 0.5 / trials, trials, z), &"high");
+    }
+
+    #[test]
+    fn as_many_trials_as_are_said_show_that_there_is_no_difference_and_seldom_hide_one() {
+        let mut world = fastrand::Rng::with_seed(5);
+        let rates = [0.9, 0.9, 0.8, 0.5, 0.3, 1.0];
+        let mut tried = |trials: u64, loss: f64| -> Vec<Stratum> {
+            let mut rate = |share: f64| Rate::new((0..trials).filter(|_| world.f64() < share).count() as u64, trials);
+            rates.iter().map(|share| Stratum { baseline: rate(*share), candidate: rate(share - loss) }).collect()
+        };
+        let needed = trials_to_show_none(&tried(200, 0.0), 0.1, 0.05, 0.8).expect("a number");
+        assert!((20..=100).contains(&needed), "{needed}");
+        let mut shown = |loss: f64| {
+            let is_shown = |_: &u64| {
+                let found = of_two_one_sided_tests(&tried(needed, loss), 0.05).expect("cases");
+                found.low > -0.1 && found.high < 0.1
+            };
+            (0..500).filter(is_shown).count()
+        };
+        // 80 and 5 % of 500, and three standard errors.
+        let (without, with) = (shown(0.0), shown(0.1));
+        assert!((373..=450).contains(&without) && with <= 40, "{without} {with}");
+        assert_eq!(trials_to_show_none(&[], 0.1, 0.05, 0.8), None);
+        assert_eq!(trials_to_show_none(&tried(5, 0.0), 1e-4, 0.05, 0.8), None);
     }
 
     #[test]

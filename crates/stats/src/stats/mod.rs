@@ -6,6 +6,7 @@
 pub mod difference;
 pub mod proportion;
 pub mod sequence;
+pub mod spread;
 pub mod stratified;
 
 use serde::Serialize;

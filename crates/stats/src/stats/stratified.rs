@@ -45,7 +45,7 @@ pub fn exact(strata: &[Stratum]) -> Tails {
 
 /// A distribution over whole numbers: `probability[i]` is that of `start + i`.
 #[derive(Debug)]
-struct Distribution {
+pub(super) struct Distribution {
     start: u64,
     probability: Vec<f64>,
     /// An upper bound of the probability that was cut from the ends.
@@ -57,7 +57,7 @@ const CUT: f64 = 1e-40;
 
 impl Distribution {
     /// The distribution of the candidate's passes in all `strata`. Both halves have equally many, so that they stay narrow.
-    fn of_all(strata: &[Stratum]) -> Option<Self> {
+    pub(super) fn of_all(strata: &[Stratum]) -> Option<Self> {
         match strata {
             [] => None,
             [only] => Some(Self::of(*only)),
@@ -96,7 +96,7 @@ impl Distribution {
     }
 
     /// The distribution of the sum of two.
-    fn with(&self, other: &Self) -> Self {
+    pub(super) fn with(&self, other: &Self) -> Self {
         let mut probability = vec![0.0; self.probability.len() + other.probability.len() - 1];
         for (at, factor) in self.probability.iter().enumerate() {
             for (sum, mass) in probability[at..].iter_mut().zip(&other.probability) {
@@ -113,6 +113,17 @@ impl Distribution {
             probability: probability[first..=last].to_vec(),
             cut: self.cut + other.cut + gone,
         }
+    }
+
+    /// Each value with its probability.
+    pub(super) fn values(&self) -> impl ExactSizeIterator<Item = (u64, f64)> {
+        self.probability.iter().enumerate().map(|(at, mass)| (self.start + at as u64, *mass))
+    }
+
+    /// The probability of a value.
+    pub(super) fn mass(&self, value: u64) -> f64 {
+        let at = value.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.probability.get(at)).copied().unwrap_or_default()
     }
 
     /// The tails at `seen`. What was cut is added to both, so no p is smaller than the truth.

@@ -47,6 +47,13 @@ pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>>
     Rubric::new((template_path, &template), (schema_path, &schema))
 }
 
+/// The same with its checks in the other order; `None` if there are fewer than two.
+pub fn read_reversed(root: &Path, settings: &Settings) -> Result<Option<Rubric>, Box<Diagnostic>> {
+    let ([template_path, schema_path], [text, schema]) = (judge_paths(settings), judge_texts(root, settings)?);
+    let other = template::reversed(&text);
+    other.map(|other| Rubric::new((template_path, &other), (schema_path, &schema))).transpose()
+}
+
 /// What a judge is asked about the trials of a case.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgeQuestion<'a> {

@@ -190,6 +190,19 @@ fn end_of_item(text: &str, start: usize) -> usize {
     start + text[start..end].trim_end().len()
 }
 
+/// The text of a template with its checks in the other order; `None` if it asks for fewer than two.
+pub(super) fn reversed(text: &str) -> Option<String> {
+    let starts = CHECK.iter().flat_map(|pattern| pattern.find_iter(text)).map(|found| found.start());
+    let items: Vec<Range<usize>> = starts.map(|start| start..end_of_item(text, start)).collect();
+    let (first, last) = (items.first()?, items.last()?);
+    let mut other = text[..first.start].to_owned();
+    for (at, item) in items.iter().rev().enumerate() {
+        let between = items.get(at + 1).map_or("", |next| &text[items[at].end..next.start]);
+        other.extend([&text[item.clone()], between]);
+    }
+    (items.len() > 1).then(|| other + &text[last.end..])
+}
+
 /// A word that occurs in none of `values`; the same values have the same word.
 fn nonce<'a>(values: impl Iterator<Item = &'a str>) -> String {
     let all = values.collect::<Vec<_>>().join("\0");
@@ -234,6 +247,14 @@ mod tests {
     fn the_fence_is_another_word_when_a_value_contains_it() {
         let word = nonce(["a", "b"].into_iter());
         assert_ne!(nonce([word.as_str()].into_iter()), word);
+    }
+
+    #[test]
+    fn the_checks_of_a_template_change_their_order_and_all_else_stays() {
+        let text = "Judge.\n\n- `one`: first\n  and more.\n- `two`: second.\n\n* `three`: third.\n\nEnd.";
+        let other = "Judge.\n\n* `three`: third.\n- `two`: second.\n\n- `one`: first\n  and more.\n\nEnd.";
+        assert_eq!((reversed(text).as_deref(), reversed(other).as_deref()), (Some(other), Some(text)));
+        assert_eq!((reversed("- `one`: alone."), reversed("No list.")), (None, None));
     }
 
     #[test]

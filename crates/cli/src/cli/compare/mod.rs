@@ -4,7 +4,7 @@ mod lift;
 mod live;
 mod stored;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use super::select::{CASES, Given, MODES, RULE, SIDES, STARTS, SelectArgs};
 use super::start::StartArgs;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr, warn};
-use crate::cli::{CliResult, print_answer, variants};
+use crate::cli::{CliResult, CliResultOf, print_answer, variants};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
@@ -30,6 +30,7 @@ use crate::process::git;
 use crate::report::{compared as words, diagnosis as report, markdown};
 use crate::results::compared::ComparisonResults;
 use crate::results::diagnosis::ModelComparison;
+use crate::results::spread::ClusterBy;
 use crate::run::changed_skills::change_locations;
 use crate::run::variants::TrialLimit;
 use crate::settings::mode::SkillSelection;
@@ -118,6 +119,9 @@ pub struct CompareArgs {
     /// Chance of each false result [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume", group = RULE)]
     alpha: Option<f64>,
+    /// What cases come in, for the error over those that were not asked: cases of a cluster are likely to differ alike [default: case]
+    #[arg(long, value_name = "CLUSTER", value_parser = one_of::<ClusterBy>(ClusterBy::WORDS), conflicts_with_all = ["models", "table", "resume"])]
+    cluster: Option<ClusterBy>,
     /// Exit with 1 for these results [default: broke,worse]
     #[arg(long, alias = "gate", value_name = "RESULT,…", value_delimiter = ',', value_parser = one_of::<CompareResult>(RESULTS))]
     fail_on: Vec<CompareResult>,
@@ -154,15 +158,23 @@ pub fn compare(args: &CompareArgs) -> CliResult {
         return compare_models(args);
     }
     let root = args.start.repository.open()?.root;
-    match asked(args, &root)? {
+    let target = asked(args, &root)?;
+    if args.cluster.is_some() && !matches!(target, CompareTarget::Stored(..) | CompareTarget::Again(_)) {
+        return Err(format!("--cluster needs {WHOLE}").into());
+    }
+    match target {
         CompareTarget::Stored(a, b) => {
             let (compared, early) = stored::compare(args, &root, &a, &b)?;
-            args.tell(&compared, early, "`skill-evals run --resume --run-id …`, or another run, measures them again")
+            args.tell(
+                &args.clustered(compared)?,
+                early,
+                "`skill-evals run --resume --run-id …`, or another run, measures them again",
+            )
         }
         CompareTarget::Kept => args.tell(&stored::drift_of_kept(args, &root)?, None, ""),
         CompareTarget::Again(run) => {
             let (compared, early) = stored::again(args, &run)?;
-            args.tell(&compared, early, &run.remedy())
+            args.tell(&args.clustered(compared)?, early, &run.remedy())
         }
         CompareTarget::Run(sides) => live::compare(args, Some(*sides)),
         CompareTarget::Variants(run) => {
@@ -205,6 +217,33 @@ impl CompareArgs {
     fn resumes_variants(&self, root: &Path) -> bool {
         let run = self.start.run_id.as_deref().and_then(|id| RunFolder::open(root, id).ok());
         run.and_then(|run| run.run_record().ok().flatten()).is_some_and(|record| record.variants.is_some())
+    }
+
+    /// The comparison of stored trials with the clusters that are asked for.
+    fn clustered(&self, compared: ComparisonResults) -> CliResultOf<ComparisonResults> {
+        let Some(by) = self.cluster else { return Ok(compared) };
+        if compared.spread.is_none() {
+            return Err(format!("--cluster {by}: needs two cases of {WHOLE}").into());
+        }
+        let tags = if by == ClusterBy::Tag { self.tags()? } else { BTreeMap::new() };
+        let cluster = |case: &str| match by {
+            ClusterBy::Case => case.to_owned(),
+            ClusterBy::Skill => case.split('/').next().unwrap_or(case).to_owned(),
+            ClusterBy::Tag => tags.get(case).cloned().unwrap_or_else(|| case.to_owned()),
+        };
+        Ok(compared.with_spread(true, (by, &cluster)))
+    }
+
+    /// The tags of each `skill/case` that has some, as the repository has them today.
+    fn tags(&self) -> CliResultOf<BTreeMap<String, String>> {
+        let catalog = self.start.repository.read_quietly()?.catalog;
+        let read = catalog.cases.iter().filter_map(|found| Some((found, found.case().ok()?)));
+        let tagged = read.filter(|(_, case)| !case.tags.is_empty()).map(|(found, case)| {
+            let tags: BTreeSet<&str> = case.tags.iter().map(String::as_str).collect();
+            (format!("{}/{}", found.skill, found.id), tags.into_iter().collect::<Vec<_>>().join(", "))
+        });
+        let tags: BTreeMap<String, String> = tagged.collect();
+        if tags.is_empty() { Err("--cluster tag: no case here has a tag".into()) } else { Ok(tags) }
     }
 
     /// Whether more is printed than the answer.
@@ -252,6 +291,9 @@ impl CompareArgs {
         Ok(exit)
     }
 }
+
+/// Trials that tell of other cases.
+const WHOLE: &str = "trials whose number did not depend on their results: two stored runs, or a whole run with --lift";
 
 /// Refuses to decide again what a run has decided: its trials were chosen by these numbers.
 fn refuse_what_decided(args: &CompareArgs, run: &str) -> Result<(), Problem> {
