@@ -92,7 +92,7 @@ impl Engine<'_> {
         if !settings.live || settings.resume || !chosen.default_modes.is_empty() {
             return Ok(());
         }
-        for substitute in default_modes::substitutes(root, settings, catalog)? {
+        for substitute in default_modes::substitutes(root, settings, catalog) {
             if let Some(note) = substitute.note {
                 self.host.note(&format!("{note}; to choose: --agent, or `modes` in evals/evals.toml"));
             }

@@ -29,6 +29,7 @@ use crate::settings::{Settings, Stop};
 use crate::store::RunFolder;
 use crate::text::problem::Problem;
 use crate::trial::id::TrialId;
+use crate::trial::outcome::NotRun;
 use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord, RunChoices, RunRecord};
 use crate::trial::shard::Shard;
 
@@ -405,7 +406,13 @@ fn ended_early(stopped: &PairsStopped, run: &StartedRun, next: &str) -> Option<S
             )
         })),
         PairsStopped::NoMore => Some(run.early_end_message().unwrap_or_else(|| {
-            let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
+            let why = run.no_more().map(|why| match why {
+                NotRun::CostLimit(_) | NotRun::TokenLimit(_) if run.settings.limit_is_default => {
+                    format!(": {why}, the default; --max-cost-usd or --max-tokens sets another")
+                }
+                why => format!(": {why}"),
+            });
+            let why = why.unwrap_or_default();
             format!("it ended early{why}; {next}")
         })),
         PairsStopped::CannotRun => Some(format!("it ended early: a case cannot run, see above; once that is mended, {next}")),

@@ -21,7 +21,7 @@ use crate::process::git;
 use crate::results::gate::{GateAnswer, GateResults, SkillDifference, SkillEdit};
 use crate::results::stored_comparison;
 use crate::results::summary::Summary;
-use crate::run::changed_skills::{changed_skills, other_changes};
+use crate::run::changed_skills::{Differences, changed_skills, other_changes};
 use crate::run::custom_check::custom_checks;
 use crate::run::merge::{self, MergedRun};
 use crate::run::planned::quarantine;
@@ -29,7 +29,7 @@ use crate::run::skill_version::{ReadTree, SkillVersion};
 use crate::run::{preflight, scheduler};
 use crate::settings::{GateSettings, Settings, Stop};
 use crate::store::{self, RECORDINGS, RunFolder};
-use crate::text::diagnostic::Diagnostic;
+use crate::text::diagnostic::{Diagnostic, once};
 use crate::text::problem::Problem;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::outcome::{TrialError, Verdict};
@@ -110,7 +110,14 @@ impl Gate {
         let Loaded { repository, settings, catalog } = &self.loaded;
         let problems = lint_errors(repository, settings, catalog);
         let results = &mut self.results;
+        let unread = std::mem::take(&mut results.problems);
         (results.problems, results.older_problems) = own_problems(problems, repository, &self.version)?;
+        let is_new = |unread: &Diagnostic| {
+            let mut known = results.problems.iter().chain(&results.older_problems);
+            known.all(|known| known.place.path != unread.place.path)
+        };
+        let unread: Vec<Diagnostic> = unread.into_iter().filter(is_new).collect();
+        results.problems.extend(unread);
         results.needs_recordings = settings.needs_recordings();
         results.waives_recordings = settings.require_recordings == Some(false);
         let (replayed, not_graded) = replay(self.loaded.clone(), host)?;
@@ -123,8 +130,8 @@ impl Gate {
         let not_said = not_graded.0.into_iter().filter(|(_, problems)| !problems.iter().any(is_said));
         results.not_graded = not_said.map(|(line, _)| line).collect();
         results.not_graded.sort();
-        let recordings = store::trials_below(&repository.root.join(RECORDINGS))?.into_iter();
-        let metas = recordings.filter_map(|recording| recording.meta().ok());
+        let (recordings, _) = store::recordings(&repository.root);
+        let metas = recordings.iter().filter_map(|recording| recording.meta().ok());
         results.recorded_versions = metas.filter_map(|meta| meta.agent.name_and_version()).collect();
         Ok(results.answer() == GateAnswer::Failed)
     }
@@ -272,8 +279,10 @@ fn found(
     now: ReadTree<'_>,
     asked: &GateSettings,
 ) -> Result<GateResults, Problem> {
-    let changed = changed_skills(version.tree(), now)?;
+    let Differences { changed, mut unread } = changed_skills(version.tree(), now)?;
     let others = other_changes(version.tree(), now)?;
+    unread.extend(others.unread);
+    let others = others.changed;
     let head = git::commit(now.root, "HEAD").ok();
     let is_head = head.as_ref().is_some_and(|head| *head == version.commit);
     let differs = !changed.is_empty() || !others.is_empty();
@@ -297,6 +306,7 @@ fn found(
         neighbors: asked.neighbors,
         changed,
         others,
+        problems: once(unread),
         comparable: with_cases.into_iter().filter(had_cases).collect(),
         without_cases,
         cases: cases.len(),
@@ -311,8 +321,8 @@ fn found(
 /// Whether the working tree differs from a commit in anything that is read.
 fn differs_from(commit: &str, now: ReadTree<'_>) -> bool {
     SkillVersion::or_empty(now.root, commit, now.settings).is_ok_and(|version| {
-        changed_skills(version.tree(), now).map_or(true, |changed| !changed.is_empty())
-            || other_changes(version.tree(), now).map_or(true, |others| !others.is_empty())
+        changed_skills(version.tree(), now).map_or(true, |skills| !skills.changed.is_empty())
+            || other_changes(version.tree(), now).map_or(true, |others| !others.changed.is_empty())
     })
 }
 

@@ -335,10 +335,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> HarnessPlan 
     let problems = context::problems(&harness, &settings, is_whole.then_some(&catalog));
     setup_problem = setup_problem.or(Some(problems.join("\n")).filter(|problems| !problems.is_empty()));
     let no_filters = Filters::default();
-    match recorded_modes::of_recordings(&root, &settings, &catalog) {
-        Ok(modes) => settings.default_modes = modes,
-        Err(why) => setup_problem = setup_problem.or(Some(why.to_string())),
-    }
+    settings.default_modes = recorded_modes::of_recordings(&root, &settings, &catalog);
     let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problem| {
         setup_problem.get_or_insert_with(|| problem.to_string());
         settings.selection = TestSelection::default();

@@ -22,38 +22,50 @@ use crate::run::skill_version::ReadTree;
 use crate::settings::mode::Delivery;
 use crate::settings::{FILE, Settings, load};
 use crate::skill::{SKILL_FILE, Skill};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// A skill as agents see it: in their list of skills, its text, and all of its files.
 #[derive(PartialEq)]
 struct SkillFacts {
     listed: (String, String, bool),
     text: Vec<u8>,
-    /// The digest of its files.
-    files: String,
+    /// The digest of its files, or the problem of one that cannot be read.
+    files: Result<String, Box<Diagnostic>>,
 }
 
-/// The skills in which `now` differs from `base`, by slug. Fails if a file of one cannot be read.
-pub fn changed_skills(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Vec<SkillDifference>> {
+/// What two trees differ in, as far as they can be read.
+#[derive(Debug)]
+pub struct Differences<T> {
+    /// What cannot be read is among them, since it is not known to be the same.
+    pub changed: Vec<T>,
+    /// What cannot be read.
+    pub unread: Vec<Diagnostic>,
+}
+
+/// The skills in which `now` differs from `base`, by slug. Fails if git cannot be asked.
+pub fn changed_skills(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Differences<SkillDifference>> {
     let (before, now) = (facts(base)?, facts(now)?);
+    let unread = before.values().chain(now.values()).filter_map(|skill| skill.files.as_ref().err());
+    let unread: Vec<Diagnostic> = unread.map(|problem| (**problem).clone()).collect();
     let mut changed = Vec::new();
     for (slug, skill) in &now {
         let edit = match before.get(slug) {
             None => SkillEdit::Added,
             Some(old) if old.listed != skill.listed => SkillEdit::Description,
             Some(old) if old.text != skill.text => SkillEdit::Body,
-            Some(old) if old.files != skill.files => SkillEdit::Files,
+            Some(old) if old.files != skill.files || skill.files.is_err() => SkillEdit::Files,
             Some(_) => continue,
         };
         changed.push(SkillDifference { slug: slug.clone(), edit });
     }
     let removed = before.into_keys().filter(|slug| !now.contains_key(slug));
     changed.extend(removed.map(|slug| SkillDifference { slug, edit: SkillEdit::Removed }));
-    Ok(changed)
+    Ok(Differences { changed, unread })
 }
 
 /// All skills of a tree, to be compared file by file; `None` if one cannot be read.
 pub fn readable_skills(tree: ReadTree<'_>) -> Option<impl PartialEq> {
-    facts(tree).ok()
+    facts(tree).ok().filter(|facts| facts.values().all(|skill| skill.files.is_ok()))
 }
 
 fn facts(tree: ReadTree<'_>) -> io::Result<BTreeMap<String, SkillFacts>> {
@@ -65,13 +77,13 @@ fn facts(tree: ReadTree<'_>) -> io::Result<BTreeMap<String, SkillFacts>> {
     for (found, folder) in folders.iter().filter(|(_, folder)| !ignored.contains(&folder.join(SKILL_FILE))) {
         let skill = found.skill();
         let listed = (skill.name.clone(), skill.description.clone(), skill.user_only);
-        let mut files = of_skill(tree, folder, &ignored)?;
+        let mut files = of_skill(tree, folder, &ignored);
         if let Some(plugin) = &found.plugin {
             let of_plugin = match plugins.entry(&plugin.folder) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(of_plugin(tree, plugin)?),
+                Entry::Vacant(new) => new.insert(of_plugin(tree, plugin)),
             };
-            files += of_plugin;
+            files = files.and_then(|files| Ok(files + of_plugin.as_ref().map_err(Clone::clone)?));
         }
         facts.insert(skill.slug.clone(), SkillFacts { listed, text: found.bytes.clone(), files });
     }
@@ -79,14 +91,14 @@ fn facts(tree: ReadTree<'_>) -> io::Result<BTreeMap<String, SkillFacts>> {
 }
 
 /// The digest of the files of a plugin besides those of its skills.
-fn of_plugin(tree: ReadTree<'_>, plugin: &Plugin) -> io::Result<String> {
+fn of_plugin(tree: ReadTree<'_>, plugin: &Plugin) -> Result<String, Box<Diagnostic>> {
     let mut material = plugin_files(tree.root, plugin);
     material.files.retain(|file| !plugin.has_file_of_skill(&file.path));
     Ok(format!(" {}", digest(tree, &plugin.folder, &material)?))
 }
 
 /// The digest of the files of a skill. The SKILL.md counts by its text.
-fn of_skill(tree: ReadTree<'_>, folder: &Path, ignored: &BTreeSet<PathBuf>) -> io::Result<String> {
+fn of_skill(tree: ReadTree<'_>, folder: &Path, ignored: &BTreeSet<PathBuf>) -> Result<String, Box<Diagnostic>> {
     let mut material = skill_material(&tree.root.join(folder));
     let is_in_commit = |path: &Path| !ignored.contains(&folder.join(path)) && !path.iter().any(|part| part == ".git");
     material.files.retain(|file| file.path != Path::new(SKILL_FILE) && is_in_commit(&file.path));
@@ -96,14 +108,11 @@ fn of_skill(tree: ReadTree<'_>, folder: &Path, ignored: &BTreeSet<PathBuf>) -> i
 
 /// The digest of the files, with which of them are executable, and with what keeps agents from getting them, as a link out of the
 /// skill does.
-fn digest(tree: ReadTree<'_>, folder: &Path, material: &Material) -> io::Result<String> {
+fn digest(tree: ReadTree<'_>, folder: &Path, material: &Material) -> Result<String, Box<Diagnostic>> {
     let unreadable = |problem: &MaterialProblem| match &problem.why {
         UnusableFile::Unreadable(error) if look::hides(error) => {
-            let path = folder.join(&problem.path);
-            Some(io::Error::new(
-                error.kind(),
-                format!("{}: {}", path.display(), tree.without_root(&problem.why.to_string())),
-            ))
+            let place = SourceLocation::file(folder.join(&problem.path));
+            Some(unread(place, &tree.without_root(&problem.why.to_string())))
         }
         _ => None,
     };
@@ -120,15 +129,20 @@ fn digest(tree: ReadTree<'_>, folder: &Path, material: &Material) -> io::Result<
 
 // What a change touches besides skills: cases, checks, settings, and other files that are read.
 
-/// The cases, settings and other files in which `now` differs from `base`.
-pub fn other_changes(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Vec<OtherChange>> {
+/// What is said of what cannot be read: nobody knows whether it differs.
+fn unread(place: SourceLocation, why: &str) -> Box<Diagnostic> {
+    Box::new(Diagnostic::new(Code::Unreadable, place, why).help("make it readable for this user"))
+}
+
+/// The cases, settings and other files in which `now` differs from `base`. Fails if git cannot be asked, or the settings not be read.
+pub fn other_changes(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Differences<OtherChange>> {
     let (before, after) = (cases(base)?, cases(now)?);
     let (then, here) = (Side::new(base)?, Side::new(now)?);
-    let mut changes = Vec::new();
+    let (mut changes, mut unread) = (Vec::new(), Vec::new());
     let (mut old_cases, mut new_cases): (Vec<&FoundCase>, Vec<&FoundCase>) = (Vec::new(), Vec::new());
     for name in before.keys().chain(after.keys().filter(|name| !before.contains_key(*name))) {
         let (old, new) = (before.get(name).copied(), after.get(name).copied());
-        if let Some(kind) = difference((&then, old), (&here, new))? {
+        if let Some(kind) = difference((&then, old), (&here, new), &mut unread) {
             changes.push(OtherChange { kind, name: name.clone() });
             old_cases.extend(old);
             new_cases.extend(new);
@@ -152,8 +166,8 @@ pub fn other_changes(base: ReadTree<'_>, now: ReadTree<'_>) -> io::Result<Vec<Ot
         known.extend([base, now].iter().flat_map(|tree| tree.catalog.sources.keys().filter(is_manifest)).cloned());
     }
     changes.extend(settings);
-    changes.extend(files(base, now, &known)?);
-    Ok(changes)
+    changes.extend(files(base, now, &known, &mut unread)?);
+    Ok(Differences { changed: changes, unread })
 }
 
 /// The cases of a tree by their names, as `skill/id`, without those of files that are in no commit.
@@ -171,23 +185,36 @@ fn cases(tree: ReadTree<'_>) -> io::Result<BTreeMap<String, &FoundCase>> {
 fn difference(
     (then, old): (&Side<'_>, Option<&FoundCase>),
     (here, new): (&Side<'_>, Option<&FoundCase>),
-) -> io::Result<Option<DifferenceKind>> {
+    unread: &mut Vec<Diagnostic>,
+) -> Option<DifferenceKind> {
     let (Some(old), Some(new)) = (old, new) else {
-        return Ok(Some(if old.is_some() { DifferenceKind::CaseRemoved } else { DifferenceKind::CaseAdded }));
+        return Some(if old.is_some() { DifferenceKind::CaseRemoved } else { DifferenceKind::CaseAdded });
     };
-    Ok(match (old.case(), new.case()) {
-        (Ok(old), Ok(new)) if then.asked(old)? != here.asked(new)? => Some(DifferenceKind::Prompt),
-        (Ok(old), Ok(new)) if then.checked(old)? != here.checked(new)? => Some(DifferenceKind::Checks),
+    let mut differs = |old: io::Result<String>, new: io::Result<String>, case: &Case| match (old, new) {
+        (Ok(old), Ok(new)) => old != new,
+        (Err(error), _) | (_, Err(error)) => {
+            unread.push(*self::unread(case.origin.clone(), &format!("a file of this case cannot be read: {error}")));
+            true
+        }
+    };
+    match (old.case(), new.case()) {
+        (Ok(old), Ok(new)) if differs(then.asked(old), here.asked(new), new) => Some(DifferenceKind::Prompt),
+        (Ok(old), Ok(new)) if differs(then.checked(old), here.checked(new), new) => Some(DifferenceKind::Checks),
         (Ok(old), Ok(new)) if (&old.quarantine, &old.tags) != (&new.quarantine, &new.tags) => {
             Some(DifferenceKind::Labels)
         }
         (Ok(_), Ok(_)) | (Err(_), Err(_)) => None,
         (Ok(_), Err(_)) | (Err(_), Ok(_)) => Some(DifferenceKind::Prompt),
-    })
+    }
 }
 
 /// The files that are read and differ, without those that are known already.
-fn files(base: ReadTree<'_>, now: ReadTree<'_>, known: &BTreeSet<PathBuf>) -> io::Result<Vec<OtherChange>> {
+fn files(
+    base: ReadTree<'_>,
+    now: ReadTree<'_>,
+    known: &BTreeSet<PathBuf>,
+    unread: &mut Vec<Diagnostic>,
+) -> io::Result<Vec<OtherChange>> {
     let mut paths = base.files();
     paths.extend(now.files());
     let (old, new) = (base.contents(&paths), now.contents(&paths));
@@ -199,11 +226,11 @@ fn files(base: ReadTree<'_>, now: ReadTree<'_>, known: &BTreeSet<PathBuf>) -> io
     let paths = old.keys().chain(new.keys()).filter(|path| !is_same(path) && !is_known(path));
     let differing: BTreeSet<&Path> = paths.map(PathBuf::as_path).collect();
     let ignored = now.ignored(differing.iter().copied())?;
-    // What cannot be read is not known to differ.
-    let unreadable = |path: &&Path| [&old, &new].into_iter().find_map(|side| side.get(*path)?.as_ref().err());
-    if let Some((path, error)) = differing.difference(&ignored).find_map(|path| Some((path, unreadable(path)?))) {
-        return Err(io::Error::new(error.kind(), format!("{}: cannot be read: {error}", path.display())));
-    }
+    let unreadable = |path: &Path| {
+        let error = [&old, &new].into_iter().find_map(|side| side.get(path)?.as_ref().err())?;
+        Some(*self::unread(SourceLocation::file(path), &format!("cannot be read: {error}")))
+    };
+    unread.extend(differing.difference(&ignored).filter_map(|path| unreadable(path)));
     let of_settings: BTreeSet<PathBuf> = base.of_settings().into_iter().chain(now.of_settings()).collect();
     let change = |path: &Path| {
         let kind = if of_settings.contains(path) { DifferenceKind::Setting } else { DifferenceKind::File };

@@ -9,7 +9,6 @@ use crate::run::preflight::{is_own, missing, missing_writer};
 use crate::run::recorded_modes::{defaults, most_recorded, recorded};
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
-use crate::store::StoreError;
 
 /// A mode that is used in place of a default one.
 #[derive(Clone, Debug)]
@@ -23,15 +22,11 @@ pub struct SubstituteMode {
 
 /// For each default mode of the catalog's cases, the mode to use in its place, if it is another: the one in which most cases are
 /// recorded, if its agent can run here or nothing is to run, else the first that can run. None if modes are selected.
-///
-/// # Errors
-///
-/// If the directories of the recordings cannot be read.
-pub fn substitutes(root: &Path, settings: &Settings, catalog: &Catalog) -> Result<Vec<SubstituteMode>, StoreError> {
+pub fn substitutes(root: &Path, settings: &Settings, catalog: &Catalog) -> Vec<SubstituteMode> {
     if settings.selected_modes.is_some() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let recorded = recorded(root, settings)?;
+    let recorded = recorded(root, settings);
     let can_run = |mode: &Mode| missing(settings, mode.agent, Some(mode)).is_none();
     let substitute = |default: &Arc<Mode>| {
         let of_recordings = most_recorded(&recorded, default);
@@ -54,7 +49,7 @@ pub fn substitutes(root: &Path, settings: &Settings, catalog: &Catalog) -> Resul
         let is_other = mode.name != default.name;
         is_other.then(|| SubstituteMode { default: default.name.clone(), mode: Arc::clone(mode), note })
     };
-    Ok(defaults(settings, catalog).iter().filter_map(substitute).collect())
+    defaults(settings, catalog).iter().filter_map(substitute).collect()
 }
 
 fn is_installed(settings: &Settings, kind: AgentKind) -> bool {
@@ -63,17 +58,13 @@ fn is_installed(settings: &Settings, kind: AgentKind) -> bool {
 
 /// The agents that a run of this repository takes: those of the selected modes, else those of the default modes or what recordings
 /// or this machine put in their place. None if nothing says it.
-///
-/// # Errors
-///
-/// If the directories of the recordings cannot be read.
-pub fn agents(root: &Path, settings: &Settings, catalog: &Catalog) -> Result<Vec<AgentKind>, StoreError> {
+pub fn agents(root: &Path, settings: &Settings, catalog: &Catalog) -> Vec<AgentKind> {
     let settings = &Settings { live: false, ..settings.clone() };
     let mut modes: Vec<Arc<Mode>> = Vec::new();
     if let Some(selected) = &settings.selected_modes {
         modes.extend(selected.iter().filter_map(|name| settings.mode(name)).cloned());
     } else {
-        let (recorded, substitutes) = (recorded(root, settings)?, substitutes(root, settings, catalog)?);
+        let (recorded, substitutes) = (recorded(root, settings), substitutes(root, settings, catalog));
         for default in defaults(settings, catalog) {
             let substitute = substitutes.iter().find(|substitute| substitute.default == default.name);
             let is_known = || most_recorded(&recorded, &default).is_some() || can_run(settings, default.agent);
@@ -86,17 +77,13 @@ pub fn agents(root: &Path, settings: &Settings, catalog: &Catalog) -> Result<Vec
             agents.push(mode.agent);
         }
     }
-    Ok(agents)
+    agents
 }
 
 /// The agent that can draft here: one of those that a run takes, else the first that can run.
-///
-/// # Errors
-///
-/// If the directories of the recordings cannot be read.
-pub fn drafter(root: &Path, settings: &Settings, catalog: &Catalog) -> Result<Option<AgentKind>, StoreError> {
-    let agents = agents(root, settings, catalog)?;
-    Ok(agents.into_iter().chain(AgentKind::ALL).find(|kind| missing_writer(settings, *kind, None).is_none()))
+pub fn drafter(root: &Path, settings: &Settings, catalog: &Catalog) -> Option<AgentKind> {
+    let agents = agents(root, settings, catalog);
+    agents.into_iter().chain(AgentKind::ALL).find(|kind| missing_writer(settings, *kind, None).is_none())
 }
 
 fn can_run(settings: &Settings, kind: AgentKind) -> bool {

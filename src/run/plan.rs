@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cases::case::{Case, FoundCase};
+use crate::cases::case::{Case, FoundCase, ReadCase};
 use crate::cases::catalog::Catalog;
 use crate::cases::selection::TestCase;
 use crate::cases::selection::{modes, selected_cases};
@@ -149,13 +149,16 @@ pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filte
     let mut recordings = Recordings::new(root);
     let mut entries = Vec::new();
     for found in cases {
-        let recorded = if settings.live { Vec::new() } else { recordings.modes(&found.skill, &found.id)? };
-        for planned in planned(settings, found, &recorded).filter(|planned| filters.want(|| planned.test_name())) {
+        let recorded = if settings.live { Ok(Vec::new()) } else { recordings.modes(&found.skill, &found.id) };
+        let (found, recorded) = match recorded {
+            Ok(recorded) => (Arc::clone(found), recorded),
+            Err(error) => (without_recording(root, found, &error), Vec::new()),
+        };
+        for planned in planned(settings, &found, &recorded).filter(|planned| filters.want(|| planned.test_name())) {
             entries.push(if settings.live {
                 PlannedCase::of(planned, settings)
             } else if recorded.contains(&planned.mode.name) {
-                let repeats = recorded_repeats(root, &planned)?;
-                PlannedCase::times(planned, repeats)
+                replayed(root, planned)
             } else {
                 PlannedCase::times(planned, 1)
             });
@@ -187,11 +190,23 @@ pub fn planned<'a>(
         .map(|mode| TestCase { found: Arc::clone(found), mode: Arc::clone(mode) })
 }
 
-/// How many repeats of a case in a mode are recorded; at least 1, so that a missing recording is reported.
-fn recorded_repeats(root: &Path, planned: &TestCase) -> Result<u32, StoreError> {
+/// A case in a mode with the repeats that are recorded; at least 1, so that a missing recording is reported.
+fn replayed(root: &Path, planned: TestCase) -> PlannedCase {
     let mut repeats = 0;
-    while repeats < 1000 && store::recording(root, &planned.trial(repeats + 1)).exists()? {
-        repeats += 1;
+    loop {
+        match store::recording(root, &planned.trial(repeats + 1)).exists() {
+            Ok(true) if repeats < 1000 => repeats += 1,
+            Ok(_) => return PlannedCase::times(planned, repeats.max(1)),
+            Err(error) => {
+                let found = without_recording(root, &planned.found, &error);
+                return PlannedCase::times(TestCase { found, ..planned }, 1);
+            }
+        }
     }
-    Ok(repeats.max(1))
+}
+
+/// The same case with the problem of its recordings, which cannot be read: nobody knows how often and in which modes it was recorded.
+fn without_recording(root: &Path, found: &FoundCase, error: &StoreError) -> Arc<FoundCase> {
+    let source = ReadCase::new(found.format(), Err(vec![store::recording_problem(root, error)]));
+    Arc::new(FoundCase::new(found.id.clone(), Arc::clone(&found.skill), Arc::clone(&found.file), found.line, source))
 }

@@ -462,7 +462,7 @@ pub fn layout(settings: &Settings) -> Layout<'_> {
 /// What is said of the repository, and of no skill and no case alone. A run refuses unknown skills of the settings by itself.
 pub fn repository_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let problems = catalog.problems.iter().cloned().chain(lint::unknown_plugins(settings, catalog));
-    settings.lint.judged(problems.collect())
+    settings.lint.judged(problems.chain(lint::no_cases(settings, catalog)).collect())
 }
 
 /// What the lint test of a skill reports.
@@ -483,21 +483,17 @@ pub fn all_problems(
     options: lint::LintOptions,
 ) -> Vec<Diagnostic> {
     let mut problems = lint::all(catalog, repository, options);
+    if options.no_cases.is_none() {
+        problems.extend(lint::no_cases(settings, catalog));
+    }
     problems.extend(settings.repetition.unknown_skills(&catalog.slugs()));
     problems.extend(lint::unknown_plugins(settings, catalog));
     let cases = || catalog.cases.iter().map(AsRef::as_ref);
     problems.extend(case_files(&repository.root, cases()));
     problems.extend(copied_files(&repository.root, settings, cases()));
     problems.extend(stubs::problems(&repository.root, catalog));
-    match store::damaged_recordings(&repository.root) {
-        Ok(damaged) => problems.extend(damaged.into_iter().map(|(_, problem)| problem)),
-        Err(error) => {
-            let place = SourceLocation::file(store::RECORDINGS);
-            problems.push(Diagnostic::new(Code::DamagedRecording, place, error.to_string()));
-        }
-    }
-    // What cannot be read is damaged.
-    problems.extend(rename_recordings::orphans(&repository.root, catalog).unwrap_or_default());
+    problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
+    problems.extend(rename_recordings::orphans(&repository.root, catalog));
     problems.extend(lint::repetition(catalog, &settings.repetition, repository));
     problems.extend(lint::quarantine(catalog, today(), repository));
     problems.extend(mocks::commands(repository, settings.mocks.iter()).1);

@@ -7,44 +7,32 @@ use std::sync::Arc;
 use crate::cases::catalog::Catalog;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
-use crate::store::{self, StoreError};
+use crate::store;
 
 /// The modes that recordings have, with how many cases are recorded in each, the most first.
-///
-/// # Errors
-///
-/// If the directories of the recordings cannot be read.
-pub fn recorded(root: &Path, settings: &Settings) -> Result<Vec<(Arc<Mode>, usize)>, StoreError> {
+pub fn recorded(root: &Path, settings: &Settings) -> Vec<(Arc<Mode>, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for mode in store::modes_of_recordings(root)? {
+    for mode in store::modes_of_recordings(root) {
         *counts.entry(mode).or_default() += 1;
     }
     let known = |mode: &Arc<Mode>| counts.get(&mode.name).map(|count| (Arc::clone(mode), *count));
     let mut modes: Vec<(Arc<Mode>, usize)> = settings.modes.iter().filter_map(known).collect();
     modes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    Ok(modes)
+    modes
 }
 
 /// For each default mode of the catalog's cases, the mode of the same delivery in which most cases are recorded, if it is another.
 /// None if modes are selected.
-///
-/// # Errors
-///
-/// If the directories of the recordings cannot be read.
-pub fn of_recordings(
-    root: &Path,
-    settings: &Settings,
-    catalog: &Catalog,
-) -> Result<BTreeMap<String, String>, StoreError> {
+pub fn of_recordings(root: &Path, settings: &Settings, catalog: &Catalog) -> BTreeMap<String, String> {
     if settings.selected_modes.is_some() {
-        return Ok(BTreeMap::new());
+        return BTreeMap::new();
     }
-    let recorded = recorded(root, settings)?;
+    let recorded = recorded(root, settings);
     let of_default = |default: &Arc<Mode>| {
         let mode = most_recorded(&recorded, default)?;
         (mode.name != default.name).then(|| (default.name.clone(), mode.name.clone()))
     };
-    Ok(defaults(settings, catalog).iter().filter_map(of_default).collect())
+    defaults(settings, catalog).iter().filter_map(of_default).collect()
 }
 
 /// The mode of the same delivery in which most cases are recorded: of several, the default one, else the first.

@@ -3,22 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::Catalog;
-use crate::store::{self, RECORDINGS, Recordings, StoreError};
+use crate::store::{self, RECORDINGS, Recordings};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::problem::Problem;
 use crate::trial::id::TrialId;
 
 /// A warning for each recorded case that the catalog does not have, with the command that gives its recordings to the case with the
 /// same prompt. What cannot be read is reported as damaged.
-///
-/// # Errors
-///
-/// If the directories of the recordings cannot be read.
-pub fn orphans(root: &Path, catalog: &Catalog) -> Result<Vec<Diagnostic>, StoreError> {
+pub fn orphans(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
     let mut recordings = Recordings::new(root);
     let mut problems = Vec::new();
-    for (skill, id) in store::recorded_cases(root)? {
-        let modes = recordings.modes(&skill, &id)?;
+    for (skill, id) in store::recorded_cases(root) {
+        let modes = recordings.modes(&skill, &id).unwrap_or_default();
         // What could not be read may hold the case.
         let is_known = catalog
             .cases_of(&skill)
@@ -46,7 +42,7 @@ pub fn orphans(root: &Path, catalog: &Catalog) -> Result<Vec<Diagnostic>, StoreE
             format!("if it was renamed: `skill-evals record --rename {skill}/{id} {new}`; else remove the directory");
         problems.push(Diagnostic::new(Code::OrphanRecording, place, message).help(help));
     }
-    Ok(problems)
+    problems
 }
 
 /// Gives the recordings of the case `old`, a `skill/id` that the catalog has no more, to the case `new` of the same skill. Returns

@@ -44,7 +44,7 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
     names.insert(REPOSITORY_LINT.to_owned());
     let mut recordings = Recordings::new(root);
     // A run says what it cannot read.
-    let default_modes = recorded_modes::of_recordings(root, settings, catalog).unwrap_or_default();
+    let default_modes = recorded_modes::of_recordings(root, settings, catalog);
     let settings = &Settings { default_modes, ..settings.clone() };
     for found in &catalog.cases {
         let recorded = recordings.modes(&found.skill, &found.id).unwrap_or_default();

@@ -114,9 +114,9 @@ impl Sample {
         let (root, (settings, catalog)) = (self.root(), self.today());
         let now = ReadTree { root: &root, settings: &settings, catalog: &catalog };
         let skills = changed_skills(base.tree(), now).expect("an answer");
-        let skills = skills.into_iter().map(|skill| format!("{} {}", skill.edit.as_str(), skill.slug));
+        let skills = skills.changed.into_iter().map(|skill| format!("{} {}", skill.edit.as_str(), skill.slug));
         let others = other_changes(base.tree(), now).expect("an answer");
-        let others = others.into_iter().map(|other| format!("{}: {}", other.kind.meaning().0, other.name));
+        let others = others.changed.into_iter().map(|other| format!("{}: {}", other.kind.meaning().0, other.name));
         skills.chain(others).collect()
     }
 

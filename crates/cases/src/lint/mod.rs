@@ -12,14 +12,14 @@ use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
 use crate::settings::{CommandAnswer, RepetitionSettings, Settings};
-use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
+use crate::text::diagnostic::{Code, Diagnostic, Excerpt, Severity, SourceLocation};
 use crate::text::problem::ProblemList;
 
 pub use case::{SkillWords, calls_skill, copies_description, names_skill};
 pub use case::{has_word, place_of, unusable_files};
 pub use skill::LONGEST_DESCRIPTION;
 pub use suite::nearest_skills;
-pub use suite::{SkillList, never_decided, unknown_plugins};
+pub use suite::{SkillList, never_decided, no_cases, unknown_plugins};
 
 /// The scope of [`all`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,8 +135,14 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
         .filter(|problem| problem.code == Code::CsvQuotes)
         .map(|problem| problem.place.clone())
         .collect();
-    let is_said =
-        |place: &SourceLocation| cells.iter().any(|cell| (&cell.path, cell.line) == (&place.path, place.line));
+    let width = |cell: &SourceLocation| {
+        cell.excerpt.as_ref().map_or(0, |Excerpt { text, mark }| text[mark.clone()].chars().count())
+    };
+    let is_in = |cell: &SourceLocation, place: &SourceLocation| {
+        let is_same_line = (&cell.path, cell.line) == (&place.path, place.line);
+        is_same_line && (cell.column..cell.column + width(cell)).contains(&place.column)
+    };
+    let is_said = |place: &SourceLocation| cells.iter().any(|cell| is_in(cell, place));
     problems.retain(|problem| problem.code != Code::LiteralSyntax || !is_said(&problem.place));
     in_order(problems)
 }

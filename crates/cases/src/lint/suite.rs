@@ -27,19 +27,28 @@ pub(super) fn check(
 ) -> Vec<Diagnostic> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };
     if !found.curated {
-        let Some(severity) = no_cases else { return Vec::new() };
-        let message = format!("no file has cases of the skill `{slug}`, so the built-in ones run");
-        let place = SourceLocation::file(found.skill().folder.join(SKILL_FILE));
-        let paths = file_formats().map(|(_, files)| {
-            if files.are_of_skills() { files.path_of(slug) } else { files.path.into() }.display().to_string()
-        });
-        let paths = paths.collect::<Vec<_>>().join(" or ");
-        let help = format!("write {paths}; cases in Rust are not looked at here");
-        let problem = Diagnostic::new(Code::NoCases, place, message).help(help);
-        return vec![Diagnostic { severity, ..problem }];
+        return no_cases.map(|severity| Diagnostic { severity, ..without_cases(found) }).into_iter().collect();
     }
     let files = files_of_skill(slug).filter(|path| tree.kind(path) == FileKind::File);
     files.flat_map(|path| one_sided(catalog, slug, &path)).collect()
+}
+
+/// The skills without cases of their own, if the settings ask for them.
+pub fn no_cases(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
+    let skills = catalog.skills.iter().filter(|found| settings.lint.asks_for(Code::NoCases) && !found.curated);
+    skills.map(without_cases).collect()
+}
+
+fn without_cases(found: &FoundSkill) -> Diagnostic {
+    let slug = &found.skill().slug;
+    let message = format!("no file has cases of the skill `{slug}`, so the built-in ones run");
+    let place = SourceLocation::file(found.skill().folder.join(SKILL_FILE));
+    let paths = file_formats().map(|(_, files)| {
+        if files.are_of_skills() { files.path_of(slug) } else { files.path.into() }.display().to_string()
+    });
+    let paths = paths.collect::<Vec<_>>().join(" or ");
+    let help = format!("write {paths}; cases in Rust are not looked at here");
+    Diagnostic::new(Code::NoCases, place, message).help(help)
 }
 
 /// The problems of a file whose cases all expect the skill to activate, or all expect it not to.

@@ -109,6 +109,45 @@ fn keys_of_the_users_own_label_in_every_format() {
     }
 }
 
+#[test]
+fn a_key_that_has_a_meaning_is_no_label_and_lint_says_so() {
+    let evals = r#"{"evals": [{"prompt": "Tidy", "expectations": ["It is tidy"], "owner_team": "Ada"}]}"#;
+    let csv = "id,should_trigger,prompt\na,true,Tidy\nb,false,Add\n";
+    for (path, text, key) in [
+        ("skills/tidy/evals/evals.json", evals, "expectations"),
+        ("evals/skills/tidy/prompts.csv", csv, "prompt"),
+        ("evals/tidy.prompts.csv", csv, "prompt"),
+    ] {
+        let fixture = skills().file(path, text);
+        for setting in ["own_keys", "own_columns"] {
+            let said = shown(&fixture, &format!("{setting} = ['owner_team', '{key}']"));
+            let is_told = said.contains(&format!("[unused-setting] `{key}` is read here"));
+            // Columns are those of our own tables.
+            let is_set = setting == "own_keys" || path.starts_with("evals/skills");
+            assert_eq!(is_told, is_set, "{path} {setting}: {said}");
+        }
+    }
+    // What is said to label is no skill that should trigger.
+    let named = r#"[{"prompt": "Tidy", "target": "tidy"}, {"prompt": "Write", "target": "other"}]"#;
+    let fixture = skills().file("evals/cases.json", named);
+    assert!(
+        shown(&fixture, "").contains("triggered") && !shown(&fixture, "own_keys = ['target']").contains("triggered")
+    );
+}
+
+#[test]
+fn where_a_key_says_no_skill_none_may_activate_or_the_case_says_what_to_write() {
+    let table = |field: &str| format!("[formats.mine]\nfiles = 'qa/*.yaml'\nprompt = 'ask'\n{field} = 'about'\n");
+    let fixture = skills().file("qa/a.yaml", "- { ask: Add, about: null }\n- { ask: Tidy, about: tidy }\n");
+    let expected = shown(&fixture, &table("expected_skill"));
+    assert!(expected.contains("tidy/a-1 \"Add\" not-triggered\ntidy/a-2 \"Tidy\" triggered\n"), "{expected}");
+    let alone = skills().file("qa/a.yaml", "- { ask: Add, about: null }\n");
+    let none = shown(&alone, &table("expected_skill"));
+    assert!(none.contains(r#"rejects ["other", "tidy"]"#) && !none.contains("[unknown-skill]"), "{none}");
+    let about = shown(&fixture, &table("should_trigger = { value = true }\nskill"));
+    assert!(about.contains("if no skill should activate, the key is that of `expected_skill`"), "{about}");
+}
+
 /// Values of fields, as a task file has them.
 fn values() -> impl Strategy<Value = Map<String, Json>> {
     let text = "[a-z]{1,8}( [a-z]{1,8}){0,3}";

@@ -72,3 +72,29 @@ fn a_key_of_a_whole_file_that_may_change_its_cases_is_no_label() {
         assert!(found[0].ends_with("triggered"), "{found:?}");
     }
 }
+
+#[test]
+fn the_expected_skill_alone_says_that_a_file_has_cases() {
+    let read = |text: &str| cases(&Fixture::new().skill("brew").skill("pour").file("evals/g.json", text)).join("; ");
+    for key in ["expected_skill", "expect_skill", "skills_expected_to_activate"] {
+        let found = read(&format!(r#"[{{"query": "Make tea", "{key}": "brew"}}]"#));
+        assert!(found.starts_with("brew/g-1") && found.ends_with("\"Make tea\" triggered"), "{key}: {found}");
+    }
+}
+
+#[test]
+fn a_key_that_changes_what_the_agent_is_told_is_no_label() {
+    for key in ["instructions", "persona"] {
+        let of_file = of(&format!(r#"{{"skill": "brew", "{key}": "Be rude", "queries": ["Make tea"]}}"#));
+        for asks in [of_case(&format!(r#""expected": "brew", "{key}": "Be rude""#)), of_file.join("; ")] {
+            assert!(asks.ends_with(&format!("unsupported: the key `{key}`")), "{key}: {asks}");
+        }
+    }
+}
+
+#[test]
+fn a_short_key_that_differs_in_two_letters_is_no_slip() {
+    let asks = |key: &str| of_case(&format!(r#""should_trigger": true, "skill": "brew", "{key}": true"#));
+    assert!(asks("skip").ends_with("unsupported: the key `skip`"), "{}", asks("skip"));
+    assert!(asks("skil").contains("unknown key `skil`"), "{}", asks("skil"));
+}

@@ -334,3 +334,11 @@ fn a_judge_is_told_the_whole_conversation() {
                     (The next message of the user:)\n\nShorter.";
     assert_eq!(case.asked(&case.follow_ups), expected);
 }
+
+#[test]
+fn a_cell_in_typographic_quotes_hides_nothing_of_other_cells() {
+    let sheet = "id,should_trigger,prompt,must_include,must_not_include\na,true,Do it,“x”,b AND c\nb,false,Rest,,\n";
+    let said = crate::foreign::linted(&crate::foreign::tidy("evals/skills/tidy/prompts.csv", sheet));
+    assert!(said.contains("2:14: [csv-quotes]") && said.contains("2:18: [literal-syntax] `AND`"), "{said}");
+    assert!(!said.contains("2:14: [literal-syntax]"), "one of the two is enough: {said}");
+}

@@ -46,7 +46,7 @@ pub struct ClusterArgs {
 pub fn cluster(args: &ClusterArgs) -> CliResult {
     let loaded = args.repository.read_quietly()?;
     let root = loaded.repository.root.canonicalize()?;
-    let agents = default_modes::agents(&root, &loaded.settings, &loaded.catalog)?;
+    let agents = default_modes::agents(&root, &loaded.settings, &loaded.catalog);
     args.check()?.check_names(loaded)?;
     if root.to_str().is_none_or(|path| path.contains(char::is_control)) {
         let path = escape::line(&root.to_string_lossy());

@@ -63,7 +63,7 @@ pub fn init(args: &InitArgs) -> CliResult {
         let agents = if args.agent.is_empty() {
             let settings = load::read(&root, Trust::Trusted)?;
             let catalog = Repository::new(&root).catalog(Layout::of(&settings), Scope::All);
-            default_modes::agents(&root, &settings, &catalog)?
+            default_modes::agents(&root, &settings, &catalog)
         } else {
             args.agent.clone()
         };

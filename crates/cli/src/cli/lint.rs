@@ -51,33 +51,34 @@ pub struct LintArgs {
 }
 
 pub fn lint(args: &LintArgs) -> CliResult {
-    let Loaded { repository, settings, catalog } = args.repository.read_quietly()?;
+    let loaded = args.repository.read_quietly()?;
+    let Loaded { repository, settings, catalog } = &loaded;
     let no_cases = match (args.strict, args.check_evals) {
         (true, _) => Some(Severity::Error),
         (false, true) => Some(Severity::Warning),
         (false, false) => None,
     };
     let options = lint::LintOptions { no_cases, listings: &agent::LISTINGS, partial: settings.partial };
-    let mut problems = preflight::all_problems(&repository, &settings, &catalog, options);
-    let census = Census::of(&catalog, &problems);
+    let mut problems = preflight::all_problems(repository, settings, catalog, options);
+    let census = Census::of(catalog, &problems);
     if args.skills().next().is_some() && !catalog.skills.is_empty() {
-        let paths = args.paths(&catalog)?;
+        let paths = args.paths(catalog)?;
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
     }
+    let ways_out = ways_out(&problems, &loaded);
     let problems = grouped(problems);
-    let ways_out = ways_out(&problems, &catalog, &settings);
     if args.json {
         print_json(&LintDocument { format: Format, problems: &problems, ways_out: &ways_out, census: &census })?;
     } else {
         let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
-            format!("{}: {}\n", args.counts(&catalog), args.nothing_found(&catalog, &problems))
+            format!("{}: {}\n", args.counts(catalog), args.nothing_found(catalog, &problems))
         } else {
             diagnostics::render(&problems, paint(Stream::Output))
         };
         let allowed = diagnostics::allowed(&problems);
         let census = args.census_text(&census);
         let ways_out = ways_out.join("\n") + if ways_out.is_empty() { "" } else { "\n" };
-        write!(text_stdout(), "{text}{allowed}{ways_out}{census}{}", not_asked(&settings))?;
+        write!(text_stdout(), "{text}{allowed}{ways_out}{census}{}", not_asked(settings))?;
         if no_cases.is_none() && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
             next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
         }

@@ -12,7 +12,6 @@ use super::shard::ShardArgs;
 use super::{CliResult, RepositoryArgs, file_problems, print_json, problem_line, ways_out};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
-use crate::cases::repository::Repository;
 use crate::cases::selection::TestCase;
 use crate::cases::skill_material;
 use crate::cli::exit_code::Exit;
@@ -27,7 +26,7 @@ use crate::run::plan;
 use crate::settings::Settings;
 use crate::store;
 use crate::text::cut;
-use crate::text::diagnostic::{Diagnostic, Severity};
+use crate::text::diagnostic::{Diagnostic, Severity, grouped};
 use crate::text::name::Filters;
 
 #[derive(Args)]
@@ -64,13 +63,8 @@ impl<'a> CaseList<'a> {
     }
 }
 
-fn print_coverage(
-    args: &ListArgs,
-    repository: &Repository,
-    settings: &Settings,
-    catalog: &Catalog,
-    planned: &[TestCase],
-) -> CliResult {
+fn print_coverage(args: &ListArgs, loaded: &Loaded, planned: &[TestCase]) -> CliResult {
+    let Loaded { repository, settings, catalog } = loaded;
     // A case that runs in several modes counts once.
     let mut cases: Vec<&Arc<FoundCase>> = planned.iter().map(|planned| &planned.found).collect();
     cases.sort_by_key(|found| Arc::as_ptr(found));
@@ -93,13 +87,13 @@ fn print_coverage(
         writeln!(out, "not given to agents, because cases are there: {}", cut::names(&withheld, 1))?;
     }
     let problems = file_problems(settings, catalog);
-    name_problems(&problems, &ways_out(&problems, catalog, settings))?;
+    name_problems(&problems, &ways_out(&problems, loaded))?;
     Ok(Exit::Clean)
 }
 
 /// Writes a line for each problem that is not allowed, and the ways out.
 fn name_problems(problems: &[Diagnostic], ways_out: &[String]) -> io::Result<()> {
-    for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
+    for problem in grouped(problems.to_vec()).iter().filter(|problem| problem.severity != Severity::Allowed) {
         writeln!(stderr(), "{}", problem_line(problem))?;
     }
     for line in ways_out {
@@ -129,11 +123,11 @@ pub fn list(args: &ListArgs) -> CliResult {
     }
     let planned: Vec<TestCase> = plan.entries.into_iter().map(|entry| entry.planned).collect();
     if args.coverage {
-        return print_coverage(args, &repository, &settings, &catalog, &planned);
+        return print_coverage(args, &Loaded { repository, settings, catalog }, &planned);
     }
     let mut listed = listing::listed(&planned, &catalog, &repository, &settings);
-    for (recording, problem) in store::damaged_recordings(&repository.root)? {
-        let Some(id) = recording.id() else { continue };
+    for (recording, problem) in store::damaged_recordings(&repository.root) {
+        let Some(id) = recording.and_then(|recording| recording.id()) else { continue };
         for trial in &mut listed {
             if (&trial.skill, &trial.case, &trial.mode) == (&id.skill, &id.case, &id.mode) {
                 trial.problems.push(problem.clone());
@@ -148,10 +142,10 @@ pub fn list(args: &ListArgs) -> CliResult {
     let problems = file_problems(&settings, &catalog);
     let of_cases = listed.iter().flat_map(|trial| trial.problems.iter().cloned());
     let all: Vec<Diagnostic> = problems.iter().cloned().chain(of_cases).collect();
-    name_problems(&problems, &ways_out(&all, &catalog, &settings))?;
+    let is_broken = listed.iter().any(|trial| !trial.problems.is_empty()) || problems.iter().any(Diagnostic::is_error);
+    name_problems(&problems, &ways_out(&all, &Loaded { repository, settings, catalog: Arc::clone(&catalog) }))?;
     if !args.json {
         after_built_in(planned.iter().map(|planned| planned.found.as_ref()));
     }
-    let is_broken = listed.iter().any(|trial| !trial.problems.is_empty()) || problems.iter().any(Diagnostic::is_error);
     Ok(if is_broken { Exit::CouldNotRun } else { Exit::Clean })
 }

@@ -1,6 +1,6 @@
 //! The repository that a command is about: found, read, and its settings.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,10 +9,12 @@ use clap::Args;
 
 use super::select::ALONE;
 use super::{CliResultOf, fork, output};
+use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Repository, Scope};
 use crate::engine::{Loaded, gate};
 use crate::files::{inside, look};
+use crate::lint::{self, LintOptions};
 use crate::process::git;
 use crate::run::custom_check::{self, CustomChecks};
 use crate::run::default_modes::{self, SubstituteMode};
@@ -91,7 +93,7 @@ impl RepositoryArgs {
 
     /// The repository, its settings and its catalog. Warns of each skill and each file of cases that is not read.
     pub fn read(&self) -> CliResultOf<Loaded> {
-        let Loaded { repository, settings, catalog } = self.read_quietly()?;
+        let loaded = self.read_quietly()?;
         let is_said = |problem: &&Diagnostic| {
             let leaves_out = matches!(
                 problem.code,
@@ -104,14 +106,14 @@ impl RepositoryArgs {
             );
             problem.is_error() || leaves_out && problem.severity != Severity::Allowed
         };
-        let problems = file_problems(&settings, &catalog);
-        for problem in problems.iter().filter(is_said) {
+        let problems = file_problems(&loaded.settings, &loaded.catalog);
+        for problem in grouped(problems.clone()).iter().filter(is_said) {
             writeln!(output::stderr(), "{}", problem_line(problem))?;
         }
-        for line in ways_out(&problems, &catalog, &settings) {
+        for line in ways_out(&problems, &loaded) {
             writeln!(output::stderr(), "{line}")?;
         }
-        Ok(Loaded { repository, settings, catalog })
+        Ok(loaded)
     }
 
     fn settings(&self, repository: &Repository) -> CliResultOf<Settings> {
@@ -141,8 +143,7 @@ impl RepositoryArgs {
         let repository = self.open()?;
         let mut settings = self.settings(&repository)?;
         let catalog = Arc::new(repository.catalog(preflight::layout(&settings), Scope::All));
-        // A run says what it cannot read of the recordings.
-        let modes = default_modes::substitutes(&repository.root, &settings, &catalog).unwrap_or_default();
+        let modes = default_modes::substitutes(&repository.root, &settings, &catalog);
         for SubstituteMode { default, mode, .. } in modes {
             settings.default_modes.insert(default, mode.name.clone());
         }
@@ -153,22 +154,20 @@ impl RepositoryArgs {
 /// The problems of whole files of skills and cases, and of what evals.toml trusts.
 pub fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let of_cases = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
-    grouped(once(preflight::repository_problems(settings, catalog).into_iter().chain(of_cases)))
+    once(preflight::repository_problems(settings, catalog).into_iter().chain(of_cases))
 }
 
 /// The most files that a line of settings names.
 const MOST_FILES: usize = 10;
 
 /// The lines of settings with which one can go on in spite of these errors: they are warnings then, or their files are left out. A line
-/// has what the settings have already, and replaces that.
-pub fn ways_out(problems: &[Diagnostic], catalog: &Catalog, settings: &Settings) -> Vec<String> {
-    let of_cases: HashSet<&Path> = catalog.cases.iter().map(|found| &*found.file).collect();
-    let is_left_out =
-        |file: &&Path| of_cases.contains(file) && !file.ends_with(SKILL_FILE) && !file.starts_with(RECORDINGS);
+/// has what the settings have already, and replaces that. Each was tried: it lifts an error, and loses no case that runs.
+pub fn ways_out(problems: &[Diagnostic], loaded: &Loaded) -> Vec<String> {
+    let settings = &loaded.settings;
     let errors = problems.iter().filter(|problem| problem.is_error());
     let (fixed, others): (Vec<_>, Vec<_>) = errors.partition(|error| error.code.level() == Level::Fixed);
     let rules: BTreeSet<&str> = others.iter().map(|error| error.code.as_str()).collect();
-    let files: BTreeSet<&Path> = fixed.iter().map(|error| &*error.place.path).filter(is_left_out).collect();
+    let files = left_out(&fixed.iter().map(|error| &*error.place.path).collect(), loaded);
     let more = files.len().saturating_sub(MOST_FILES);
     let more = if more == 0 { String::new() } else { format!(" ({more} more files have errors)") };
     let warnings: Vec<&str> = settings.lint.warnings().chain(rules.iter().copied()).collect();
@@ -186,6 +185,49 @@ pub fn ways_out(problems: &[Diagnostic], catalog: &Catalog, settings: &Settings)
         }),
     ];
     lines.into_iter().flatten().collect()
+}
+
+/// Of the files with these errors, or else of those that name them, the ones without which an error is gone and no case that runs.
+fn left_out<'a>(wrong: &BTreeSet<&'a Path>, loaded: &'a Loaded) -> BTreeSet<&'a Path> {
+    let Loaded { repository, settings, catalog } = loaded;
+    let lead = |file: &'a Path| catalog.sources.get(file).map_or(file, |lead| lead);
+    let of_cases: BTreeSet<&Path> = catalog.cases.iter().map(|found| &*found.file).collect();
+    let named: BTreeSet<&Path> = wrong.iter().flat_map(|file| [*file, lead(file)]).collect();
+    let is_of = |found: &'a Arc<FoundCase>| named.contains(&*found.file) || named.contains(lead(&found.file));
+    let runs = |found: &FoundCase| {
+        let is_whole = found.case().is_ok_and(|case| case.runs(settings.partial));
+        is_whole && lint::case_errors(found, catalog, repository, settings).is_empty()
+    };
+    let run = catalog.cases.iter().filter(|found| is_of(found) && runs(found));
+    let run: BTreeSet<&Path> = run.flat_map(|found| [&*found.file, lead(&found.file)]).collect();
+    let may_be_left_out = |file: &&Path| {
+        let is_ours = of_cases.contains(file) || catalog.sources.contains_key(*file);
+        is_ours && !run.contains(file) && !file.ends_with(SKILL_FILE) && !file.starts_with(RECORDINGS)
+    };
+    let (mut open, mut left_out) = (wrong.clone(), BTreeSet::new());
+    for with_lead in [false, true] {
+        // Without the file that names it, a file may look like cases by itself.
+        let parts = |file: &&'a Path| {
+            let parts = [*file, if with_lead { lead(file) } else { file }];
+            parts.iter().all(may_be_left_out).then_some(parts)
+        };
+        let tried: BTreeSet<&Path> = open.iter().filter_map(parts).flatten().collect();
+        if !tried.is_empty() {
+            let not_cases = settings.not_cases.with(tried);
+            let remaining = errors_of(repository, &Settings { not_cases, ..settings.clone() });
+            left_out.extend(open.iter().filter(|file| !remaining.contains(**file)).filter_map(parts).flatten());
+            open.retain(|file| remaining.contains(*file));
+        }
+    }
+    left_out
+}
+
+/// The files with errors by these settings.
+fn errors_of(repository: &Repository, settings: &Settings) -> BTreeSet<PathBuf> {
+    let repository = Repository::new(repository.root.clone());
+    let catalog = repository.catalog(preflight::layout(settings), Scope::All);
+    let problems = preflight::all_problems(&repository, settings, &catalog, LintOptions::default());
+    problems.into_iter().filter(Diagnostic::is_error).map(|problem| problem.place.path).collect()
 }
 
 pub fn problem_line(problem: &Diagnostic) -> String {

@@ -88,7 +88,7 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     let engine = host.engine(&args.start);
     let skill = args.skill.as_ref().or(args.named.as_ref());
     let found = loaded.catalog.named_skill(skill.map_or("", String::as_str))?;
-    let drafter = default_modes::drafter(&loaded.repository.root, &loaded.settings, &loaded.catalog)?;
+    let drafter = default_modes::drafter(&loaded.repository.root, &loaded.settings, &loaded.catalog);
     let cases = tune::split(&loaded.catalog, found, args.agent.or(drafter))?;
     let mut tuning = Tuning::of(&engine, &loaded, found, args.mode.clone())?;
     let candidates = candidates(args, &mut tuning, &cases)?;

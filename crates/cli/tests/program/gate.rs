@@ -280,7 +280,7 @@ fn a_gate_and_a_comparison_have_a_limit_that_nobody_set() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");
     stub.body(&format!("{VERSION}{}", BY_SKILL.replace("\"input_tokens\":10", "\"input_tokens\":3000000")));
-    stub.run("gate --jobs 1").exits(3).prints("5000000 tokens");
+    stub.run("gate --jobs 1").exits(3).prints("5000000 tokens, the default; ");
     let before = stub.starts().len();
     stub.run("compare HEAD --run-id r --jobs 1 --max-trials 12").exits(3).warns("5000000 tokens");
     stub.run("compare --resume --run-id r");

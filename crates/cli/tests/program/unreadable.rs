@@ -123,6 +123,36 @@ fn each_command_names_the_directory_that_it_may_not_read() {
 }
 
 #[test]
+fn what_cannot_be_read_breaks_its_cases_and_no_others() {
+    let stub = repository();
+    give(stub.root());
+    give(stub.scratch());
+    if command(&stub, &["--version"]).output().is_err() {
+        return ignored("another user cannot start the program where it was built");
+    }
+    let of_c0 = "evals/recordings/tidy/c0";
+    let (mode, of_skill) = (format!("{of_c0}/codex"), "skills/tidy/references/more.md");
+    let fixture = "evals/skills/tidy/files/deep/er/x.txt";
+    for place in [of_c0, &mode, &format!("{mode}/1/meta.json"), fixture, of_skill] {
+        let path = stub.root().join(place);
+        let before = fs::metadata(&path).expect("it is there").permissions();
+        fs::set_permissions(&path, Permissions::from_mode(0o0)).expect("permissions");
+        let [list, replay, gate] = [&["list"][..], &["run", "--replay"], &["gate", "--free", "main"]]
+            .map(|args| ran(&mut command(&stub, args)));
+        fs::set_permissions(&path, before).expect("permissions");
+        let lists = |case: &str, word: &str| list.stdout.contains(&format!("tidy/{case}/codex\t{word}\t"));
+        let is_right = lists("c1", "not-activate") && lists("c0", "broken") == (place != of_skill);
+        assert!(is_right && list.code == 2, "{place}: {}", said(&list));
+        let failed = replay.stdout.contains("tidy/c1") && !replay.stderr.contains("error: ");
+        assert!(replay.code == 2 && failed, "{place}: {}", said(&replay));
+        assert!(gate.code == 1 && gate.stdout.ends_with("gate: failed\n"), "{place}: {}", said(&gate));
+        assert!(said(&gate).contains("ermission denied"), "{place}: {}", said(&gate));
+        let line = [&list, &replay].into_iter().find(|ran| said(ran).contains("to go on"));
+        assert!(line.is_none(), "to leave it out would lose a case that runs: {line:?}");
+    }
+}
+
+#[test]
 fn a_file_in_the_place_of_a_directory_is_named() {
     let stub = repository();
     let root = stub.root();

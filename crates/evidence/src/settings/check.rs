@@ -169,6 +169,11 @@ impl LintSettings {
         problems
     }
 
+    /// Whether the settings ask for the problems of this rule.
+    pub fn asks_for(&self, code: Code) -> bool {
+        self.0.get(&code).is_some_and(|(severity, _)| *severity != Severity::Allowed)
+    }
+
     /// The rules whose problems the settings make warnings.
     pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().filter(|(_, (severity, _))| *severity == Severity::Warning).map(|(code, _)| code.as_str())
@@ -267,6 +272,16 @@ impl PathGlobs {
         let is_special = |c: char| "*?[{".contains(c);
         let path = path.to_string_lossy();
         path.chars().map(|c| if is_special(c) { format!("[{c}]") } else { c.to_string() }).collect()
+    }
+
+    /// These patterns and those of these paths.
+    #[must_use]
+    pub fn with<'a>(&self, paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        let new = paths.into_iter().filter_map(|path| {
+            let glob = GlobBuilder::new(&Self::glob_of(path)).literal_separator(true).build();
+            glob.ok().map(|glob| glob.compile_matcher())
+        });
+        Self(self.0.iter().cloned().chain(new).collect())
     }
 
     /// The patterns as they are written.

@@ -345,8 +345,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// The known word that `word` has one wrong, missing or additional letter of, or two that are swapped; none for short words.
 pub fn slip<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let is_slip = |known: &str| known.len() > 4 && strsim::damerau_levenshtein(word, known) == 1;
-    known.into_iter().filter(|known| known.len().abs_diff(word.len()) < 4).find(|known| is_slip(known))
+    known.into_iter().find(|known| known.len() > 4 && is_slip(word, known))
+}
+
+/// Whether a word is a known one but for one wrong, missing or additional letter, or two that are swapped.
+pub fn is_slip(word: &str, known: &str) -> bool {
+    known.len().abs_diff(word.len()) < 4 && strsim::damerau_levenshtein(word, known) == 1
 }
 
 /// The `most` nearest known words, those that share most with `word` first.

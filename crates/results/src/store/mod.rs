@@ -45,7 +45,7 @@ pub use seal::lines as with_digests;
 pub use trial_folder::Staging;
 pub use trial_folder::{
     Recordings, TrialFolder, damaged_recordings, is_recorded, modes_of_recordings, recorded_cases, recording_in,
-    rename_recordings,
+    recording_problem, recordings, rename_recordings,
 };
 
 /// The directories of runs, from the repository's root.
@@ -445,7 +445,13 @@ fn trials_in(path: &Path, most: usize) -> Result<Vec<TrialFolder>, StoreError> {
     if look::own_kind(path)?.is_some_and(|kind| kind.is_dir()) && is_trial(path)? {
         return Ok(vec![TrialFolder::found(0, path.to_path_buf())]);
     }
-    let (mut trials, mut failed) = (Vec::new(), None);
+    let (trials, unread) = readable_trials(path, most);
+    unread.into_iter().next().map_or(Ok(trials), |error| Err(error.into()))
+}
+
+/// Those of them that can be found, and what cannot be read.
+fn readable_trials(path: &Path, most: usize) -> (Vec<TrialFolder>, Vec<PathError>) {
+    let (mut trials, mut failed) = (Vec::new(), Vec::new());
     let unread = Walk::new(path).max_depth(DEPTH).each(|entry| {
         // Recordings that are being replaced.
         if !entry.file_type().is_dir() || entry.file_name().as_encoded_bytes().starts_with(trial_folder::NEW.as_bytes())
@@ -455,15 +461,12 @@ fn trials_in(path: &Path, most: usize) -> Result<Vec<TrialFolder>, StoreError> {
         match is_trial(entry.path()) {
             Ok(false) => return if entry.depth() == DEPTH { WalkStep::Over } else { WalkStep::Into },
             Ok(true) => trials.push(TrialFolder::found(entry.depth(), entry.path().to_path_buf())),
-            Err(error) => _ = failed.get_or_insert(error),
+            Err(error) => failed.push(error),
         }
-        if failed.is_some() || trials.len() == most { WalkStep::Stop } else { WalkStep::Over }
+        if trials.len() == most { WalkStep::Stop } else { WalkStep::Over }
     });
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    unread.none()?;
-    Ok(trials)
+    unread.report(|error| failed.push(error));
+    (trials, failed)
 }
 
 /// Whether a directory is one of a trial. Without its facts, it is reported when they are read.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use super::seal::SealKey;
 use super::{
     At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, RECORDINGS, RunFolder, SESSION, StoreError, USER, WORK,
-    WORKSPACE, as_json, check_format, make_runs, no_file_at, read_json, recorded_folders, runs_folder, snapshot_name,
-    sub_folders, trial_path, trials_below, write_json, write_whole,
+    WORKSPACE, as_json, check_format, make_runs, no_file_at, read_json, readable_trials, recorded_folders, runs_folder,
+    snapshot_name, sub_folders, trial_path, write_json, write_whole,
 };
 use crate::files::at::PathError;
 use crate::files::inside::{WalkControl, WalkedFile};
@@ -310,20 +310,39 @@ pub fn is_recorded(root: &Path, id: &TrialId) -> Result<bool, StoreError> {
     Ok(!recorded_folders(first.parent().unwrap_or(&first))?.is_empty())
 }
 
-/// The damaged recordings of the repository at `root`, with the problem of each.
-pub fn damaged_recordings(root: &Path) -> Result<Vec<(TrialFolder, Diagnostic)>, StoreError> {
-    let mut damaged = Vec::new();
-    for recording in trials_below(&root.join(RECORDINGS))? {
-        let (path, why) = match recording.meta() {
-            Ok(_) => continue,
-            Err(StoreError::Damaged { path, why }) => (path, why),
-            Err(other) => (recording.path().to_path_buf(), other.to_string()),
+/// The recordings of the repository at `root` that can be found, and the problems of what cannot be read among them.
+pub fn recordings(root: &Path) -> (Vec<TrialFolder>, Vec<Diagnostic>) {
+    let (trials, unread) = readable_trials(&root.join(RECORDINGS), usize::MAX);
+    (trials, unread.into_iter().map(|error| recording_problem(root, &error.into())).collect())
+}
+
+/// The damaged recordings of the repository at `root`, with the problem of each. What cannot be read is of no trial that is known.
+pub fn damaged_recordings(root: &Path) -> Vec<(Option<TrialFolder>, Diagnostic)> {
+    let (trials, unread) = recordings(root);
+    let damaged = trials.into_iter().filter_map(|recording| {
+        let problem = match recording.meta() {
+            Ok(_) => return None,
+            Err(error @ StoreError::Damaged { .. }) => recording_problem(root, &error),
+            Err(other) => problem_at(root, recording.path(), other.to_string()),
         };
-        let place = SourceLocation::file(path.strip_prefix(root).unwrap_or(&path));
-        let problem = Diagnostic::new(Code::DamagedRecording, place, why);
-        damaged.push((recording, problem.help("record it again with `skill-evals run --record`")));
+        Some((Some(recording), problem))
+    });
+    damaged.chain(unread.into_iter().map(|problem| (None, problem))).collect()
+}
+
+/// The problem that keeps a recording of the repository at `root` from being replayed.
+pub fn recording_problem(root: &Path, error: &StoreError) -> Diagnostic {
+    match error {
+        StoreError::Damaged { path, why } => problem_at(root, path, why.clone()),
+        StoreError::Io(PathError { path, source }) => problem_at(root, path, format!("cannot be read: {source}")),
+        other => problem_at(root, &root.join(RECORDINGS), other.to_string()),
     }
-    Ok(damaged)
+}
+
+fn problem_at(root: &Path, path: &Path, why: String) -> Diagnostic {
+    let place = SourceLocation::file(path.strip_prefix(root).unwrap_or(path));
+    let problem = Diagnostic::new(Code::DamagedRecording, place, why);
+    problem.help("make it readable for this user, or record it again with `skill-evals run --record`")
 }
 
 /// Looks up the recordings of a repository. Cases come skill by skill, so one skill is remembered.
@@ -354,24 +373,21 @@ impl Recordings {
     }
 }
 
-/// The recorded cases of the repository at `root`, as skill and id.
-pub fn recorded_cases(root: &Path) -> Result<Vec<(String, String)>, StoreError> {
+/// The recorded cases of the repository at `root`, as skill and id. Whoever replays a case says what cannot be read.
+pub fn recorded_cases(root: &Path) -> Vec<(String, String)> {
     let recordings = root.join(RECORDINGS);
     let mut cases = Vec::new();
-    for skill in recorded_folders(&recordings)? {
-        let ids = recorded_folders(&recordings.join(&skill))?;
+    for skill in recorded_folders(&recordings).unwrap_or_default() {
+        let ids = recorded_folders(&recordings.join(&skill)).unwrap_or_default();
         cases.extend(ids.into_iter().map(|id| (skill.clone(), id)));
     }
-    Ok(cases)
+    cases
 }
 
 /// The mode of each case that is recorded in it, in the repository at `root`.
-pub fn modes_of_recordings(root: &Path) -> Result<Vec<String>, StoreError> {
-    let mut modes = Vec::new();
-    for (skill, case) in recorded_cases(root)? {
-        modes.extend(super::recorded_modes(root, &skill, &case)?);
-    }
-    Ok(modes)
+pub fn modes_of_recordings(root: &Path) -> Vec<String> {
+    let modes = |(skill, case): (String, String)| super::recorded_modes(root, &skill, &case).unwrap_or_default();
+    recorded_cases(root).into_iter().flat_map(modes).collect()
 }
 
 /// Makes the recordings of a case those of another id of its skill. Returns their directories.

@@ -10,7 +10,7 @@ use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{CaseCheck, FieldForm, FieldValue, InvalidCheck, InvalidField, Origin};
 use crate::settings::trials::{MOST_TRIALS, TRIALS, Trials};
 use crate::text::diagnostic::SourceText;
-use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest, shorten, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, is_slip, nearest, shorten, suggest};
 use crate::text::node::{self, Parsed, SyntaxProblem};
 use crate::text::problem::ProblemList;
 use crate::trial::input_file::{InputContent, InputFile};
@@ -222,7 +222,8 @@ impl<'a> Document<'a> {
                 continue;
             }
             // Any two short words are nearly the same.
-            match nearest(key, known.iter().copied()).filter(|near| key.len() > 3 && near.len() > 3) {
+            let is_near = |near: &&str| near.len() > 5 || near.len() > 3 && key.len() > 3 && is_slip(key, near);
+            match nearest(key, known.iter().copied()).filter(is_near) {
                 Some(near) => {
                     let (message, help) = (format!("unknown key `{key}`"), format!("did you mean `{near}`?"));
                     self.problem_with_help(Code::UnknownKey, key_range.clone(), message, help);

@@ -238,8 +238,12 @@ impl<'a> ForeignReader<'a> {
 
     /// Warns of something in `node` that keeps no case from running, once for the file.
     pub fn warn(&mut self, code: Code, node: &Node, message: String, help: String) {
+        self.warn_at(code, self.place(node.range.clone()), message, help);
+    }
+
+    fn warn_at(&mut self, code: Code, place: SourceLocation, message: String, help: String) {
         if !self.warnings.iter().any(|known| known.message == message) {
-            let problem = Diagnostic::new(code, self.place(node.range.clone()), message).help(help);
+            let problem = Diagnostic::new(code, place, message).help(help);
             self.warnings.push(Diagnostic { severity: Severity::Warning, ..problem });
         }
     }
@@ -426,6 +430,12 @@ impl ForeignReader<'_> {
     /// Keys that are neither `known` nor `notes`, nor of the user's own, make the case unsupported.
     pub fn only_keys(&mut self, object: &Node, known: &[&str], notes: &str) {
         let own = self.file.own_keys.iter().map(String::as_str);
+        let is_both = |entry: &&NodeEntry| known.contains(&&*entry.key) && own.clone().any(|own| own == entry.key);
+        for entry in object.entries().iter().filter(is_both) {
+            let (message, help) = no_label(&entry.key);
+            let place = self.place(entry.key_range.clone());
+            self.warn_at(Code::UnusedSetting, place, message, help);
+        }
         let notes: Vec<&str> = words(notes).into_iter().chain(own).collect();
         let unknown = self.unsupported_keys(object, known, &notes);
         self.case.unsupported.extend(unknown);
@@ -464,9 +474,15 @@ impl ForeignReader<'_> {
     }
 }
 
+/// What is said of a key that the settings call a label, and that its format reads.
+pub fn no_label(key: &str) -> (String, String) {
+    let message = format!("`{key}` is read here, although the settings say that it only labels");
+    (message, format!("remove it from `own_keys` or `own_columns`; if `{key}` only labels here, give it another name"))
+}
+
 /// How the words of keys begin of what a trial is given.
-const GIVEN: &str = "after before command container context docker env file fixture history hook image memory mock plugin repo sandbox \
-                     script prefix server setup suffix system teardown template tool workspace";
+const GIVEN: &str = "after before command container context docker env file fixture history hook image memory mock persona plugin repo \
+                     sandbox script prefix server setup suffix system teardown template tool workspace";
 
 /// Words in the keys of flags that change what the expectations of a file mean.
 const TURNS: &str = "activation case invert inverted negate negated not opposite reverse reversed sensitive";

@@ -164,6 +164,10 @@ pub(super) fn read(file: &ForeignFile<'_>, bytes: &[u8]) -> FileCases {
         field.keys.iter().find_map(|key| case.value(key)?.text())
     });
     let mut tested: Vec<String> = named.filter(|name| !is_none(name)).map(|name| file.skill_slug(name)).collect();
+    if tested.is_empty() {
+        // No skill is none of those that are here.
+        tested.extend(file.skills.iter().map(|slug| (*slug).to_owned()));
+    }
     tested.sort();
     tested.dedup();
     let read = reader.cases(&cases, |reader, (format, case), number| {
@@ -323,7 +327,14 @@ fn skill(reader: &mut ForeignReader<'_>, format: &OwnFormat, case: &OwnCase<'_>,
             }
         }
     };
-    let own = named(reader, SKILL).flatten().or_else(|| file.skill.map(str::to_owned));
+    let own = named(reader, SKILL);
+    if own == Some(None) && file.skill.is_none() && !format.fields.iter().any(|field| field.name == EXPECTED_SKILL) {
+        let message = "the case is about no skill, since its key of `skill` says none";
+        let help =
+            format!("if no skill should activate, the key is that of `{EXPECTED_SKILL}`: write so in evals/evals.toml");
+        reader.problem_with_help(Code::EmptyValue, case.node.range.start..case.node.range.start + 1, message, help);
+    }
+    let own = own.flatten().or_else(|| file.skill.map(str::to_owned));
     let expected = named(reader, EXPECTED_SKILL);
     let is_about = |name: &String| own.as_ref().is_none_or(|own| own == name);
     match expected {

@@ -57,7 +57,7 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
         }
     }
     if author.is_none() {
-        let agent = default_modes::drafter(&repository.root, settings, catalog)?;
+        let agent = default_modes::drafter(&repository.root, settings, catalog);
         let draft = agent.zip(skills.first()).map(|(agent, found)| {
             let (agent, slug) = (agent.as_str(), escape::word(&found.skill().slug));
             format!(", or have some drafted and added: skill-evals generate --agent {agent} --skill {slug}")

@@ -28,7 +28,7 @@ use crate::run::{plan, preflight};
 use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Isolation, Settings, Trust};
-use crate::store::{RUNS, RunFolder};
+use crate::store::{self, RUNS, RunFolder};
 use crate::text::diagnostic::Code;
 use crate::text::name::Filters;
 use crate::text::redact::Redactor;
@@ -208,14 +208,10 @@ impl Doctor {
     fn needs(&mut self, repository: Option<&Repository>, settings: &Settings, catalog: &Catalog) -> NeededAgents {
         let Some(repository) = repository else { return NeededAgents::default() };
         let mut settings = Settings { live: true, ..settings.clone() };
-        let substitutes = match default_modes::substitutes(&repository.root, &settings, catalog) {
-            Ok(substitutes) => substitutes,
-            Err(problem) => {
-                self.missing("recordings", problem.to_string(), "correct the directory of the recordings");
-                return NeededAgents::default();
-            }
-        };
-        for SubstituteMode { default, mode, note } in substitutes {
+        if let Some(problem) = store::recordings(&repository.root).1.first() {
+            self.missing("recordings", problem.to_string(), "correct the directory of the recordings");
+        }
+        for SubstituteMode { default, mode, note } in default_modes::substitutes(&repository.root, &settings, catalog) {
             if let Some(note) = note {
                 self.ok("agent", note);
             }

@@ -129,6 +129,7 @@ fn a_changed_key_of_a_case_is_named_by_the_gate_and_makes_a_recording_stale_if_t
     let named: BTreeMap<String, DifferenceKind> =
         other_changes(base.tree(), ReadTree { root: fixture.root(), settings: &run.settings, catalog: &run.catalog })
             .expect("an answer")
+            .changed
             .into_iter()
             .map(|change| (change.name, change.kind))
             .collect();

@@ -75,6 +75,53 @@ fn a_warning_of_a_case_that_is_made_an_error_keeps_the_case_from_running() {
     ran.exits(101).prints("error[marker-in-prompt]");
 }
 
+/// What the settings say by the line with which one goes on without files, if there is one.
+fn without_files(fixture: &Fixture) -> Option<String> {
+    let said = fixture.run(&["lint"]).stdout;
+    said.lines().find_map(|line| Some(line.split_once("write in evals/evals.toml: not_cases")?.1.to_owned()))
+}
+
+#[test]
+fn a_way_out_lifts_an_error_and_loses_no_case_that_runs() {
+    let sheet = |rows: &str| {
+        Fixture::new()
+            .skill("tidy")
+            .file("evals/skills/tidy/prompts.csv", format!("id,should_trigger,prompt,checks\n{rows}"))
+    };
+    assert_eq!(without_files(&sheet("a,true,Do it,\nb,maybe,Do it,\n")), None);
+    assert_eq!(without_files(&sheet("a,true,Do it,\nb,true,Do it,nowhere.json\n")), None);
+    let suite = "prompts: ['{{r}}']\ntests: file://tests.yaml\n";
+    let tests = "skills/tidy/evals/tests.yaml";
+    let suite = || Fixture::new().skill("tidy").file("skills/tidy/evals/promptfooconfig.yaml", suite);
+    let test = "- { vars: { r: a }, assert: [{ type: skill-used, value: tidy }] }\n";
+    let one_is_wrong = format!("{test}{}", test.replace("type", "typ"));
+    assert_eq!(without_files(&suite().file(tests, one_is_wrong)), None);
+    for (fixture, files) in [
+        (sheet("a,maybe,Do it,\n"), &["evals/skills/tidy/prompts.csv"][..]),
+        (suite().file(tests, format!("{test}- {{ vars: [ }}\n")), &["skills/tidy/evals/promptfooconfig.yaml", tests]),
+    ] {
+        let line = without_files(&fixture).expect("a line");
+        assert_eq!(line, format!(" = {files:?}"));
+        let followed = fixture.file("evals/evals.toml", format!("not_cases{line}\n"));
+        assert_eq!(without_files(&followed), None);
+        followed.run("lint").exits(0);
+    }
+}
+
+#[test]
+fn a_skill_without_cases_is_as_bad_as_evals_toml_says_for_every_command() {
+    for (settings, lint, list) in
+        [("", 0, 0), ("lint.warning = ['no-cases']", 0, 0), ("lint.error = ['no-cases']", 1, 2)]
+    {
+        let fixture = Fixture::new().skill("tidy").file("evals/evals.toml", settings);
+        for (args, code) in [("lint", lint), ("list", list)] {
+            let ran = fixture.run(args);
+            let is_told = [ran.stdout.as_str(), &ran.stderr].concat().contains("[no-cases]");
+            assert_eq!((ran.code, is_told), (code, !settings.is_empty()), "{settings} {args}");
+        }
+    }
+}
+
 #[track_caller]
 fn refused(table: &str, words: &[&str]) {
     let problems = Settings::default().apply_file(table).expect_err("a wrong table");

@@ -108,9 +108,9 @@ const PROMPT_FILES: [&str; 2] = ["prompt_file", "prompt_path"];
 
 /// Keys that ask for nothing.
 pub(in crate::cases::case) const NOTES: &str = "$schema area author category classification comment _comment confidence created \
-    date default_model derived_from description difficulty domain eval_id eval_name failure_mode generated_at harness instructions \
-    intent kind lang language license locale metadata name note notes owner persona product_area purpose rationale reason reasoning \
-    scenario_name schema_version severity slug source tags title updated version why";
+    date default_model derived_from description difficulty domain eval_id eval_name failure_mode generated_at harness intent \
+    kind lang language license locale metadata name note notes owner product_area purpose rationale reason reasoning scenario_name \
+    schema_version severity slug source tags title updated version why";
 
 fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     let (file, root) = (reader.file, reader.root);
@@ -249,7 +249,8 @@ fn asks_more(entry: &EvalEntry<'_>) -> bool {
 /// Whether a case says if the skill should trigger, at a key that may have a slip.
 fn is_about_trigger(entry: &EvalEntry<'_>) -> bool {
     let mut keys = entry.node.entries().iter().map(|entry| &*entry.key);
-    entry.should_trigger.is_some() || keys.any(|key| nearest(key, [SHOULD_TRIGGER]).is_some())
+    let is_named = |key: &str| key == ACTIVATED || EXPECTED_SKILL.contains(&key);
+    entry.should_trigger.is_some() || keys.any(|key| is_named(key) || nearest(key, [SHOULD_TRIGGER]).is_some())
 }
 
 /// Whether a case has a prompt. In a directory of cases, its key may have a slip, and its value any type, if the case says what is

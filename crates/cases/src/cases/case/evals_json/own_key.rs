@@ -69,11 +69,16 @@ pub(super) fn find<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFil
     main.into_iter().chain(beside).collect()
 }
 
-/// The keys of the cases that no table has.
-fn open_keys<'n>(entries: &[EvalEntry<'n>]) -> Vec<&'n str> {
+/// The keys of the cases that no table has, nor the settings as labels.
+fn open_keys<'n>(entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Vec<&'n str> {
+    let is_label = |key: &str| file.own_keys.iter().any(|own| own == key);
     let all: BTreeSet<&str> = entries.iter().flat_map(|entry| entry.node.entries()).map(|entry| &*entry.key).collect();
-    let is_open =
-        |key: &&str| !OTHERS.contains(key) && !PROMPTS.contains(key) && !assertion_keys().any(|known| known == *key);
+    let is_open = |key: &&str| {
+        !is_label(key)
+            && !OTHERS.contains(key)
+            && !PROMPTS.contains(key)
+            && !assertion_keys().any(|known| known == *key)
+    };
     all.into_iter().filter(is_open).collect()
 }
 
@@ -116,7 +121,7 @@ fn subject<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -
         let is_label = words(NOTES).contains(key) || SKILL.contains(key) || key.starts_with("expect");
         !is_label && is_positive(key) && values(key, entries).into_iter().all(is_here)
     };
-    let mut named = open_keys(entries).into_iter().filter(names_skills);
+    let mut named = open_keys(entries, file).into_iter().filter(names_skills);
     let key = named.next()?;
     named.next().is_none().then_some(OwnKey { key, says: KeySays::Subject })
 }
@@ -134,7 +139,7 @@ fn beside<'n>(entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Vec<OwnKey<'
         };
         names.is_some_and(|names| names.iter().any(|names| !names.is_empty())).then_some(OwnKey { key, says })
     };
-    open_keys(entries).into_iter().filter_map(says).collect()
+    open_keys(entries, file).into_iter().filter_map(says).collect()
 }
 
 /// The key that says what should trigger, if only one can be meant.
@@ -142,7 +147,7 @@ fn expected<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) 
     let asks_more = entries.iter().any(asks_more);
     // Next to other expectations, the name of a skill may say anything.
     let is_expected = |key: &&str| key.starts_with("expect");
-    let open: Vec<&str> = open_keys(entries).into_iter().filter(|key| !asks_more || is_expected(key)).collect();
+    let open: Vec<&str> = open_keys(entries, file).into_iter().filter(|key| !asks_more || is_expected(key)).collect();
     let says_sides = |key: &&str| values(key, entries).into_iter().all(|value| said_at(key, value).is_some());
     let mut sides = open.iter().copied().filter(says_sides);
     if let (Some(key), None) = (sides.next(), sides.next()) {

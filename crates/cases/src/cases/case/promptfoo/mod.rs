@@ -155,6 +155,7 @@ fn parse(dialect: &'static Dialect, mut reader: ForeignReader<'_>) -> Option<Fil
     let (mut parts, mut files) = (Vec::new(), Vec::new());
     for entry in written.each() {
         let read = read_files(&mut reader, entry);
+        reader.claims.extend(read.iter().map(|(path, _)| path.clone()));
         parts.push((entry, files.len()..files.len() + read.len()));
         files.extend(read);
     }

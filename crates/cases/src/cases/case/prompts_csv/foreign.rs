@@ -64,7 +64,7 @@ const KINDS: [&str; 4] = ["check_type", "invocation", "kind", "type"];
 
 fn parse_row(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     // No column that is read here names a file of the repository.
-    let ParsedCsv { rows, problems } = cut(Path::new(""), file.path, bytes.to_vec(), &FORMAT, &[]);
+    let ParsedCsv { rows, problems } = cut(Path::new(""), file.path, bytes.to_vec(), &FORMAT, file.own_keys);
     let of_file = skill_of(file);
     let names_skills = || rows.iter().any(|row| row.cells().any(|(column, ..)| column == SKILL));
     let is_in_evals = file.path.parent().is_some_and(|parent| parent.ends_with("evals")) || file.is_in_evals_of_skill();

@@ -16,6 +16,7 @@ use csv_core::{ReadFieldResult, Reader};
 
 use crate::cases::case::document::{Document, Syntax};
 use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField};
+use crate::cases::case::foreign_reader::no_label;
 use crate::cases::case::{Case, CaseFormat, CaseSource, FileCases, Files, FoundCase, MOST_CASES};
 use crate::cases::case_places::CasePlaces;
 use crate::cases::repo_files::RepoFiles;
@@ -184,6 +185,10 @@ fn read_header(
             problems.add(code, || Diagnostic::new(code, place(), format!("duplicate column `{}`", shorten(name))));
         } else if let Some(column) = known {
             columns.insert(*column, index);
+            if own.contains(name) {
+                let (message, help) = no_label(name);
+                problems.push(Diagnostic::new(Code::UnusedSetting, place(), message).help(help));
+            }
         } else if format.foreign.is_none() && !(name.is_empty() || name.starts_with(OWN_PREFIX) || own.contains(name)) {
             problems.add(Code::CsvUnknownColumn, || unknown_column(place(), name));
         }
