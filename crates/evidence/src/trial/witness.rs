@@ -83,7 +83,7 @@ impl WireWitness {
             let why = format!("its requests have the results of {} commands, and its own lines {seen}", self.commands);
             gaps.push((Reading::Commands, why));
         }
-        let asked_nothing = self.requests == 0 && self.unread == 0 && profile.provider_requests.is_some();
+        let asked_nothing = self.requests == 0 && self.unread == 0 && !profile.provider_requests.is_empty();
         if asked_nothing && trace.trouble.is_none() && (trace.final_message.is_some() || trace.usage.is_some()) {
             // Whatever it prints, no model that passed here said it.
             let why = "it asked no model outside its sandbox";
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(nobody.gaps(&Trace::default(), AGENT), []);
         // It asked, and nobody could read what.
         assert_eq!(WireWitness::of(&[], 1, AGENT).gaps(&trace(), AGENT), []);
-        let unknown = AgentKind::Gemini.profile();
-        assert_eq!(nobody.gaps(&trace(), unknown), [], "of an agent whose servers nobody knows");
+        let unknown = Profile { provider_requests: &[], ..Profile::BLANK };
+        assert_eq!(nobody.gaps(&trace(), &unknown), [], "of an agent whose servers nobody knows");
     }
 }
