@@ -517,10 +517,10 @@ fn the_wire_of_a_trial_is_stored_without_secrets() {
     assert_eq!(held, named.map(|name| format!("the agent's environment has a credential: the variable {name}")));
 }
 
-/// Without the network's record, the agent would seem to have run nothing.
-fn what_an_agent_loses_of_its_session_is_unknown_by_its_requests() {
-    let live = Live::new("should_trigger,prompt,max_commands", "false,Look.,0", |request| match request.step {
-        0 => Turn::Shell("mkdir made".to_owned()),
+/// A repository whose Claude Code loses its lines about calls and their results, and its records.
+fn lossy(columns: &str, cells: &str, script: &'static str) -> Live {
+    let live = Live::new(columns, cells, move |request| match request.step {
+        0 => Turn::Shell(script.to_owned()),
         _ => Turn::Say("Done.".to_owned()),
     });
     let claude = programs().join("claude").canonicalize().expect("a program");
@@ -538,14 +538,33 @@ fn what_an_agent_loses_of_its_session_is_unknown_by_its_requests() {
         program.display()
     );
     fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
-    let of = |options: &[&str]| {
-        let ran = live.run(&[&["--mode", "cli-native"], options].concat());
-        live.kept("greeting", "it", "cli-native").unwrap_or_else(|| panic!("{ran}"))
-    };
-    let blind = of(&[]);
-    assert_eq!(blind.status("max-commands"), Status::Pass, "{:#?}", blind.grade);
-    let seen = of(&["--network", "provider"]);
-    assert_eq!(seen.status("max-commands"), Status::Unknown, "{:#?}", seen.grade);
-    let why = &seen.meta.doubts[&Reading::Commands];
-    assert!(why.contains("the results of 1 commands, and its own lines 0"), "{why}");
+    live
+}
+
+/// Without the network's record, the agent would seem to have done nothing.
+fn what_an_agent_loses_of_its_session_is_unknown_by_its_requests() {
+    let cat = "cat .claude/skills/greeting/SKILL.md";
+    for (columns, cells, script, check, reading, expected) in [
+        (
+            "should_trigger,prompt,max_commands",
+            "false,Look.,0",
+            "mkdir made",
+            "max-commands",
+            Reading::Commands,
+            "the results of 1 commands, and its own lines 0",
+        ),
+        ("should_trigger,prompt", "false,Look.", cat, "not-triggered", Reading::Activation, "SKILL.md of `greeting`"),
+    ] {
+        let live = lossy(columns, cells, script);
+        let of = |options: &[&str]| {
+            let ran = live.run(&[&["--mode", "cli-native"], options].concat());
+            live.kept("greeting", "it", "cli-native").unwrap_or_else(|| panic!("{ran}"))
+        };
+        let blind = of(&[]);
+        assert_eq!(blind.status(check), Status::Pass, "{:#?}", blind.grade);
+        let seen = of(&["--network", "provider"]);
+        assert_eq!(seen.status(check), Status::Unknown, "{:#?}", seen.grade);
+        let why = &seen.meta.doubts[&reading];
+        assert!(why.contains(expected), "{why}");
+    }
 }

@@ -18,6 +18,7 @@ use crate::files::look;
 use crate::process::opener::RoomNetwork;
 use crate::profile::Profile;
 use crate::settings::{HostPort, Network};
+use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::network::{NetworkMeta, RefusedRequest};
 use crate::trial::witness::WireWitness;
@@ -130,12 +131,14 @@ impl RoomDoor {
         *self.access.lock().unwrap_or_else(PoisonError::into_inner) = access;
     }
 
-    /// Ends it, and stores what passed in a new file, masked. Reads from there what the requests of an agent with this profile show.
+    /// Ends it, and stores what passed in a new file, masked. Reads from there what the requests of an agent with this profile show,
+    /// also of the texts of skills.
     pub fn finish(
         &self,
         to: &Path,
         mask: &dyn Fn(&str) -> String,
         profile: &Profile,
+        texts: &SkillTexts,
     ) -> Result<(NetworkMeta, WireWitness), Trouble> {
         let files = |error: &dyn Display| Trouble::new(TroubleKind::Files, error.to_string());
         if let Some(room) = self.room().take() {
@@ -175,7 +178,7 @@ impl RoomDoor {
                 (None, _) => {}
             }
         }
-        let witness = WireWitness::of(&read, meta.model_unread.values().sum(), profile);
+        let witness = WireWitness::of(&read, meta.model_unread.values().sum(), profile, texts);
         (meta.model_requests, meta.model_tokens) = (witness.requests, witness.tokens);
         Ok((meta, witness))
     }
