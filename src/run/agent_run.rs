@@ -112,7 +112,10 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
     let agent = agent::of(assignment.mode.agent);
     let mask_text = |text: &str| String::from_utf8_lossy(&run.redactor.mask(text.as_bytes())).into_owned();
     let profile = assignment.mode.agent.profile();
-    let (network, witness) = assignment.trial_env.finish_network(&folder.wire(), &mask_text, profile)?.unzip();
+    // Of skills that change during the session, the wire alone does not tell the versions apart.
+    let texts = if run.changes.is_empty() { reference.texts.clone() } else { SkillTexts::default() };
+    let finished = assignment.trial_env.finish_network(&folder.wire(), &mask_text, profile, &texts)?;
+    let (network, witness) = finished.unzip();
     run.network = network;
     let mask = |bytes: &[u8]| run.redactor.mask(bytes).into_owned();
     agent.keep_evidence(assignment.trial_env, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;

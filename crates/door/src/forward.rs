@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::record::{Exchange, ExchangeEnd, HIDDEN, Part, Passed};
+use crate::record::{CODING, Exchange, ExchangeEnd, HIDDEN, Part, Passed};
 use crate::rules::{self, Refusal};
 use crate::state::{LONGEST_HEAD, RoomState, Site, Stream, host_name};
 use crate::way::Proxy;
@@ -173,11 +173,18 @@ impl Connection {
         Self { room, site, upstream: Rc::default() }
     }
 
-    /// Answers a request to the connection's site, or to the one that its `Host` names.
+    pub(crate) fn has_site(&self) -> bool {
+        self.site.is_some()
+    }
+
+    /// Answers a request to the connection's site, or to the one that it names: a proxy's, as `http://host/path`, or a server's, in
+    /// `Host`.
     pub(crate) async fn ask(&self, request: Request<Incoming>) -> Response<PassingBody> {
         let site = self.site.clone().or_else(|| {
-            let host = request.headers().get(header::HOST)?.to_str().ok()?.parse::<HostPort>().ok()?;
-            Some(Site { host: host_name(&host.host), port: host.port.unwrap_or(80), is_tls: false })
+            let named = || request.headers().get(header::HOST)?.to_str().ok()?.parse().ok();
+            let of_uri = request.uri().authority().and_then(|authority| authority.as_str().parse::<HostPort>().ok());
+            let HostPort { host, port } = of_uri.or_else(named)?;
+            Some(Site { host: host_name(&host), port: port.unwrap_or(80), is_tls: false })
         });
         match site {
             Some(site) => self.forward(&site, request).await,
@@ -209,7 +216,7 @@ impl Connection {
         let going = Going {
             room: Arc::clone(&self.room),
             exchange: Some(exchange),
-            request: Passed::default(),
+            request: passed(request.headers()),
             answer: Passed::default(),
         };
         Rc::new(RefCell::new(going))
@@ -229,7 +236,7 @@ impl Connection {
         self.room.rules().check_host(&site.host, site.port).err()
     }
 
-    pub(crate) async fn forward(&self, site: &Site, request: Request<Incoming>) -> Response<PassingBody> {
+    async fn forward(&self, site: &Site, request: Request<Incoming>) -> Response<PassingBody> {
         let going = self.begin(site, &request);
         if let Some(refusal) = self.refusal(site, &request) {
             let status = match refusal {
@@ -259,6 +266,7 @@ impl Connection {
         match self.send(site, request, going).await {
             Ok(mut answer) => {
                 remove_of_connection(answer.headers_mut());
+                going.borrow_mut().answer = passed(answer.headers());
                 going.borrow_mut().set(|exchange| {
                     exchange.status = Some(answer.status().as_u16());
                     exchange.answer_headers = stored(answer.headers());
@@ -490,6 +498,12 @@ fn remove_of_connection(headers: &mut HeaderMap) {
     for name in OF_CONNECTION {
         headers.remove(name);
     }
+}
+
+/// A body with these headers, before its first byte.
+fn passed(headers: &HeaderMap) -> Passed {
+    let is_packed = headers.get(CODING).is_some_and(|coding| coding != "identity");
+    Passed { is_packed, ..Passed::default() }
 }
 
 /// Headers as they are stored.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use serde::{Deserialize, Serialize};
 
 use crate::rules::Refusal;
@@ -74,6 +76,9 @@ pub struct Part {
     /// The text, or what follows the bytes that are the same.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
+    /// What is compressed, in Base64: only while its room is open, since readers decode it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    packed: String,
     /// How many more bytes passed than are kept: of what is no text, all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
@@ -84,12 +89,39 @@ impl Part {
         *self == Self::default()
     }
 
-    fn of(bytes: &[u8], left_out: u64) -> Self {
+    fn of(passed: &Passed) -> Self {
+        let Passed { bytes, left_out, is_packed } = passed;
         match std::str::from_utf8(bytes) {
-            Ok(text) => Self { text: text.to_owned(), left_out, ..Self::default() },
+            Ok(text) => Self { text: text.to_owned(), left_out: *left_out, ..Self::default() },
+            Err(_) if *is_packed && *left_out == 0 => Self { packed: BASE64_STANDARD.encode(bytes), ..Self::default() },
             Err(_) => Self { left_out: left_out + bytes.len() as u64, ..Self::default() },
         }
     }
+
+    /// Decodes what is compressed. What cannot be decoded is left out.
+    fn unpack(&mut self, headers: &[(String, String)]) {
+        let packed = BASE64_STANDARD.decode(std::mem::take(&mut self.packed)).unwrap_or_default();
+        let coding = headers.iter().find(|(name, _)| name == CODING).map_or("", |(_, coding)| coding.as_str());
+        match unpacked(coding, &packed).and_then(|bytes| String::from_utf8(bytes).ok()) {
+            Some(text) if !packed.is_empty() => self.text = text,
+            _ => self.left_out += packed.len() as u64,
+        }
+    }
+}
+
+/// The header that says how a body is compressed.
+pub(crate) const CODING: &str = "content-encoding";
+
+/// The bytes of a compressed body; `None` if they are too many, or its coding is not known here.
+fn unpacked(coding: &str, packed: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = MOST_OF_BODY as u64;
+    let read = match coding.to_ascii_lowercase().as_str() {
+        "gzip" | "x-gzip" => MultiGzDecoder::new(packed).take(most + 1).read_to_end(&mut bytes),
+        "deflate" => ZlibDecoder::new(packed).take(most + 1).read_to_end(&mut bytes),
+        _ => return None,
+    };
+    read.ok().filter(|read| *read as u64 <= most).map(|_| bytes)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -102,6 +134,8 @@ fn is_zero(number: &u64) -> bool {
 pub(crate) struct Passed {
     pub(crate) bytes: Vec<u8>,
     pub(crate) left_out: u64,
+    /// Whether it is compressed: then it is kept though it is no text.
+    pub(crate) is_packed: bool,
 }
 
 /// The most bytes that are kept of a body, and of all bodies of a room: programs in it may fetch packages without end.
@@ -114,7 +148,7 @@ impl Passed {
         let is_binary = || std::str::from_utf8(data).is_err_and(|error| error.error_len().is_some());
         let is_kept = self.left_out == 0
             && self.bytes.len() + data.len() <= MOST_OF_BODY
-            && !(self.bytes.is_empty() && is_binary())
+            && (self.is_packed || !(self.bytes.is_empty() && is_binary()))
             && all.load(Ordering::Relaxed) + data.len() as u64 <= MOST_OF_ROOM;
         if is_kept {
             all.fetch_add(data.len() as u64, Ordering::Relaxed);
@@ -152,8 +186,8 @@ impl RecordWriter {
 
     /// Adds an exchange, whose bodies are given apart.
     pub(crate) fn add(&mut self, mut exchange: Exchange, request: &Passed, answer: &Passed) {
-        exchange.body = Part::of(&request.bytes, request.left_out);
-        exchange.answer = Part::of(&answer.bytes, answer.left_out);
+        exchange.body = Part::of(request);
+        exchange.answer = Part::of(answer);
         self.write(exchange);
     }
 
@@ -225,6 +259,8 @@ pub fn read_record(path: &Path) -> Result<Vec<Exchange>, RecordError> {
             let earlier = earlier.ok_or_else(|| RecordError::Like { path: path.to_path_buf(), line, n })?;
             exchange.body.text.insert_str(0, earlier);
         }
+        exchange.body.unpack(&exchange.headers);
+        exchange.answer.unpack(&exchange.answer_headers);
         at.insert(exchange.n, exchanges.len());
         exchanges.push(exchange);
     }

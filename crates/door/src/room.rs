@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use crate::record::RecordError;
 use crate::rules::Rules;
 use crate::serve;
-use crate::state::{OpenSocket, RoomState, Tasks};
+use crate::state::{RoomState, Tasks};
 use crate::way::DoorError;
 
 /// Something for the door's thread.
@@ -22,8 +22,8 @@ const MOST_CONNECTIONS: usize = 64;
 /// A room. Its connections end when it is closed or dropped.
 pub struct Room {
     state: Arc<RoomState>,
-    sockets: mpsc::UnboundedSender<OpenSocket>,
-    waiting: Mutex<Option<mpsc::UnboundedReceiver<OpenSocket>>>,
+    sockets: mpsc::UnboundedSender<TcpListener>,
+    waiting: Mutex<Option<mpsc::UnboundedReceiver<TcpListener>>>,
     close: Option<oneshot::Sender<std::sync::mpsc::Sender<()>>>,
 }
 
@@ -63,22 +63,19 @@ impl Room {
         })
     }
 
-    /// Takes sockets that were opened in the room's own network: where the proxy variables point, and ports of servers outside.
-    pub fn adopt(&self, proxy: TcpListener, direct: impl IntoIterator<Item = TcpListener>) -> Result<(), DoorError> {
-        self.add(OpenSocket::Proxy(proxy))?;
-        direct.into_iter().try_for_each(|listener| self.add(OpenSocket::Direct(listener)))
+    /// Takes sockets that were opened in the room's own network: where the proxy variables point, and ports of servers outside. A
+    /// request says itself where it goes.
+    pub fn adopt(&self, sockets: impl IntoIterator<Item = TcpListener>) -> Result<(), DoorError> {
+        let gone = || DoorError::Sockets(std::io::Error::other("the room is closed"));
+        sockets.into_iter().try_for_each(|listener| {
+            listener.set_nonblocking(true).map_err(DoorError::Sockets)?;
+            self.sockets.send(listener).map_err(|_| gone())
+        })
     }
 
     /// Lets these rules decide from now on.
     pub fn change_rules(&self, rules: Rules) {
         self.state.change_rules(rules);
-    }
-
-    fn add(&self, socket: OpenSocket) -> Result<(), DoorError> {
-        let (OpenSocket::Proxy(listener) | OpenSocket::Direct(listener)) = &socket;
-        listener.set_nonblocking(true).map_err(DoorError::Sockets)?;
-        let gone = || DoorError::Sockets(std::io::Error::other("the room is closed"));
-        self.sockets.send(socket).map_err(|_| gone())
     }
 
     /// Ends every connection, and the record.

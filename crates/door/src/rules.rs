@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use skill_evals_evidence::settings::{HostPort, Network};
 
-/// Which paths a route has: one, or all that begin with what stands before a final `*`. A query is no part of a path.
+/// Which paths a route has: one, or all that begin with what stands before a final `*`. Another `*` stands for a part of a path
+/// without `/`. A query is no part of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule(pub String);
 
@@ -15,8 +16,12 @@ impl PathRule {
         // A server may read `/v1/models/../files` as another path than the one that stands there.
         let is_plain = !path.contains("..") && !path.contains("//") && !path.to_ascii_lowercase().contains("%2e");
         is_plain
-            && match self.0.strip_suffix('*') {
-                Some(start) => path.starts_with(start),
+            && match self.0.split_once('*') {
+                Some((start, "")) => path.starts_with(start),
+                Some((start, end)) => {
+                    let part = path.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+                    part.is_some_and(|part| !part.is_empty() && !part.contains('/'))
+                }
                 None => path == self.0,
             }
     }
@@ -203,6 +208,16 @@ mod tests {
         let own = "127.0.0.1".parse().expect("an address");
         assert_eq!(rules.check_address("rebound.example.org", 443, own), Err(Refusal::PrivateAddress));
         assert_eq!(rules.check_address("127.0.0.1", 9000, own), Ok(()));
+    }
+
+    #[test]
+    fn a_path_may_have_a_part_that_differs() {
+        let rule = PathRule("/v1/models/*:generate".to_owned());
+        assert!(rule.is("/v1/models/any-1.5:generate"));
+        for other in ["/v1/models/:generate", "/v1/models/a/b:generate", "/v1/models/a:generateAll", "/v1/a:generate"] {
+            assert!(!rule.is(other), "{other}");
+        }
+        assert!(PathRule("/v1/*".to_owned()).is("/v1/a/b") && !PathRule("/v1/*".to_owned()).is("/v1"));
     }
 
     #[test]

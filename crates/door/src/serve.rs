@@ -1,6 +1,7 @@
 //! The sockets of a room and the connections that come to them.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,13 @@ use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::rustls::server::Acceptor;
 
 use crate::forward::{Connection, Failure, PassingBody};
-use crate::state::{LONGEST_HEAD, OpenSocket, RoomState, Site, Stream, Tasks, host_name};
+use crate::state::{LONGEST_HEAD, RoomState, Site, Stream, Tasks, host_name};
 
 /// How long a connection may take to say what it wants.
 const GREETING: Duration = Duration::from_secs(10);
@@ -31,30 +34,26 @@ struct Client {
     place: Arc<OwnedSemaphorePermit>,
 }
 
-/// Serves one socket of a room.
-pub(crate) async fn socket(state: Arc<RoomState>, tasks: Tasks, socket: OpenSocket, slots: Arc<Semaphore>) {
-    let served = match socket {
-        OpenSocket::Proxy(listener) => accept(&state, &tasks, listener, &slots, proxy).await,
-        OpenSocket::Direct(listener) => {
-            accept(&state, &tasks, listener, &slots, |client, stream| async move {
-                serve(&client, stream, &Connection::new(client.state.clone(), None)).await;
-            })
-            .await
-        }
-    };
-    if let Err(error) = served {
+/// Serves one socket of a room: the port to which the proxy variables point, or one of a server outside.
+pub(crate) async fn socket(
+    state: Arc<RoomState>,
+    tasks: Tasks,
+    listener: std::net::TcpListener,
+    slots: Arc<Semaphore>,
+) {
+    if let Err(error) = accept(&state, &tasks, listener, &slots).await {
         state.record().fail(error);
     }
 }
 
-async fn accept<F: Future<Output = ()> + 'static>(
+async fn accept(
     state: &Arc<RoomState>,
     tasks: &Tasks,
     listener: std::net::TcpListener,
     slots: &Arc<Semaphore>,
-    each: impl Fn(Client, TcpStream) -> F,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
+    let local = listener.local_addr()?;
     loop {
         // Nobody closes it.
         let place = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
@@ -64,72 +63,75 @@ async fn accept<F: Future<Output = ()> + 'static>(
             continue;
         };
         if stream.set_nodelay(true).is_ok() {
-            let place = Arc::new(place);
-            tasks.spawn(each(Client { state: state.clone(), tasks: tasks.clone(), place }, stream));
+            let client = Client { state: state.clone(), tasks: tasks.clone(), place: Arc::new(place) };
+            let begun = Beginning { host: local.ip().to_string(), port: local.port(), is_named: false };
+            tasks.spawn(greet(client, stream, begun));
         }
     }
 }
 
-/// A connection to the proxy: `CONNECT host:port`, or requests for `http://host/path`.
-async fn proxy(client: Client, stream: TcpStream) {
-    let connection = Connection::new(client.state.clone(), None);
+/// What is known of a connection before its first byte.
+struct Beginning {
+    host: String,
+    port: u16,
+    /// Whether a program named it by `CONNECT`. Otherwise its requests do, and without them it is that of the socket.
+    is_named: bool,
+}
+
+/// A connection: TLS, or HTTP as it is.
+async fn greet(client: Client, mut stream: impl Stream + 'static, begun: Beginning) {
+    let Beginning { mut host, port, is_named } = begun;
+    let mut first = [0];
+    let Ok(Ok(1)) = tokio::time::timeout(IDLE, stream.read(&mut first)).await else { return };
+    let stream = Begun { first: Some(first[0]), stream };
+    // A record of TLS's handshake.
+    if first[0] != 0x16 {
+        let site = is_named.then_some(Site { host, port, is_tls: false });
+        return serve(&client, stream, Connection::new(client.state.clone(), site)).await;
+    }
+    let greeting = async {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        if let Some(name) = hello.client_hello().server_name().filter(|_| !is_named) {
+            host = host_name(name);
+        }
+        let leaf = client.state.door.authority.leaf(&host).map_err(io::Error::other)?;
+        hello.into_stream(leaf).await
+    };
+    let Ok(Ok(stream)) = tokio::time::timeout(GREETING, greeting).await else { return };
+    serve(&client, stream, Connection::new(client.state.clone(), Some(Site { host, port, is_tls: true }))).await;
+}
+
+/// Serves requests to the site of a connection, or to the one that each names.
+async fn serve(client: &Client, stream: impl Stream + 'static, connection: Connection) {
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let (client, connection) = (client.clone(), connection.clone());
-        async move { Ok::<_, Failure>(ask_proxy(client, &connection, request).await) }
+        // The place is held as long as a request is.
+        let (connection, client) = (connection.clone(), client.clone());
+        async move {
+            let answer = if request.method() == Method::CONNECT && !connection.has_site() {
+                connect(client, request)
+            } else {
+                connection.ask(request).await
+            };
+            Ok::<_, Failure>(answer)
+        }
     });
     // Its error is the end of the connection, which each exchange says.
     let _ = server().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
 }
 
-async fn ask_proxy(
-    client: Client,
-    connection: &Connection,
-    mut request: hyper::Request<Incoming>,
-) -> Response<PassingBody> {
-    let host = request.uri().host().map(host_name);
-    let Some(host) = host else { return PassingBody::answer(StatusCode::BAD_REQUEST, "this is a proxy\n") };
-    let port = request.uri().port_u16();
-    if request.method() != Method::CONNECT {
-        let site = Site { host, port: port.unwrap_or(80), is_tls: false };
-        return connection.forward(&site, request).await;
-    }
-    let port = port.unwrap_or(443);
+/// Answers `CONNECT host:port`: what follows is a connection to there.
+fn connect(client: Client, mut request: hyper::Request<Incoming>) -> Response<PassingBody> {
+    let Some(host) = request.uri().host().map(host_name) else {
+        return PassingBody::answer(StatusCode::BAD_REQUEST, "no host\n");
+    };
+    let begun = Beginning { host, port: request.uri().port_u16().unwrap_or(443), is_named: true };
     let tasks = client.tasks.clone();
-    tasks.spawn(async move {
+    let tunnel: Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move {
         let Ok(stream) = hyper::upgrade::on(&mut request).await else { return };
-        tunnel(client, TokioIo::new(stream), host, port).await;
+        greet(client, TokioIo::new(stream), begun).await;
     });
+    tasks.spawn(tunnel);
     PassingBody::answer(StatusCode::OK, "")
-}
-
-/// What stands behind `CONNECT`: TLS, or HTTP as it is.
-async fn tunnel(client: Client, mut stream: impl Stream + 'static, host: String, port: u16) {
-    let mut first = [0];
-    let Ok(Ok(1)) = tokio::time::timeout(GREETING, stream.read(&mut first)).await else { return };
-    let stream = Begun { first: Some(first[0]), stream };
-    // A record of TLS's handshake.
-    let is_tls = first[0] == 0x16;
-    let connection = Connection::new(client.state.clone(), Some(Site { host: host.clone(), port, is_tls }));
-    if !is_tls {
-        return serve(&client, stream, &connection).await;
-    }
-    let Ok(leaf) = client.state.door.authority.leaf(&host) else { return };
-    let accepted = tokio::time::timeout(GREETING, tokio_rustls::TlsAcceptor::from(leaf).accept(stream)).await;
-    let Ok(Ok(stream)) = accepted else { return };
-    serve(&client, stream, &connection).await;
-}
-
-/// Serves requests to the site of a connection, or to the one that each names.
-async fn serve(client: &Client, stream: impl Stream + 'static, connection: &Connection) {
-    let service = service_fn(|request: hyper::Request<Incoming>| {
-        // The place is held as long as a request is.
-        let (connection, client) = (connection.clone(), client.clone());
-        async move {
-            let _client = client;
-            Ok::<_, Failure>(connection.ask(request).await)
-        }
-    });
-    let _ = server().serve_connection(TokioIo::new(stream), service).await;
 }
 
 fn server() -> http1::Builder {
@@ -146,7 +148,7 @@ struct Begun<S> {
 
 impl<S: Stream> AsyncRead for Begun<S> {
     fn poll_read(
-        mut self: std::pin::Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         context: &mut std::task::Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> std::task::Poll<io::Result<()>> {
@@ -156,30 +158,27 @@ impl<S: Stream> AsyncRead for Begun<S> {
             into.put_slice(&[first]);
             return std::task::Poll::Ready(Ok(()));
         }
-        std::pin::Pin::new(&mut self.stream).poll_read(context, into)
+        Pin::new(&mut self.stream).poll_read(context, into)
     }
 }
 
 impl<S: Stream> AsyncWrite for Begun<S> {
     fn poll_write(
-        mut self: std::pin::Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         context: &mut std::task::Context<'_>,
         bytes: &[u8],
     ) -> std::task::Poll<io::Result<usize>> {
-        std::pin::Pin::new(&mut self.stream).poll_write(context, bytes)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
-    fn poll_flush(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<io::Result<()>> {
-        std::pin::Pin::new(&mut self.stream).poll_flush(context)
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(
-        mut self: std::pin::Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         context: &mut std::task::Context<'_>,
     ) -> std::task::Poll<io::Result<()>> {
-        std::pin::Pin::new(&mut self.stream).poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -65,14 +64,6 @@ impl RoomState {
     }
 }
 
-/// A socket that programs of the room reach. It does not block.
-pub(crate) enum OpenSocket {
-    /// Where the proxy variables point.
-    Proxy(TcpListener),
-    /// A port of a server outside. The server is the one that each request names.
-    Direct(TcpListener),
-}
-
 /// The tasks of a room, which end with it.
 #[derive(Clone, Default)]
 pub(crate) struct Tasks(pub(crate) Rc<RefCell<JoinSet<()>>>);
@@ -103,6 +94,6 @@ pub(crate) fn host_name(host: &str) -> String {
 pub(crate) const LONGEST_HEAD: usize = 256 << 10;
 
 /// A stream of bytes to a program.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}

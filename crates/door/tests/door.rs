@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use skill_evals_door::{
     Credential, Door, Exchange, ExchangeEnd, PathRule, Refusal, Room, Route, Rules, Upstream, read_record, store_record,
 };
-use skill_evals_evidence::settings::Network;
+use skill_evals_evidence::settings::{HostPort, Network};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, parse_pem};
 
 const PROVIDER: &str = "api.provider.test";
@@ -104,7 +106,12 @@ impl Setup {
     fn client(&self) -> ureq::Agent {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let proxy = format!("http://{}", listener.local_addr().expect("an address"));
-        self.room().adopt(listener, []).expect("a socket");
+        self.room().adopt([listener]).expect("a socket");
+        self.client_by(Some(&proxy))
+    }
+
+    /// A client that trusts the door.
+    fn client_by(&self, proxy: Option<&str>) -> ureq::Agent {
         let items = parse_pem(self.door.certificate().as_bytes());
         let certificates: Vec<Certificate<'static>> = items
             .filter_map(|item| match item.expect("a certificate") {
@@ -114,7 +121,7 @@ impl Setup {
             .collect();
         let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build();
         let config = ureq::Agent::config_builder()
-            .proxy(Some(ureq::Proxy::new(&proxy).expect("a proxy")))
+            .proxy(proxy.map(|proxy| ureq::Proxy::new(proxy).expect("a proxy")))
             .tls_config(tls)
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(30)));
@@ -273,7 +280,7 @@ fn a_port_of_the_room_leads_to_a_server_that_the_user_allows_and_to_no_other() {
     let mut setup = Setup::over("direct", &Upstream::default(), rules);
     let [proxy, port] = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));
     let address = port.local_addr().expect("an address");
-    setup.room().adopt(proxy, [port]).expect("sockets");
+    setup.room().adopt([proxy, port]).expect("sockets");
     let ask = |host: SocketAddr| {
         let mut stream = TcpStream::connect(address).expect("a connection");
         let request = format!("GET /plain HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
@@ -286,6 +293,63 @@ fn a_port_of_the_room_leads_to_a_server_that_the_user_allows_and_to_no_other() {
     assert!(ask(other.address).starts_with("HTTP/1.1 404"));
     assert_eq!((allowed.seen().len(), other.seen().len()), (1, 0));
     assert_eq!(setup.record()[1].refused, Some(Refusal::Host));
+}
+
+#[test]
+fn every_port_of_the_room_takes_tls_and_requests_to_a_proxy() {
+    let allowed = Server::says("hello");
+    let [first, second] = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));
+    let [proxy, port] = [&first, &second].map(|socket| socket.local_addr().expect("an address"));
+    let host: HostPort = port.to_string().parse().expect("a host");
+    let upstream = Upstream { instead: vec![(host.clone(), allowed.address)], ..Upstream::default() };
+    let mut setup = Setup::over("ports", &upstream, Rules { allowed: vec![host], ..rules(Network::Provider) });
+    setup.room().adopt([first, second]).expect("sockets");
+    for (url, by) in [
+        (format!("https://{port}/tls"), None),
+        (format!("http://{port}/plain"), None),
+        (format!("http://{port}/by-proxy"), Some(proxy)),
+        (format!("https://{port}/by-connect"), Some(proxy)),
+    ] {
+        let by = by.map(|proxy| format!("http://{proxy}"));
+        let mut answer = setup.client_by(by.as_deref()).get(&url).call().expect("an answer");
+        assert_eq!(answer.body_mut().read_to_string().expect("a text"), "hello", "{url}");
+    }
+    // The port of the proxy may be one of a server, too.
+    let mut stream = TcpStream::connect(proxy).expect("a connection");
+    write!(stream, "GET /direct HTTP/1.1\r\nhost: {port}\r\nconnection: close\r\n\r\n").expect("a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    assert!(text.ends_with("hello"), "{text}");
+    assert_eq!(setup.record().iter().filter(|exchange| exchange.status == Some(200)).count(), 5);
+}
+
+#[test]
+fn what_is_compressed_is_read_or_left_out_and_passes_as_it_is() {
+    let gzip = |text: &str| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).expect("bytes");
+        encoder.finish().expect("bytes")
+    };
+    let sent = gzip("a question with hunter2");
+    let answer = gzip("an answer");
+    let provider = Server::start(move |_, stream| {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", answer.len());
+        stream.write_all(&[head.as_bytes(), &answer].concat()).expect("an answer");
+    });
+    let mut setup = Setup::new("compressed", Network::Web, &[(PROVIDER, 443, &provider)]);
+    let client = setup.client();
+    for (coding, body) in [("gzip", sent.as_slice()), ("zstd", &sent), ("gzip", b"\x1f\x8b cut"), ("gzip", b"text")] {
+        let request = client.post(format!("https://{PROVIDER}/x")).header("content-encoding", coding);
+        request.send(body).expect("an answer").body_mut().read_to_vec().expect("bytes");
+    }
+    let record = setup.record();
+    let read: Vec<_> = record.iter().map(|one| (one.body.text.as_str(), one.body.left_out)).collect();
+    let all = sent.len() as u64;
+    assert_eq!(read, [("a question with hunter2", 0), ("", all), ("", 6), ("text", 0)]);
+    assert!(record.iter().all(|one| one.answer.text == "an answer"), "{record:?}");
+    let stored = setup.folder.join("stored.jsonl");
+    store_record(&stored, record, &|text| text.replace("hunter2", "[masked]")).expect("a whole record");
+    assert_eq!(read_record(&stored).expect("a record")[0].body.text, "a question with [masked]");
 }
 
 #[test]

@@ -242,10 +242,11 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
 /// What was asked of a limited network, and what was refused.
 pub(crate) fn network(network: &NetworkMeta) -> Vec<(&'static str, String)> {
     let NetworkMeta { reach, requests, model_requests, model_unread, refused, faults, kept_out, .. } = network;
-    let to_model = model_requests + model_unread;
+    let to_model = model_requests + model_unread.values().sum::<u64>();
     let mut summary = format!("{reach}: {}, {to_model} to the model", counted(*requests, "request"));
-    if *model_unread > 0 {
-        let _ = write!(summary, ", of which {model_unread} cannot be read and say nothing about what the agent prints");
+    for (why, times) in model_unread {
+        let _ =
+            write!(summary, ", of which {times} cannot be read ({why}) and say nothing about what the agent prints");
     }
     if network.refusals() > 0 {
         let _ = write!(summary, ", {} refused", network.refusals());

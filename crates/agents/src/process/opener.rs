@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -34,13 +34,13 @@ const FAILED: i32 = 127;
 
 /// The network of a sandbox that has its own. What is at its sockets is the only way out.
 pub trait RoomNetwork: Debug + Send + Sync {
-    /// The ports that are opened in it, on 127.0.0.1.
+    /// The ports that are opened in it, on 127.0.0.1 and, where there is one, on `::1`.
     fn ports(&self) -> Vec<u16>;
 
     /// The variables by which programs in it find them, in the place of others of these names.
     fn variables(&self) -> Vec<(OsString, OsString)>;
 
-    /// Takes the sockets, in the order of the ports.
+    /// Takes the sockets of the ports.
     fn adopt(&self, sockets: Vec<TcpListener>) -> io::Result<()>;
 }
 
@@ -120,17 +120,28 @@ fn prepare(plan: &OsStr) -> io::Result<Command> {
     }
     let ports: Vec<u16> =
         ports.iter().map(|port| u16::try_from(*port).map_err(|_| wrong())).collect::<Result<_, _>>()?;
-    let bind = |port| {
-        TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-            .map_err(|why| io::Error::new(why.kind(), format!("port {port}: {why}")))
-    };
-    let sockets: Vec<OwnedFd> = ports.into_iter().map(|port| bind(port).map(Into::into)).collect::<io::Result<_>>()?;
+    let mut sockets: Vec<OwnedFd> = Vec::new();
+    for port in ports {
+        sockets.push(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|why| not_opened(port, &why))?.into());
+        // A machine may have no such address.
+        sockets.extend(TcpListener::bind((Ipv6Addr::LOCALHOST, port)).map(OwnedFd::from));
+    }
     hand_out(io::stdin().as_fd(), &sockets)?;
     drop(sockets);
     let mut args = std::env::args_os().skip(1);
     let mut command = Command::new(args.next().ok_or_else(wrong)?);
     command.args(args).env_remove(ROOM_VARIABLE).stdin(inherited);
     Ok(command)
+}
+
+fn not_opened(port: u16, why: &io::Error) -> io::Error {
+    let hint = match why.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; in a sandbox, only ports from 1024 can be opened: let the server listen at one"
+        }
+        _ => "",
+    };
+    io::Error::new(why.kind(), format!("port {port}: {why}{hint}"))
 }
 
 /// Hands the sockets to the runner, and waits until it has them.

@@ -13,7 +13,8 @@ use crate::skill::{Skill, slug};
 use crate::trace::{AgentProgress, excerpt};
 use crate::trial::evidence::Evidence;
 use crate::trial::evidence::FinalAnswer;
-use crate::trial::evidence::Reading;
+use crate::trial::evidence::{Meta, Reading};
+use crate::trial::network::NetworkMeta;
 use crate::trial::outcome::{
     CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Score, Status, Trouble, TroubleKind, Verdict,
 };
@@ -75,15 +76,19 @@ pub fn grade(case: &Case, subject: &GradingInput<'_>) -> Grade {
     });
     // A session of the user has one.
     let has_user = case.has_more_messages() || evidence.meta.is_user_session();
-    user::noted(with_unanswered(grade), evidence.final_text.filter(|_| !has_user))
+    user::noted(with_denied(grade, evidence.meta), evidence.final_text.filter(|_| !has_user))
 }
 
-/// `grade` with the first call that no mock answered in the first check that failed: it may be why.
-fn with_unanswered(mut grade: Grade) -> Grade {
-    if let (Verdict::Fail, Some(call)) = (grade.verdict, grade.metrics.unanswered.first())
+/// `grade` with what the trial's programs did not get, in the first check that failed: it may be why. That is the first call that no
+/// mock answered, and the first request that the network refused.
+fn with_denied(mut grade: Grade, meta: &Meta) -> Grade {
+    let unanswered = grade.metrics.unanswered.first().map(|call| format!("; no mock answered `{call}`"));
+    let refused = meta.network.iter().flat_map(NetworkMeta::of_programs).next();
+    let refused = refused.map(|request| format!("; the network refused `{}`: {}", request.what(), request.why));
+    if grade.verdict == Verdict::Fail
         && let Some(failed) = grade.checks.iter_mut().find(|check| check.status == Status::Fail)
     {
-        failed.found = format!("{}; no mock answered `{call}`", failed.found);
+        failed.found.extend(unanswered.into_iter().chain(refused));
     }
     grade
 }

@@ -14,7 +14,7 @@ use skill_evals_evidence::trial::outcome::{Status, Verdict};
 
 use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
-use crate::support::live::{GREETING, Live, patiently, request_text};
+use crate::support::live::{GREETING, Live, behind_the_door, patiently, request_text};
 use crate::support::real::{HOW_TO_GET_AGENTS, bwrap_works, needing, program_of};
 use crate::support::stand_in::{AnswerFault, Request, Turn, named};
 
@@ -73,6 +73,21 @@ pub fn trials() -> Vec<Trial> {
                 test(mode);
                 Ok(())
             }));
+        }
+        // The same verdicts, where all that the agent reaches is a door.
+        let by_door = offering.iter().chain(&native).filter(|_| mode.delivery == Delivery::Native);
+        let missing = missing.or_else(|| (!bwrap_works()).then_some("bwrap"));
+        for &(name, test) in by_door {
+            let mode: &'static Mode = mode;
+            trials.push(needing(
+                &format!("conformance::door::{mode}::{name}"),
+                missing,
+                HOW_TO_GET_AGENTS,
+                move || {
+                    behind_the_door(|| test(mode));
+                    Ok(())
+                },
+            ));
         }
     }
     trials
@@ -160,6 +175,7 @@ fn uses_the_skill(mode: &'static Mode) {
     });
     let trial = live.trial(&mode.name);
     trial.expect(Verdict::Pass);
+    live.expect_wire(&trial);
     asked_as_by_a_user(&live, mode);
     let requests = live.model.requests();
     let last = requests.last().expect("a request");
@@ -202,6 +218,7 @@ fn does_not_use_it(mode: &'static Mode) {
     assert_eq!(trial.expect(Verdict::Fail).status("triggered"), Status::Fail);
     assert_eq!(trial.check("triggered").found, "not activated");
     assert_eq!((trial.status("delivered"), trial.text("final.txt").as_str()), (Status::Pass, ANSWER));
+    live.expect_wire(&trial);
     asked_as_by_a_user(&live, mode);
 }
 

@@ -2,42 +2,60 @@
 //!
 //! The provider is behind the user's proxy here: a door of the test's own, with the mock model in the place of the vendors' servers.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use crate::support::fixture::Ran;
 use crate::support::live::{Live, request_text};
-use crate::support::real::{bwrap_works, programs};
-use crate::support::stand_in::{MODEL, Turn};
+use crate::support::real::{HOW_TO_GET_AGENTS, bwrap_works, needing, program_of, programs};
+use crate::support::stand_in::{MODEL, Turn, endpoint};
 use crate::support::stub::{Stub, ran};
 use crate::tests;
 use libtest_mimic::Trial;
 use serde_json::Value;
 use skill_evals_door::{Credential, Door, Exchange, PathRule, Room, Route, Rules, Upstream, read_record};
 use skill_evals_evidence::settings::Network;
+use skill_evals_evidence::settings::mode::{AgentKind, Mode};
 use skill_evals_evidence::trial::evidence::Reading;
 use skill_evals_evidence::trial::network::NetworkMeta;
 use skill_evals_evidence::trial::outcome::{Status, Verdict};
 
 pub fn trials() -> Vec<Trial> {
     let found = bwrap_works() && programs().join("codex").exists() && programs().join("claude").exists();
-    crate::support::real::all_needing(
+    let own_hosts = OWN_HOSTS.iter().map(|agent| {
+        let name = format!("network::{}_works_with_its_own_host_and_never_holds_the_key", agent.mode);
+        let program = Mode::built_in().into_iter().find(|mode| *mode.name == *agent.mode).expect("a mode").agent;
+        let missing = if bwrap_works() { None } else { Some("bwrap") };
+        let missing = missing.or_else(|| (!program_of(program).exists()).then_some(agent.mode));
+        needing(&name, missing, HOW_TO_GET_AGENTS, || {
+            works_with_its_own_host(agent);
+            Ok(())
+        })
+    });
+    let own_hosts: Vec<Trial> = own_hosts.collect();
+    let tests = crate::support::real::all_needing(
         "bwrap, codex or claude",
         found,
         "get bubblewrap from your system's packages and the agents with `npm install --prefix target/agents`",
         tests![
             agents_work_with_their_own_hosts_and_never_hold_the_key,
+            a_failure_says_what_the_network_refused,
+            what_the_user_allows_on_this_machine_is_reached_at_its_port,
             a_thief_in_the_room_finds_no_key_and_no_other_server,
             an_endpoint_on_this_machine_is_reached_where_it_is,
             setups_and_checks_have_the_same_network,
             what_cannot_be_limited_is_an_error,
             the_wire_of_a_trial_is_stored_without_secrets,
+            a_key_that_no_header_can_hold_is_named,
             what_an_agent_loses_of_its_session_is_unknown_by_its_requests,
         ],
-    )
+    );
+    tests.into_iter().chain(own_hosts).collect()
 }
 
 /// The user's key for the agent's provider.
@@ -55,7 +73,15 @@ struct Proxy {
 impl Proxy {
     fn new(live: &Live) -> Self {
         let model = live.model.url().trim_start_matches("http://").parse().expect("an address");
-        let hosts = ["api.anthropic.com:443", "api.openai.com:443", "other.test:443"];
+        let hosts = [
+            "api.anthropic.com:443",
+            "api.openai.com:443",
+            "generativelanguage.googleapis.com:443",
+            "api.moonshot.ai:443",
+            "api.mistral.ai:443",
+            "gateway.test:443",
+            "other.test:443",
+        ];
         let instead = hosts.map(|host| (host.parse().expect("a host"), model));
         let door = Door::open(&Upstream { instead: instead.to_vec(), ..Upstream::default() }).expect("a door");
         let folder = tempfile::tempdir().expect("a directory");
@@ -76,7 +102,7 @@ impl Proxy {
         let room = door.room(rules, &folder.path().join("wire.jsonl")).expect("a room");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
-        room.adopt(listener, []).expect("a socket");
+        room.adopt([listener]).expect("a socket");
         Self { room: Some(room), _door: door, folder, address }
     }
 
@@ -115,6 +141,10 @@ fn live(script: &'static str) -> Live {
     live
 }
 
+fn says_done() -> Live {
+    Live::new("should_trigger,prompt", "false,Look.", |_| Turn::Say("Done.".to_owned()))
+}
+
 fn network(live: &Live, mode: &str, ran: &Ran) -> (crate::support::live::Trial, NetworkMeta) {
     let trial = live.kept("greeting", "it", mode);
     let trial = trial.unwrap_or_else(|| panic!("nothing was kept:\n{}\n{}", ran.stdout, ran.stderr));
@@ -149,6 +179,179 @@ fn agents_work_with_their_own_hosts_and_never_hold_the_key() {
         let is_model = |one: &&Exchange| one.method == "POST" && one.host == host && one.path.starts_with(path);
         assert!(keys.iter().all(is_model), "{mode}: {keys:#?}");
     }
+}
+
+/// An agent with the user's key, and where the key goes.
+struct OwnHost {
+    mode: &'static str,
+    options: &'static [&'static str],
+    /// The variable with the key, and others.
+    key: &'static str,
+    variables: &'static [(&'static str, &'static str)],
+    file: Option<(&'static str, &'static str)>,
+    /// Whether the model calls its shell first.
+    has_shell: bool,
+    host: &'static str,
+    path: &'static str,
+}
+
+const OWN_HOST: OwnHost = OwnHost {
+    mode: "",
+    options: &["--model", MODEL],
+    key: "",
+    variables: &[],
+    file: None,
+    has_shell: true,
+    host: "",
+    path: "",
+};
+
+static OWN_HOSTS: [OwnHost; 8] = [
+    OwnHost {
+        mode: "gemini",
+        key: "GEMINI_API_KEY",
+        host: "generativelanguage.googleapis.com",
+        path: "/v1beta/models/",
+        ..OWN_HOST
+    },
+    OwnHost {
+        mode: "kimi",
+        key: "KIMI_MODEL_API_KEY",
+        options: &[],
+        variables: &[("KIMI_MODEL_NAME", MODEL)],
+        host: "api.moonshot.ai",
+        path: "/v1/chat/completions",
+        ..OWN_HOST
+    },
+    OwnHost {
+        mode: "vibe",
+        key: "MISTRAL_API_KEY",
+        options: &[],
+        host: "api.mistral.ai",
+        path: "/v1/chat/completions",
+        ..OWN_HOST
+    },
+    OwnHost { mode: "chat", key: "OPENAI_API_KEY", host: "api.openai.com", path: "/v1/chat/completions", ..OWN_HOST },
+    OwnHost {
+        mode: "opencode",
+        key: "ANTHROPIC_API_KEY",
+        options: &["--model", "anthropic/claude-sonnet-4-5"],
+        host: "api.anthropic.com",
+        path: "/v1/messages",
+        ..OWN_HOST
+    },
+    OwnHost {
+        mode: "cline",
+        key: "ANTHROPIC_API_KEY",
+        options: &["--model", "claude-sonnet-4-5"],
+        file: Some((
+            ".cline/data/settings/providers.json",
+            r#"{"version": 1, "lastUsedProvider": "anthropic", "modes": {}, "providers": {"anthropic": {"settings": {"provider":
+            "anthropic", "model": "claude-sonnet-4-5"}, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}}}"#,
+        )),
+        // With this provider, the mock model takes it for Claude Code.
+        has_shell: false,
+        host: "api.anthropic.com",
+        path: "/v1/messages",
+        ..OWN_HOST
+    },
+    OwnHost {
+        mode: "qwen",
+        key: "OPENAI_API_KEY",
+        variables: &[("OPENAI_BASE_URL", "https://gateway.test/v1"), ("OPENAI_MODEL", MODEL)],
+        host: "gateway.test",
+        path: "/v1/chat/completions",
+        ..OWN_HOST
+    },
+    OwnHost {
+        mode: "copilot",
+        key: "COPILOT_PROVIDER_API_KEY",
+        variables: &[
+            ("COPILOT_OFFLINE", "true"),
+            ("COPILOT_MODEL", MODEL),
+            ("COPILOT_PROVIDER_BASE_URL", "https://gateway.test/v1"),
+            ("COPILOT_PROVIDER_WIRE_API", "responses"),
+        ],
+        host: "gateway.test",
+        path: "/v1/responses",
+        ..OWN_HOST
+    },
+];
+
+fn works_with_its_own_host(agent: &OwnHost) {
+    let OwnHost { mode, options, key, variables, file, has_shell, host, path } = *agent;
+    let live = if has_shell { live("echo from the shell") } else { says_done() };
+    let mut proxy = Proxy::new(&live);
+    let mut command = live.command(&[&["--mode", mode, "--network", "provider"], options].concat());
+    proxy.through(&mut command).env_remove("CODEX_API_KEY").env_remove("ANTHROPIC_API_KEY");
+    for kind in AgentKind::ALL {
+        let [names, files] = endpoint(kind, &live.model);
+        for (name, _) in names {
+            command.env_remove(name);
+        }
+        for (name, _) in files {
+            // OpenCode's is here under another name.
+            let _ = fs::remove_file(live.user_home().join(name.replace("opencode.json", "opencode.jsonc")));
+        }
+    }
+    if let Some((path, text)) = file {
+        fs::write(live.user_home().join(path), text).expect("a configuration");
+    }
+    let ran = ran(command.envs(variables.iter().copied()).env(key, KEY));
+    let (trial, network) = network(&live, mode, &ran);
+    assert_eq!(trial.verdict(), Verdict::Pass, "{ran}\n{network:#?}");
+    assert_eq!(network.kept_out, [key]);
+    let least = if has_shell { 2 } else { 1 };
+    assert!(network.model_requests >= least && trial.meta.doubts.is_empty(), "{:#?}", trial.meta);
+    assert!(!trial.everything().contains(KEY));
+    assert!(!has_shell || live.model.requests().iter().any(|one| request_text(one).contains("from the shell")));
+    let record = proxy.record();
+    let keys: Vec<_> = record.iter().filter(|one| one.credentials > 0).collect();
+    let is_model = |one: &&Exchange| one.method == "POST" && one.host == host && one.path.starts_with(path);
+    assert!(keys.len() as u64 >= least && keys.iter().all(is_model), "{record:#?}");
+}
+
+fn a_failure_says_what_the_network_refused() {
+    let script = "curl -sS https://other.test/data; curl -sS https://other.test/more";
+    let live =
+        Live::new("should_trigger,prompt,must_include", "false,Look.,NEVER", move |request| match request.step {
+            0 => Turn::Shell(script.to_owned()),
+            _ => Turn::Say("Done.".to_owned()),
+        });
+    let ran = live.run(&["--mode", "cli-native", "--network", "provider"]);
+    let (trial, network) = network(&live, "cli-native", &ran);
+    let why = "; the network refused `GET other.test/data`: `network` does not name the host";
+    assert!(trial.expect(Verdict::Fail).check("must-include").found.ends_with(why), "{:#?}\n{network:#?}", trial.grade);
+    assert!(ran.stdout.contains(why), "{ran}");
+    assert!(ran.stderr.contains("skill-evals run --failed t --network provider"), "{ran}");
+    let summary =
+        fs::read_to_string(live.fixture.root().join("artifacts/skill-evals/t/summary.json")).expect("a summary");
+    assert!(summary.contains(why), "{summary}");
+}
+
+fn what_the_user_allows_on_this_machine_is_reached_at_its_port() {
+    let port = server();
+    for (allowed, script) in [
+        (
+            format!("[::1]:{port}"),
+            format!("curl -gsS -m 5 http://[::1]:{port}/; curl -sS -m 5 http://localhost:{port}/"),
+        ),
+        ("127.0.0.1:3128".to_owned(), "curl -s -m 5 -o /dev/null -w %{http_code} http://127.0.0.1:3128/".to_owned()),
+    ] {
+        let live = live(Box::leak(script.into_boxed_str()));
+        let mut command = live.command(&["--mode", "cli-native", "--model", MODEL, "--network", "web"]);
+        let ran = ran(command.env("SKILL_EVALS_NETWORK_ALLOW", &allowed));
+        let (trial, _) = network(&live, "cli-native", &ran);
+        trial.expect(Verdict::Pass);
+        let seen: String = live.model.requests().iter().map(request_text).collect();
+        // Nothing listens at that port outside.
+        let expected = if allowed.ends_with("3128") { "502" } else { "hello" };
+        assert!(seen.contains(expected), "{allowed}: {seen}");
+    }
+    let live = live("true");
+    let mut command = live.command(&["--mode", "cli-native", "--model", MODEL, "--network", "web"]);
+    let ran = ran(command.env("SKILL_EVALS_NETWORK_ALLOW", "127.0.0.1:80"));
+    assert!(ran.stdout.contains("only ports from 1024 can be opened"), "{ran}");
 }
 
 /// Looks for the key, and for servers. `$P` is a placeholder that was found.
@@ -277,11 +480,21 @@ fn what_cannot_be_limited_is_an_error() {
     assert_eq!((without.code, stub.starts().len()), (3, 0), "{}", without.stdout);
     assert!(without.stdout.contains("`network` is \"web\", which needs bubblewrap"), "{}", without.stdout);
     let settings = stub.root().join("evals/evals.toml");
-    let unknown = "[agents.gemini]\ncommand = '/bin/true'\n";
+    let unknown = "[agents.mine]\nprotocol = 'acp'\ncommand = '/bin/true'\n";
     fs::write(&settings, fs::read_to_string(&settings).expect("settings") + unknown).expect("settings");
-    let mut command = stub.command(&["run", "--run-id", "unknown", "--mode", "gemini", "--network", "provider"]);
-    let unknown = ran(command.env("SKILL_EVALS_ISOLATION", "bwrap").env("GEMINI_API_KEY", "a-key-of-gemini"));
-    assert!(unknown.stdout.contains("the servers of the provider of gemini are not known here"), "{unknown}");
+    let mut command = stub.command(&["run", "--run-id", "unknown", "--mode", "mine", "--network", "provider"]);
+    let unknown = ran(command.env("SKILL_EVALS_ISOLATION", "bwrap"));
+    assert!(unknown.stdout.contains("the servers of the provider of mine are not known here"), "{unknown}");
+}
+
+fn a_key_that_no_header_can_hold_is_named() {
+    let stub = Stub::new(1, "");
+    stub.body("true");
+    let mut command = stub.command(&["run", "--run-id", "r", "--model", "m", "--network", "web"]);
+    ran(command.env("SKILL_EVALS_ISOLATION", "bwrap").env("CODEX_API_KEY", OsStr::from_bytes(b"no-text-\xff")));
+    let meta = stub.json("r", "work/tidy/c0/codex/1/meta.json");
+    assert!(meta["not_enforced"].to_string().contains("has a credential: the variable CODEX_API_KEY"), "{meta:#}");
+    assert_eq!(meta["network"]["kept_out"], Value::Null, "{meta:#}");
 }
 
 fn the_wire_of_a_trial_is_stored_without_secrets() {
@@ -289,7 +502,8 @@ fn the_wire_of_a_trial_is_stored_without_secrets() {
     let proxy = Proxy::new(&live);
     let mut command = live.command(&["--mode", "cli-native", "--model", MODEL, "--network", "provider"]);
     let secret = "mine-0123456789-of-this-test";
-    let command = proxy.through(&mut command).env("SOME_TOKEN", secret);
+    let headers = "X-Login: Bearer a-login-of-this-test";
+    let command = proxy.through(&mut command).env("SOME_TOKEN", secret).env("ANTHROPIC_CUSTOM_HEADERS", headers);
     fs::write(live.fixture.root().join("evals/evals.toml"), "pass_env = ['SOME_TOKEN']\n").expect("settings");
     let ran = ran(command);
     let (trial, network) = network(&live, "cli-native", &ran);
@@ -298,14 +512,15 @@ fn the_wire_of_a_trial_is_stored_without_secrets() {
     assert!(record.iter().any(|one| one.body.text.contains("[masked]")), "the output of the shell was sent");
     assert!(!trial.everything().contains(secret) && !trial.everything().contains(KEY));
     let held = trial.meta.not_enforced.iter().filter(|what| what.contains("has a credential"));
-    let held: Vec<&String> = held.collect();
-    assert_eq!(held, ["the agent's environment has a credential: the variable SOME_TOKEN"]);
+    let held: Vec<String> = held.cloned().collect();
+    let named = ["ANTHROPIC_CUSTOM_HEADERS", "SOME_TOKEN"];
+    assert_eq!(held, named.map(|name| format!("the agent's environment has a credential: the variable {name}")));
 }
 
-/// Without the network's record, the agent would seem to have run nothing.
-fn what_an_agent_loses_of_its_session_is_unknown_by_its_requests() {
-    let live = Live::new("should_trigger,prompt,max_commands", "false,Look.,0", |request| match request.step {
-        0 => Turn::Shell("mkdir made".to_owned()),
+/// A repository whose Claude Code loses its lines about calls and their results, and its records.
+fn lossy(columns: &str, cells: &str, script: &'static str) -> Live {
+    let live = Live::new(columns, cells, move |request| match request.step {
+        0 => Turn::Shell(script.to_owned()),
         _ => Turn::Say("Done.".to_owned()),
     });
     let claude = programs().join("claude").canonicalize().expect("a program");
@@ -323,14 +538,33 @@ fn what_an_agent_loses_of_its_session_is_unknown_by_its_requests() {
         program.display()
     );
     fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
-    let of = |options: &[&str]| {
-        let ran = live.run(&[&["--mode", "cli-native"], options].concat());
-        live.kept("greeting", "it", "cli-native").unwrap_or_else(|| panic!("{ran}"))
-    };
-    let blind = of(&[]);
-    assert_eq!(blind.status("max-commands"), Status::Pass, "{:#?}", blind.grade);
-    let seen = of(&["--network", "provider"]);
-    assert_eq!(seen.status("max-commands"), Status::Unknown, "{:#?}", seen.grade);
-    let why = &seen.meta.doubts[&Reading::Commands];
-    assert!(why.contains("the results of 1 commands, and its own lines 0"), "{why}");
+    live
+}
+
+/// Without the network's record, the agent would seem to have done nothing.
+fn what_an_agent_loses_of_its_session_is_unknown_by_its_requests() {
+    let cat = "cat .claude/skills/greeting/SKILL.md";
+    for (columns, cells, script, check, reading, expected) in [
+        (
+            "should_trigger,prompt,max_commands",
+            "false,Look.,0",
+            "mkdir made",
+            "max-commands",
+            Reading::Commands,
+            "the results of 1 commands, and its own lines 0",
+        ),
+        ("should_trigger,prompt", "false,Look.", cat, "not-triggered", Reading::Activation, "SKILL.md of `greeting`"),
+    ] {
+        let live = lossy(columns, cells, script);
+        let of = |options: &[&str]| {
+            let ran = live.run(&[&["--mode", "cli-native"], options].concat());
+            live.kept("greeting", "it", "cli-native").unwrap_or_else(|| panic!("{ran}"))
+        };
+        let blind = of(&[]);
+        assert_eq!(blind.status(check), Status::Pass, "{:#?}", blind.grade);
+        let seen = of(&["--network", "provider"]);
+        assert_eq!(seen.status(check), Status::Unknown, "{:#?}", seen.grade);
+        let why = &seen.meta.doubts[&reading];
+        assert!(why.contains(expected), "{why}");
+    }
 }

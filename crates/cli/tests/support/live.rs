@@ -1,5 +1,6 @@
 //! A repository whose evals run live, with a real program that talks to a stand-in model.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +14,7 @@ pub use skill_evals_testing::processes_with;
 
 use super::fixture::{Fixture, Ran, ran};
 use super::real::{copilot_packages, link_ripgrep, path_with_programs};
-use super::stand_in::{CODEX_KEY, Request, StandIn, Turn, endpoint, started};
+use super::stand_in::{CODEX_KEY, MODEL, Request, StandIn, Turn, endpoint, started};
 
 /// The repository, the model and the user's home.
 pub struct Live {
@@ -21,6 +22,18 @@ pub struct Live {
     pub model: StandIn,
     home: tempfile::TempDir,
     scratch: tempfile::TempDir,
+    is_behind_door: bool,
+}
+
+thread_local! {
+    static BEHIND_DOOR: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What `test` runs in its thread has a limited network, behind whose door only the model is.
+pub fn behind_the_door(test: impl FnOnce()) {
+    BEHIND_DOOR.set(true);
+    test();
+    BEHIND_DOOR.set(false);
 }
 
 /// A finished trial: its grade, its facts, its directory.
@@ -67,7 +80,7 @@ impl Live {
         }
         link_ripgrep(&home.path().join(".cache"));
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
-        Self { fixture, model, home, scratch }
+        Self { fixture, model, home, scratch, is_behind_door: BEHIND_DOOR.get() }
     }
 
     pub fn user_home(&self) -> &Path {
@@ -107,6 +120,10 @@ impl Live {
             .env("SKILL_EVALS_SCRIPTED", "stand-in model")
             .env("SKILL_EVALS_CALIBRATE", "off")
             .stdin(Stdio::null());
+        if self.is_behind_door {
+            command.env("SKILL_EVALS_NETWORK", "provider").env("SKILL_EVALS_ENDPOINT", self.model.url());
+            command.env("SKILL_EVALS_MODEL", MODEL);
+        }
         command
     }
 
@@ -130,6 +147,17 @@ impl Live {
         let ran = self.run(&["--mode", mode]);
         let trial = self.kept("greeting", "it", mode);
         trial.unwrap_or_else(|| panic!("nothing was kept:\n{}\n{}", ran.stdout, ran.stderr))
+    }
+
+    /// Behind the door, the requests of a trial say what its agent says.
+    pub fn expect_wire(&self, trial: &Trial) {
+        if self.is_behind_door {
+            let network = trial.meta.network.as_ref().expect("a limited network");
+            let asked = self.model.requests().len() as u64;
+            assert!(asked > 0 && network.model_requests >= asked, "{asked}: {network:#?}");
+            assert!(network.model_tokens > 0 && network.model_unread.is_empty(), "{network:#?}");
+            assert!(trial.meta.doubts.is_empty(), "{:#?}", trial.meta.doubts);
+        }
     }
 
     /// What a run kept of a trial.

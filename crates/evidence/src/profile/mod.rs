@@ -259,24 +259,63 @@ pub struct Profile {
     pub endpoint: Option<EndpointSetup>,
     /// How it gets a plugin; `None` if it gets the skills of one alone.
     pub plugins: Option<PluginSetup>,
-    /// Its requests to its provider; `None` if they are not known.
-    pub provider_requests: Option<ProviderRequests>,
+    /// Its requests to the providers that it knows; none if they are not known here.
+    pub provider_requests: &'static [ProviderRequests],
 }
 
-/// The requests of an agent to its provider that have a credential of the user.
-#[derive(Debug)]
+/// The requests of an agent to one provider.
+#[derive(Clone, Copy, Debug)]
 pub struct ProviderRequests {
-    /// The address of the server.
+    /// The address of the server; empty if only a variable says it.
     pub base: &'static str,
     /// The variable with another address; empty if there is none.
     pub base_variable: &'static str,
-    /// The methods, and the paths behind the address.
+    /// The methods, and the paths behind the address. A `*` stands for a part of a path without `/`.
     pub routes: &'static [(&'static str, &'static str)],
     /// The variables with a credential, and how such a credential begins.
     pub keys: &'static [(&'static str, &'static str)],
     /// The servers that it also asks if it has a copy of the user's login.
     pub of_login: &'static [&'static str],
 }
+
+/// Anthropic Messages.
+const ANTHROPIC: ProviderRequests = ProviderRequests {
+    base: "https://api.anthropic.com",
+    base_variable: "",
+    routes: &[("POST", "/v1/messages"), ("POST", "/v1/messages/count_tokens")],
+    keys: &[("ANTHROPIC_API_KEY", "sk-ant-api03-")],
+    of_login: &[],
+};
+
+/// `OpenAI`, and others that speak its protocols.
+const OPENAI: ProviderRequests = ProviderRequests {
+    base: "https://api.openai.com/v1",
+    base_variable: "",
+    routes: &[("POST", "/chat/completions"), ("POST", "/responses"), ("GET", "/models")],
+    keys: &[("OPENAI_API_KEY", "sk-proj-")],
+    of_login: &[],
+};
+
+/// Gemini.
+const GEMINI: ProviderRequests = ProviderRequests {
+    base: "https://generativelanguage.googleapis.com",
+    base_variable: "",
+    routes: &[
+        ("POST", "/v1beta/models/*:generateContent"),
+        ("POST", "/v1beta/models/*:streamGenerateContent"),
+        ("POST", "/v1beta/models/*:countTokens"),
+    ],
+    keys: &[("GEMINI_API_KEY", "AIzaSy")],
+    of_login: &[],
+};
+
+/// Mistral.
+const MISTRAL: ProviderRequests = ProviderRequests {
+    base: "https://api.mistral.ai/v1",
+    routes: &[("POST", "/chat/completions")],
+    keys: &[("MISTRAL_API_KEY", "")],
+    ..OPENAI
+};
 
 /// How an agent gets a plugin.
 #[derive(Debug)]
@@ -452,7 +491,7 @@ impl Profile {
         refusals: RefusalPhrases::NONE,
         endpoint: None,
         plugins: None,
-        provider_requests: None,
+        provider_requests: &[],
     };
 
     /// How a prompt calls this skill.

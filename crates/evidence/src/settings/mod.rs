@@ -41,6 +41,7 @@ pub use limits::{Calibrate, Stop};
 pub use limits::{CostSource, PRICES_OF, Price, Prices, models};
 pub use machine::{Home, Isolation, IsolationSettings};
 pub use mode::ActivationRule;
+use network::AllowedServer;
 pub use network::{HostPort, Network, NetworkSettings};
 pub use server::{
     AnswerText, CommandAnswer, LONGEST_DELAY, MOST_TIMES, PASSES_AND_ANSWERS, name_problem, pattern, target_problem,
@@ -271,7 +272,10 @@ keys! {
             |to, written, problems| to.network.reach = Network::of_key(&written, problems);
         network_allow: Vec<Spanned<String>> as OfBase, "none",
             "servers that they reach whatever `network` says, as `host:port`, also on this machine",
-            |to, servers, problems| to.network.allowed.extend(servers.iter().filter_map(|server| problems.parsed(server)));
+            |to, servers, problems| {
+                let servers = servers.iter().filter_map(|server| problems.parsed::<AllowedServer>(server));
+                to.network.allowed.extend(servers.map(|server| server.0));
+            };
         home: Home
             as RefusedIf("user", "agents would have your own settings, plugins and skills"),
             "`\"isolated\"`", "whose setup agents have: `\"user\"` is [your own](../modes.md#your-own-setup)",

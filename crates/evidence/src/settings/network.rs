@@ -149,6 +149,28 @@ impl fmt::Display for HostPort {
     }
 }
 
+/// A server that the user lets through: a host with a port; on this machine, with a port always.
+pub(super) struct AllowedServer(pub HostPort);
+
+impl FromStr for AllowedServer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(server) = HostPort::of_url(text) {
+            return Err(format!("`network_allow` names {text:?}; expected a host and a port, as `{server}`"));
+        }
+        let server: HostPort = text.parse().map_err(|why| format!("`network_allow`: {why}"))?;
+        if server.is_loopback() && server.port.is_none() {
+            let with_port = HostPort { port: Some(8080), ..server };
+            return Err(format!(
+                "`network_allow` names {text:?} without a port: on this machine, only named ports are reached; expected it as \
+                 `{with_port}`"
+            ));
+        }
+        Ok(Self(server))
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkSettings {
     /// `None` if nobody says it.
@@ -190,6 +212,23 @@ mod tests {
         let local: HostPort = "127.0.0.1:80".parse().expect("a host");
         assert!(local.covers("localhost", 80) && local.covers("::1", 80) && !local.covers("localhost", 81));
         assert!(!"example.org".parse::<HostPort>().expect("a host").covers("localhost", 80));
+    }
+
+    #[test]
+    fn an_allowed_server_of_this_machine_has_a_port_and_no_scheme() {
+        let read = |text: &str| text.parse::<AllowedServer>().map(|server| server.0.to_string());
+        for text in ["example.org", "10.0.0.1", "127.0.0.1:80", "[::1]:8080", "localhost:3128"] {
+            assert_eq!(read(text).as_deref(), Ok(text));
+        }
+        for (text, expected) in [
+            ("https://127.0.0.1", "`127.0.0.1:443`"),
+            ("http://127.0.0.1:8080/v1", "`127.0.0.1:8080`"),
+            ("127.0.0.1", "`127.0.0.1:8080`"),
+            ("[::1]", "`[::1]:8080`"),
+            ("localhost", "`localhost:8080`"),
+        ] {
+            assert!(read(text).is_err_and(|why| why.contains(expected)), "{text}");
+        }
     }
 
     #[test]

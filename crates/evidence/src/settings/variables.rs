@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::limits::LONGEST_RETRY_WAIT;
+use super::network::AllowedServer;
 use super::{Calibrate, Home, Isolation, MOST_VOTES, Settings, Suite};
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::problems::{Number, Problems};
@@ -158,7 +159,8 @@ variables! {
         };
     NETWORK_ALLOW: "servers that they reach whatever that says, as `host:port`, comma-separated, also on this machine",
         |to, given| for server in given.list() {
-            to.network.allowed.push(server.parse().map_err(|why| format!("{}: {why}", given.name))?);
+            let AllowedServer(server) = server.parse().map_err(|why| format!("{}: {why}", given.name))?;
+            to.network.allowed.push(server);
         };
     REQUIRE_ISOLATION: "`1` makes a trial whose agent cannot run inside bubblewrap an error",
         |to, given| to.isolation.required = given.flag()?;

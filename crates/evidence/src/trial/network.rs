@@ -18,9 +18,9 @@ pub struct NetworkMeta {
     /// How many of them asked a model, and can be read: what they show is held against what the agent says.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub model_requests: u64,
-    /// How many asked a model, and cannot be read.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub model_unread: u64,
+    /// How many asked a model and cannot be read, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub model_unread: BTreeMap<String, u64>,
     /// The tokens of those that can be read, as the answers say them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub model_tokens: u64,
@@ -55,15 +55,23 @@ pub struct RefusedRequest {
     pub why: String,
     /// How often it was made.
     pub times: u64,
+    /// Whether the agent asked for itself, and not for the skill, as far as that can be told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_agent: bool,
+}
+
+impl RefusedRequest {
+    /// What was asked.
+    pub fn what(&self) -> String {
+        format!("{} {}{}", self.method, self.host, self.path)
+    }
 }
 
 impl NetworkMeta {
     /// Adds a request that was refused.
     pub fn refuse(&mut self, request: RefusedRequest) {
-        let RefusedRequest { method, host, path, why, .. } = &request;
-        let is_same = |known: &&mut RefusedRequest| {
-            (&known.method, &known.host, &known.path, &known.why) == (method, host, path, why)
-        };
+        let is_same =
+            |known: &&mut RefusedRequest| RefusedRequest { times: request.times, ..(*known).clone() } == request;
         if let Some(known) = self.refused.iter_mut().find(is_same) {
             known.times += request.times;
         } else if self.refused.len() < MOST_REFUSED {
@@ -71,6 +79,11 @@ impl NetworkMeta {
         } else {
             self.refused_more += request.times;
         }
+    }
+
+    /// The refused requests that the agent did not make for itself.
+    pub fn of_programs(&self) -> impl Iterator<Item = &RefusedRequest> {
+        self.refused.iter().filter(|request| !request.of_agent)
     }
 
     /// How many requests were refused.
@@ -81,8 +94,8 @@ impl NetworkMeta {
 
 impl fmt::Display for RefusedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { method, host, path, why, times } = self;
-        write!(f, "{method} {host}{path}: {why}")?;
+        let Self { why, times, .. } = self;
+        write!(f, "{}: {why}", self.what())?;
         if *times == 1 { Ok(()) } else { write!(f, " ({times} times)") }
     }
 }

@@ -1,10 +1,12 @@
 //! What the requests of a session and their answers show, next to what its agent says about itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::Value;
 
 use crate::profile::Profile;
+use crate::skill::{SKILL_FILE, slug};
+use crate::trace::exposure::{Exposure, NamedFiles, Paths, SkillTexts};
 use crate::trace::{Step, Trace};
 use crate::trial::evidence::Reading;
 use crate::wire::{Item, ModelExchange};
@@ -26,15 +28,70 @@ pub struct WireWitness {
     inputs: Vec<Value>,
     /// Whether the last answer is whole, and calls nothing: the model was done.
     is_done: bool,
+    /// The files of skills whose text the model was sent: the skill's slug, and the path in it.
+    sent: BTreeSet<(String, String)>,
+}
+
+/// Which texts of skills were sent, by the rule of [`Exposure`]. What the user said before the model's first turn does not count: it is the prompt.
+struct SentTexts<'t> {
+    exposure: Exposure<'t>,
+    /// The paths of calls, by their ids.
+    calls: BTreeMap<String, Paths>,
+    /// What was sent before: a request repeats the conversation.
+    known: HashSet<String>,
+    sent: BTreeSet<(String, String)>,
+}
+
+impl SentTexts<'_> {
+    fn add(&mut self, exchange: &ModelExchange) {
+        let turned = |item: &Item| matches!(item, Item::Said(_) | Item::Called { .. } | Item::Answered { .. });
+        let is_first = !exchange.history.iter().any(turned);
+        for item in exchange.history.iter().chain(&exchange.answer) {
+            if self.known.insert(format!("{item:?}")) {
+                self.add_item(item, is_first);
+            }
+        }
+    }
+
+    fn add_item(&mut self, item: &Item, is_first: bool) {
+        let (text, named, succeeded) = match item {
+            Item::User(_) if is_first => return,
+            Item::User(text) => (text, NamedFiles::default(), true),
+            Item::Answered { id, output, failed } => {
+                let named = self.calls.get(id).map(|paths| self.exposure.named(paths));
+                (output, named.unwrap_or_default(), *failed != Some(true))
+            }
+            Item::Said(text) | Item::Thought(text) => return self.exposure.wrote(text),
+            Item::Called { id, input, .. } => {
+                let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+                self.exposure.wrote(&input);
+                // Without an id, nobody knows which answer is of which call.
+                if !id.is_empty() {
+                    self.calls.insert(id.clone(), Paths::of(&input));
+                }
+                return;
+            }
+        };
+        let seen = self.exposure.shown(text, &named, succeeded).into_iter().filter(|file| file.loaded);
+        self.sent.extend(seen.map(|file| (file.skill, file.path)));
+    }
 }
 
 impl WireWitness {
-    /// What these exchanges of an agent show, in their order, besides so many that cannot be read.
-    pub fn of<'a>(exchanges: impl IntoIterator<Item = &'a ModelExchange>, unread: u64, profile: &Profile) -> Self {
+    /// What these exchanges of an agent with these skills show, in their order, besides so many that cannot be read.
+    pub fn of<'a>(
+        exchanges: impl IntoIterator<Item = &'a ModelExchange>,
+        unread: u64,
+        profile: &Profile,
+        texts: &SkillTexts,
+    ) -> Self {
         let mut all = Self { unread, ..Self::default() };
+        let exposure = Exposure::new(texts);
+        let mut texts = SentTexts { exposure, calls: BTreeMap::new(), known: HashSet::new(), sent: BTreeSet::new() };
         let (mut shells, mut answered) = (BTreeSet::new(), BTreeSet::new());
         for exchange in exchanges {
             all.requests += 1;
+            texts.add(exchange);
             all.tokens = all.tokens.saturating_add(exchange.usage.map_or(0, |usage| usage.total_tokens()));
             answered.extend(exchange.history.iter().filter_map(|item| match item {
                 Item::Answered { id, .. } => Some(id),
@@ -58,7 +115,26 @@ impl WireWitness {
             all.is_done = exchange.is_whole && says && !calls;
         }
         all.commands = shells.intersection(&answered).count() as u64;
+        all.sent = texts.sent;
         all
+    }
+
+    /// The files of skills that the model was sent, and that the agent's own evidence does not have.
+    fn unseen_texts(&self, trace: &Trace) -> Vec<(Reading, String)> {
+        // A plugin's name is before its skill's.
+        let is = |name: &str, skill: &str| slug(name.rsplit(':').next().unwrap_or(name)) == skill;
+        let is_seen = |skill: &str, path: &str| {
+            if path == SKILL_FILE {
+                return trace.activations.iter().any(|activation| is(&activation.skill, skill));
+            }
+            trace.resources.iter().any(|resource| is(&resource.skill, skill) && resource.path == path)
+        };
+        let unseen = self.sent.iter().filter(|(skill, path)| !is_seen(skill, path));
+        let named = unseen.map(|(skill, path)| {
+            let reading = if path == SKILL_FILE { Reading::Activation } else { Reading::Resources };
+            (reading, format!("its model was sent the text of {path} of `{skill}`, and its own lines do not show that"))
+        });
+        named.collect()
     }
 
     /// What the wire shows and the agent's own evidence does not, by the reading that is then not to be relied on.
@@ -83,7 +159,8 @@ impl WireWitness {
             let why = format!("its requests have the results of {} commands, and its own lines {seen}", self.commands);
             gaps.push((Reading::Commands, why));
         }
-        let asked_nothing = self.requests == 0 && self.unread == 0 && profile.provider_requests.is_some();
+        gaps.extend(self.unseen_texts(trace));
+        let asked_nothing = self.requests == 0 && self.unread == 0 && !profile.provider_requests.is_empty();
         if asked_nothing && trace.trouble.is_none() && (trace.final_message.is_some() || trace.usage.is_some()) {
             // Whatever it prints, no model that passed here said it.
             let why = "it asked no model outside its sandbox";
@@ -116,6 +193,8 @@ mod tests {
     use super::*;
     use crate::settings::mode::AgentKind;
     use crate::trace::Usage;
+    use crate::trace::exposure::TextIndexBuilder;
+    use crate::trace::{Activation, Mechanism};
 
     const AGENT: &Profile = AgentKind::ClaudeCli.profile();
 
@@ -142,17 +221,17 @@ mod tests {
 
     #[test]
     fn an_agent_that_says_what_its_requests_show_has_no_gap() {
-        let witness = WireWitness::of(&session(), 0, AGENT);
+        let witness = WireWitness::of(&session(), 0, AGENT, &SkillTexts::default());
         assert_eq!((witness.requests, witness.tokens, witness.commands), (2, 220, 1));
         assert_eq!(witness.gaps(&trace(), AGENT), []);
         // A command whose result was never sent may not have run.
-        let cut = WireWitness::of(&session()[..1], 0, AGENT);
+        let cut = WireWitness::of(&session()[..1], 0, AGENT, &SkillTexts::default());
         assert_eq!(cut.gaps(&Trace { usage: None, ..Trace::default() }, AGENT), []);
     }
 
     #[test]
     fn what_an_agent_lost_of_its_session_is_a_gap() {
-        let witness = WireWitness::of(&session(), 0, AGENT);
+        let witness = WireWitness::of(&session(), 0, AGENT, &SkillTexts::default());
         let gaps =
             |trace: Trace| witness.gaps(&trace, AGENT).into_iter().map(|(reading, _)| reading).collect::<Vec<_>>();
         assert_eq!(gaps(Trace { steps: Vec::new(), ..trace() }), [Reading::Commands]);
@@ -162,19 +241,44 @@ mod tests {
         assert_eq!(gaps(Trace { usage, ..trace() }), [Reading::Tokens]);
         assert_eq!(gaps(Trace { usage: None, ..trace() }), []);
         // What was not read may be the final message.
-        let partial = WireWitness::of(&session()[..1], 1, AGENT);
+        let partial = WireWitness::of(&session()[..1], 1, AGENT, &SkillTexts::default());
         assert_eq!(partial.gaps(&trace(), AGENT), []);
     }
 
     #[test]
+    fn a_text_of_a_skill_that_was_sent_and_is_not_in_the_agents_lines_is_a_gap() {
+        let text = "Say Ahoy to everybody who comes aboard, and never forget the hat of the captain.";
+        let mut texts = TextIndexBuilder::default();
+        texts.add("greeting", SKILL_FILE, text.as_bytes());
+        let texts = SkillTexts::new(vec![texts.build()]);
+        let input = json!({ "command": "cat .claude/skills/greeting/SKILL.md" });
+        let called = Item::Called { id: "1".to_owned(), tool: "Bash".to_owned(), input };
+        let asked = |history: Vec<Item>| ModelExchange { history, ..ModelExchange::default() };
+        let prompt = asked(vec![Item::User(text.to_owned())]);
+        let result = Item::Answered { id: "1".to_owned(), output: text.to_owned(), failed: None };
+        let session = [prompt.clone(), asked(vec![Item::User(text.to_owned()), called, result])];
+        let step = Step::Command { command: "cat".to_owned(), exit_code: Some(0), output: String::new() };
+        let mut trace = Trace { steps: vec![step], ..Trace::default() };
+        let gaps = |session: &[ModelExchange], trace: &Trace| {
+            let witness = WireWitness::of(session, 0, AGENT, &texts);
+            witness.gaps(trace, AGENT).into_iter().map(|(reading, _)| reading).collect::<Vec<_>>()
+        };
+        assert_eq!(gaps(&session, &trace), [Reading::Activation]);
+        assert_eq!(gaps(&[prompt], &trace), [], "the prompt is the user's");
+        let (skill, how) = ("Greeting".to_owned(), Mechanism::ReadSkillFile);
+        trace.activations.push(Activation { skill, how, evidence: String::new(), seen: None });
+        assert_eq!(gaps(&session, &trace), []);
+    }
+
+    #[test]
     fn what_an_agent_prints_that_asked_no_model_proves_nothing() {
-        let nobody = WireWitness::of(&[], 0, AGENT);
+        let nobody = WireWitness::of(&[], 0, AGENT, &SkillTexts::default());
         let doubted: Vec<Reading> = nobody.gaps(&trace(), AGENT).into_iter().map(|(reading, _)| reading).collect();
         assert_eq!(doubted, Reading::ALL);
         assert_eq!(nobody.gaps(&Trace::default(), AGENT), []);
         // It asked, and nobody could read what.
-        assert_eq!(WireWitness::of(&[], 1, AGENT).gaps(&trace(), AGENT), []);
-        let unknown = AgentKind::Gemini.profile();
-        assert_eq!(nobody.gaps(&trace(), unknown), [], "of an agent whose servers nobody knows");
+        assert_eq!(WireWitness::of(&[], 1, AGENT, &SkillTexts::default()).gaps(&trace(), AGENT), []);
+        let unknown = Profile { provider_requests: &[], ..Profile::BLANK };
+        assert_eq!(nobody.gaps(&trace(), &unknown), [], "of an agent whose servers nobody knows");
     }
 }

@@ -87,7 +87,7 @@ fn is_this_program(settings: &Settings) -> bool {
 
 fn fill_command(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
     let case = assignment.case;
-    let setup = setup(assignment)?;
+    let mut setup = setup(assignment)?;
     if is_this_program(assignment.settings) {
         let failed = |error: WorkspaceError| Trouble::new(TroubleKind::CouldNotStart, error.to_string());
         command.program = assignment.trial_env.show_this_program("chat").map_err(failed)?;
@@ -97,8 +97,14 @@ fn fill_command(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Resu
         env.remove(OsStr::new(key));
     }
     let read_only = case.sandbox == Sandbox::ReadOnly;
-    command.env = env;
     command.secrets.extend(setup.key.clone());
+    // The door takes it out of the variable.
+    if assignment.settings.network.limit().is_some()
+        && let Some(key) = setup.key.take()
+    {
+        env.insert(setup.api.variables().key.into(), key.into());
+    }
+    command.env = env;
     command.not_enforced = Vec::from_iter(read_only.then(|| "shell commands can write in the workspace".to_owned()));
     command.open = vec!["shell commands can read and write outside the workspace"];
     command.dialogue =
@@ -169,12 +175,18 @@ word_enum! {
     }
 }
 
+impl ChatApi {
+    fn variables(self) -> EndpointVariables {
+        if self == Self::Messages { ANTHROPIC } else { OPENAI }
+    }
+}
+
 /// All that the process has to know. Each further line of its input is a message of the user, a JSON string.
 #[derive(Debug, Serialize, Deserialize)]
 struct ChatSetup {
     pub api: ChatApi,
     pub base_url: String,
-    /// `None` for a local server that needs none.
+    /// `None` for a local server that needs none, or if a variable holds what stands for it.
     pub key: Option<String>,
     pub model: String,
     /// The most tokens of one answer.
@@ -281,9 +293,7 @@ fn users_endpoint(around: &LoginSources<'_>, options: &ChatOptions) -> Result<En
 
 fn find_login(around: &LoginSources<'_>) -> Login {
     match ChatOptions::parse(around.arguments()).and_then(|options| users_endpoint(around, &options)) {
-        Ok(Endpoint { api, key: Some(_), .. }) => {
-            Login::Set(if api == ChatApi::Messages { ANTHROPIC.key } else { OPENAI.key }.to_owned())
-        }
+        Ok(Endpoint { api, key: Some(_), .. }) => Login::Set(api.variables().key.to_owned()),
         Ok(Endpoint { found, base_url, .. }) => Login::Found(format!("{found} is set; asks {base_url}")),
         Err(why) => Login::Missing(why),
     }

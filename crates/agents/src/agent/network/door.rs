@@ -1,5 +1,6 @@
 //! The door of a trial environment.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::{self, Display};
 use std::net::TcpListener;
@@ -11,16 +12,17 @@ use skill_evals_door::{
     Credential, Door, Exchange, PathRule, Refusal, Room, Route, Rules, Upstream, read_record, store_record,
 };
 
-use super::{HeldCredential, ProviderAccess};
+use super::{HeldCredential, ProviderAccess, ProviderRoute};
 use crate::files::at::At;
 use crate::files::look;
 use crate::process::opener::RoomNetwork;
 use crate::profile::Profile;
 use crate::settings::{HostPort, Network};
+use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::network::{NetworkMeta, RefusedRequest};
 use crate::trial::witness::WireWitness;
-use crate::wire::{ModelExchange, Protocol};
+use crate::wire::{Item, ModelExchange, Protocol};
 
 /// The port to which the proxy variables point. Each environment has a loopback of its own.
 const PROXY: u16 = 3128;
@@ -129,18 +131,22 @@ impl RoomDoor {
         *self.access.lock().unwrap_or_else(PoisonError::into_inner) = access;
     }
 
-    /// Ends it, and stores what passed in a new file, masked. Reads from there what the requests of an agent with this profile show.
+    /// Ends it, and stores what passed in a new file, masked. Reads from there what the requests of an agent with this profile show,
+    /// also of the texts of skills.
     pub fn finish(
         &self,
         to: &Path,
         mask: &dyn Fn(&str) -> String,
         profile: &Profile,
+        texts: &SkillTexts,
     ) -> Result<(NetworkMeta, WireWitness), Trouble> {
         let files = |error: &dyn Display| Trouble::new(TroubleKind::Files, error.to_string());
         if let Some(room) = self.room().take() {
             room.close().map_err(|error| Trouble::new(TroubleKind::NotStored, error.to_string()))?;
         }
         let exchanges = read_record(&self.record).map_err(|error| files(&error))?;
+        store_record(to, exchanges, mask).map_err(|error| Trouble::new(TroubleKind::NotStored, error.to_string()))?;
+        let exchanges = read_record(to).map_err(|error| files(&error))?;
         let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
         let mut meta = NetworkMeta {
             reach: self.reach.to_string(),
@@ -148,25 +154,32 @@ impl RoomDoor {
             kept_out: access.credentials.iter().map(|held| held.variable.clone()).collect(),
             ..NetworkMeta::default()
         };
+        let is_provider = |exchange: &&Exchange| {
+            let mut servers = access.servers.iter().chain(&access.others);
+            exchange.refused.is_none() && servers.any(|server| server.covers(&exchange.host, exchange.port))
+        };
+        let (mut read, mut own) = (Vec::new(), OwnRequests::default());
+        for exchange in exchanges.iter().filter(is_provider) {
+            match model_exchange(exchange) {
+                Some(Ok(of_model)) => {
+                    own.note(exchange, &of_model);
+                    read.push(of_model);
+                }
+                Some(Err(why)) => *meta.model_unread.entry(why).or_default() += 1,
+                None => {}
+            }
+        }
+        own.add_hosts(&exchanges);
         for exchange in &exchanges {
             match (exchange.refused, exchange.status) {
-                (Some(refusal), _) => meta.refuse(refused(exchange, refusal, mask)),
+                (Some(refusal), _) => meta.refuse(refused(exchange, refusal, own.has(exchange))),
                 // The door answers 426 itself: an agent then asks without an upgrade.
                 (None, Some(status)) if status >= 400 && status != 426 => *meta.faults.entry(status).or_default() += 1,
                 (None, _) => {}
             }
         }
-        store_record(to, exchanges, mask).map_err(|error| Trouble::new(TroubleKind::NotStored, error.to_string()))?;
-        let exchanges = read_record(to).map_err(|error| files(&error))?;
-        let is_provider = |exchange: &&Exchange| {
-            let mut servers = access.server.iter().chain(&access.others);
-            exchange.refused.is_none() && servers.any(|server| server.covers(&exchange.host, exchange.port))
-        };
-        let of_model = exchanges.iter().filter(is_provider).filter_map(model_exchange);
-        let (read, unread): (Vec<_>, Vec<_>) = of_model.partition(Result::is_ok);
-        let witness = WireWitness::of(read.iter().flatten(), unread.len() as u64, profile);
-        (meta.model_requests, meta.model_unread, meta.model_tokens) =
-            (witness.requests, witness.unread, witness.tokens);
+        let witness = WireWitness::of(&read, meta.model_unread.values().sum(), profile, texts);
+        (meta.model_requests, meta.model_tokens) = (witness.requests, witness.tokens);
         Ok((meta, witness))
     }
 
@@ -179,7 +192,7 @@ impl RoomNetwork for RoomDoor {
     /// That of the proxy, and those of servers on this machine: programs ask them where they are outside.
     fn ports(&self) -> Vec<u16> {
         let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
-        let servers = self.allowed.iter().chain(&access.server);
+        let servers = self.allowed.iter().chain(&access.servers);
         let local = servers.filter(|server| server.is_loopback()).filter_map(|server| server.port);
         let mut ports = vec![PROXY];
         for port in local {
@@ -195,22 +208,20 @@ impl RoomNetwork for RoomDoor {
         // Not empty: what an agent or a skill starts in the environment stays reachable there.
         let local = "127.0.0.1,localhost,::1";
         let proxies = [("HTTP_PROXY", &*proxy), ("HTTPS_PROXY", &proxy), ("NO_PROXY", local)];
+        // By itself, the `fetch` of Node ignores the others.
+        let of_node = [("NODE_USE_ENV_PROXY".into(), "1".into())];
         let proxies = proxies.into_iter().flat_map(|(name, value)| {
             [(name.to_owned(), value), (name.to_lowercase(), value)].map(|(name, value)| (name.into(), value.into()))
         });
         let (bundle, certificate) = (self.shown.join(BUNDLE), self.shown.join(CERTIFICATE));
         let certificates =
             [("SSL_CERT_FILE", &bundle), ("REQUESTS_CA_BUNDLE", &bundle), ("NODE_EXTRA_CA_CERTS", &certificate)];
-        proxies.chain(certificates.map(|(name, path)| (name.into(), path.into()))).collect()
+        proxies.chain(of_node).chain(certificates.map(|(name, path)| (name.into(), path.into()))).collect()
     }
 
     fn adopt(&self, sockets: Vec<TcpListener>) -> io::Result<()> {
-        let mut sockets = sockets.into_iter();
-        let room = self.room();
-        let (Some(room), Some(proxy)) = (&*room, sockets.next()) else {
-            return Err(io::Error::other("the network of the trial is closed"));
-        };
-        room.adopt(proxy, sockets).map_err(io::Error::other)
+        let closed = || io::Error::other("the network of the trial is closed");
+        self.room().as_ref().ok_or_else(closed)?.adopt(sockets).map_err(io::Error::other)
     }
 }
 
@@ -219,41 +230,74 @@ fn could_not_start(why: &dyn Display) -> Trouble {
 }
 
 fn rules(reach: &Network, allowed: &[HostPort], access: &ProviderAccess) -> Rules {
-    let users = access.server.iter().filter(|_| access.is_users);
-    let route = |server: &HostPort, (method, path): &(String, String)| Route {
-        method: method.clone(),
-        host: server.clone(),
-        path: PathRule(path.clone()),
+    let route = |route: &ProviderRoute| Route {
+        method: route.method.to_owned(),
+        host: route.server.clone(),
+        path: PathRule(route.path.clone()),
     };
-    let routes: Vec<Route> =
-        access.server.iter().flat_map(|server| access.routes.iter().map(|one| route(server, one))).collect();
     let credential = |held: &HeldCredential| Credential {
         placeholder: held.placeholder.clone(),
         real: held.real.clone(),
-        routes: routes.clone(),
+        routes: held.routes.iter().map(route).collect(),
     };
     Rules {
         reach: reach.clone(),
-        provider: access.server.iter().chain(&access.others).cloned().collect(),
-        allowed: allowed.iter().chain(users).cloned().collect(),
+        provider: access.servers.iter().chain(&access.others).cloned().collect(),
+        allowed: allowed.iter().chain(&access.users).cloned().collect(),
         credentials: access.credentials.iter().map(credential).collect(),
     }
 }
 
-/// A request to a model that cannot be read.
-#[derive(Debug)]
-struct Unread;
+/// What an agent asks for itself, and not for the skill: of hosts that were asked before its model first called a tool, or with the
+/// name of the client that asks its model.
+#[derive(Default)]
+struct OwnRequests<'a> {
+    clients: BTreeSet<&'a str>,
+    hosts: BTreeSet<&'a str>,
+    /// When the model began to answer with its first call.
+    first_call: Option<u64>,
+}
 
-/// A request to a model with its answer, an error if it cannot be read; `None` if it is another request.
-fn model_exchange(exchange: &Exchange) -> Option<Result<ModelExchange, Unread>> {
-    let Exchange { method, path, body, status, answer, .. } = exchange;
+impl<'a> OwnRequests<'a> {
+    /// Adds a request to a model.
+    fn note(&mut self, exchange: &'a Exchange, of_model: &ModelExchange) {
+        self.clients.extend(header(&exchange.headers, "user-agent"));
+        let calls = of_model.answer.iter().any(|item| matches!(item, Item::Called { .. }));
+        self.first_call = self.first_call.or(exchange.answered_ms.filter(|_| calls));
+    }
+
+    fn add_hosts(&mut self, exchanges: &'a [Exchange]) {
+        let first = self.first_call.unwrap_or(u64::MAX);
+        let before = exchanges.iter().filter(|exchange| exchange.at_ms < first);
+        self.hosts.extend(before.map(|exchange| exchange.host.as_str()));
+    }
+
+    fn has(&self, exchange: &Exchange) -> bool {
+        let by_client = || header(&exchange.headers, "user-agent").is_some_and(|name| self.clients.contains(name));
+        self.hosts.contains(exchange.host.as_str()) || by_client()
+    }
+}
+
+fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// A request to a model with its answer, or why it cannot be read; `None` if it is another request.
+fn model_exchange(exchange: &Exchange) -> Option<Result<ModelExchange, String>> {
+    let Exchange { method, path, headers, body, status, answer_headers, answer, .. } = exchange;
     let protocol = Protocol::of(method, path)?;
-    let is_kept = body.left_out == 0 && answer.left_out == 0;
-    Some(is_kept.then(|| protocol.read(&body.text, *status, &answer.text)).flatten().ok_or(Unread))
+    let parts = [(body, headers), (answer, answer_headers)];
+    Some(match parts.into_iter().find(|(part, _)| part.left_out > 0) {
+        Some((_, headers)) => Err(match header(headers, "content-encoding") {
+            Some(coding) => format!("compressed with {coding}"),
+            None => "no text, or too long".to_owned(),
+        }),
+        None => protocol.read(&body.text, *status, &answer.text).ok_or_else(|| "no JSON".to_owned()),
+    })
 }
 
 /// A request that was refused, as a person reads it.
-fn refused(exchange: &Exchange, refusal: Refusal, mask: &dyn Fn(&str) -> String) -> RefusedRequest {
+fn refused(exchange: &Exchange, refusal: Refusal, of_agent: bool) -> RefusedRequest {
     let Exchange { method, host, port, path, .. } = exchange;
     let why = match refusal {
         Refusal::Host => "`network` does not name the host",
@@ -264,10 +308,11 @@ fn refused(exchange: &Exchange, refusal: Refusal, mask: &dyn Fn(&str) -> String)
     };
     let host = if matches!(port, 80 | 443) { host.clone() } else { format!("{host}:{port}") };
     RefusedRequest {
-        method: mask(method),
-        host: mask(&host),
-        path: mask(path.split('?').next().unwrap_or_default()),
+        method: method.clone(),
+        host,
+        path: path.split('?').next().unwrap_or_default().to_owned(),
         why: why.to_owned(),
         times: 1,
+        of_agent,
     }
 }

@@ -13,17 +13,15 @@ pub use door::RoomDoor;
 #[cfg(not(feature = "door"))]
 pub use off::RoomDoor;
 
-/// What an agent asks its provider for, and with which credentials.
+/// What an agent asks its providers for, and with which credentials.
 #[derive(Debug, Default)]
 pub struct ProviderAccess {
-    /// The provider's server.
-    pub server: Option<HostPort>,
-    /// Other servers of it.
+    /// The providers' servers.
+    pub servers: Vec<HostPort>,
+    /// Those of them that the user named, and not the agent: they may be on this machine.
+    pub users: Vec<HostPort>,
+    /// Other servers of the providers.
     pub others: Vec<HostPort>,
-    /// Whether the user named that server, and not the agent: it may be on this machine.
-    pub is_users: bool,
-    /// The methods and paths of the requests that get the credentials.
-    pub routes: Vec<(String, String)>,
     pub credentials: Vec<HeldCredential>,
 }
 
@@ -34,6 +32,15 @@ pub struct HeldCredential {
     /// What the environment has in its place.
     pub placeholder: String,
     pub real: String,
+    /// The requests that get it.
+    pub routes: Vec<ProviderRoute>,
+}
+
+/// A kind of request.
+pub struct ProviderRoute {
+    pub method: &'static str,
+    pub server: HostPort,
+    pub path: String,
 }
 
 impl std::fmt::Debug for HeldCredential {

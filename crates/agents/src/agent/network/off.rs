@@ -9,6 +9,7 @@ use super::ProviderAccess;
 use crate::process::opener::RoomNetwork;
 use crate::profile::Profile;
 use crate::settings::{HostPort, Network};
+use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::network::NetworkMeta;
 use crate::trial::witness::WireWitness;
@@ -37,6 +38,7 @@ impl RoomDoor {
         _: &Path,
         _: &dyn Fn(&str) -> String,
         _: &Profile,
+        _: &SkillTexts,
     ) -> Result<(NetworkMeta, WireWitness), Trouble> {
         match *self {}
     }

@@ -34,6 +34,7 @@ use crate::profile::Profile;
 use crate::settings::NetworkSettings;
 use crate::text::name::RelativePath;
 use crate::text::problem::Problem;
+use crate::trace::exposure::SkillTexts;
 use crate::trace::file::ChangeMeta;
 use crate::trace::trouble::Trouble;
 use crate::trial::network::NetworkMeta;
@@ -212,9 +213,10 @@ impl TrialEnv {
         to: &Path,
         mask: &dyn Fn(&str) -> String,
         profile: &Profile,
+        texts: &SkillTexts,
     ) -> Result<Option<(NetworkMeta, WireWitness)>, Trouble> {
         let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
-        door.as_ref().map(|door| door.finish(to, mask, profile)).transpose()
+        door.as_ref().map(|door| door.finish(to, mask, profile, texts)).transpose()
     }
 
     /// Lets the agent's sandbox show the file at `path` under this name. Returns its path for the agent.

@@ -411,13 +411,24 @@ fn print_results(
             after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
             if let Some(id) = run.folder().and_then(Path::file_name).filter(|_| summary.cases_with(Verdict::Fail) > 0) {
                 let id = escape::word(&id.to_string_lossy());
+                let limits = limits(args, &run.settings);
                 next(&format!(
-                    "edit the skill, or the case if it expects too much; `skill-evals run --failed {id}` runs again what did not pass"
+                    "edit the skill, or the case if it expects too much; `skill-evals run --failed {id}{limits}` runs again what did \
+                     not pass"
                 ));
             }
         }
     }
     out.flush()
+}
+
+/// The options that limit what a run may do, so that the next one does not have more.
+fn limits(args: &RunArgs, settings: &Settings) -> String {
+    if args.start.repository.untrusted {
+        return " --untrusted".to_owned();
+    }
+    let reach = settings.network.limit().map(|reach| format!(" --network {}", escape::word(&reach.to_string())));
+    reach.unwrap_or_default()
 }
 
 fn write_scripted(out: &mut impl Write, summary: &Summary) -> io::Result<()> {

@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about the agent `chat`.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile};
+use crate::profile::{
+    ANTHROPIC, AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, OPENAI, Profile, ProviderRequests,
+};
 
 pub const PROFILE: Profile = Profile {
     name: "skill-evals chat",
@@ -27,5 +29,9 @@ pub const PROFILE: Profile = Profile {
         variables: &[("OPENAI_BASE_URL", "{url}/v1"), ("OPENAI_API_KEY", "{key}"), ("OPENAI_MODEL", "{model}")],
         ..EndpointSetup::NONE
     }),
+    provider_requests: &[
+        ProviderRequests { base_variable: "OPENAI_BASE_URL", ..OPENAI },
+        ProviderRequests { base_variable: "ANTHROPIC_BASE_URL", ..ANTHROPIC },
+    ],
     ..Profile::BLANK
 };

@@ -2,7 +2,7 @@
 
 use crate::profile::fault::FaultReading;
 use crate::profile::{
-    AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, PluginSetup, Profile, ProviderRequests,
+    ANTHROPIC, AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, PluginSetup, Profile, ProviderRequests,
     RefusalPhrases,
 };
 use crate::skill::Fault;
@@ -179,16 +179,15 @@ pub const PROFILE: Profile = Profile {
         ],
         ..EndpointSetup::NONE
     }),
-    provider_requests: Some(ProviderRequests {
-        base: "https://api.anthropic.com",
+    provider_requests: &[ProviderRequests {
         base_variable: "ANTHROPIC_BASE_URL",
-        routes: &[("POST", "/v1/messages"), ("POST", "/v1/messages/count_tokens")],
         keys: &[
             ("ANTHROPIC_API_KEY", "sk-ant-api03-"),
             ("ANTHROPIC_AUTH_TOKEN", ""),
             ("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-"),
         ],
         of_login: &["platform.claude.com:443"],
-    }),
+        ..ANTHROPIC
+    }],
     ..Profile::BLANK
 };

@@ -1,7 +1,9 @@
 //! What the rest of the program has to know about Cline.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, ToolDisplay};
+use crate::profile::{
+    ANTHROPIC, AgentReports, AgentTools, EndpointSetup, GEMINI, MISTRAL, OPENAI, Profile, ProviderRequests, ToolDisplay,
+};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -81,5 +83,17 @@ pub const PROFILE: Profile = Profile {
         )],
         ..EndpointSetup::NONE
     }),
+    provider_requests: &[
+        ProviderRequests {
+            base: "https://api.cline.bot/api/v1",
+            routes: &[("POST", "/chat/completions")],
+            keys: &[("CLINE_API_KEY", "")],
+            ..OPENAI
+        },
+        ANTHROPIC,
+        OPENAI,
+        GEMINI,
+        MISTRAL,
+    ],
     ..Profile::BLANK
 };

@@ -1,7 +1,9 @@
 //! What the rest of the program has to know about codex.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, ProviderRequests, RefusalPhrases, ToolDisplay};
+use crate::profile::{
+    AgentReports, AgentTools, EndpointSetup, OPENAI, Profile, ProviderRequests, RefusalPhrases, ToolDisplay,
+};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -155,13 +157,12 @@ stream_max_retries = 0
         )],
         ..EndpointSetup::NONE
     }),
-    provider_requests: Some(ProviderRequests {
-        base: "https://api.openai.com/v1",
-        // It does not read OPENAI_BASE_URL.
-        base_variable: "",
+    // It does not read OPENAI_BASE_URL.
+    provider_requests: &[ProviderRequests {
         routes: &[("POST", "/responses"), ("POST", "/responses/compact"), ("GET", "/models")],
         keys: &[("CODEX_API_KEY", "sk-proj-"), ("OPENAI_API_KEY", "sk-proj-")],
         of_login: &["chatgpt.com:443", "auth.openai.com:443"],
-    }),
+        ..OPENAI
+    }],
     ..Profile::BLANK
 };

@@ -1,7 +1,9 @@
 //! What the rest of the program has to know about GitHub Copilot CLI.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{
+    AgentReports, AgentTools, EndpointSetup, OPENAI, Profile, ProviderRequests, RefusalPhrases, ToolDisplay,
+};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -77,5 +79,42 @@ pub const PROFILE: Profile = Profile {
         ],
         ..EndpointSetup::NONE
     }),
+    provider_requests: &[
+        ProviderRequests {
+            base: "https://api.github.com",
+            routes: &[("GET", "/copilot_internal/user")],
+            keys: TOKENS,
+            ..OPENAI
+        },
+        of_plan("https://api.githubcopilot.com"),
+        of_plan("https://api.individual.githubcopilot.com"),
+        of_plan("https://api.business.githubcopilot.com"),
+        of_plan("https://api.enterprise.githubcopilot.com"),
+        ProviderRequests {
+            base: "",
+            base_variable: "COPILOT_PROVIDER_BASE_URL",
+            keys: &[("COPILOT_PROVIDER_API_KEY", "sk-"), ("COPILOT_PROVIDER_BEARER_TOKEN", "")],
+            ..OPENAI
+        },
+    ],
     ..Profile::BLANK
 };
+
+/// The variables with a token of GitHub.
+const TOKENS: &[(&str, &str)] = &[("COPILOT_GITHUB_TOKEN", "gho_"), ("GH_TOKEN", "gho_"), ("GITHUB_TOKEN", "gho_")];
+
+/// The server of models for a user's plan, which GitHub names.
+const fn of_plan(base: &'static str) -> ProviderRequests {
+    ProviderRequests {
+        base,
+        routes: &[
+            ("POST", "/chat/completions"),
+            ("POST", "/responses"),
+            ("POST", "/v1/messages"),
+            ("GET", "/models"),
+            ("POST", "/models/session"),
+        ],
+        keys: TOKENS,
+        ..OPENAI
+    }
+}

@@ -1,7 +1,9 @@
 //! What the rest of the program has to know about Droid.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
+use crate::profile::{
+    AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, OPENAI, Profile, ProviderRequests, RefusalPhrases,
+};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -78,5 +80,18 @@ pub const PROFILE: Profile = Profile {
             "baseUrl": "{url}/v1", "apiKey": "{key}", "provider": "generic-chat-completion-api", "maxOutputTokens": 4096}]}"#,
         )],
     }),
+    provider_requests: &[ProviderRequests {
+        base: "https://api.factory.ai",
+        base_variable: "FACTORY_API_BASE_URL",
+        routes: &[
+            ("POST", "/api/llm/o/v1/responses"),
+            ("POST", "/api/llm/o/v1/chat/completions"),
+            ("POST", "/api/llm/a/v1/messages"),
+            ("POST", "/api/llm/g/v1/generate"),
+            ("GET", "/api/cli/whoami"),
+        ],
+        keys: &[("FACTORY_API_KEY", "fk-")],
+        ..OPENAI
+    }],
     ..Profile::BLANK
 };

@@ -1,7 +1,9 @@
 //! What the rest of the program has to know about Gemini CLI.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{
+    AgentReports, AgentTools, EndpointSetup, GEMINI, Profile, ProviderRequests, RefusalPhrases, ToolDisplay,
+};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -100,5 +102,10 @@ pub const PROFILE: Profile = Profile {
         files: &[(".gemini/settings.json", r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#)],
         ..EndpointSetup::NONE
     }),
+    provider_requests: &[ProviderRequests {
+        base_variable: "GOOGLE_GEMINI_BASE_URL",
+        of_login: &["cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"],
+        ..GEMINI
+    }],
     ..Profile::BLANK
 };

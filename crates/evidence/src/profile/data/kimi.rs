@@ -1,7 +1,7 @@
 //! What the rest of the program has to know about Kimi Code.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile};
+use crate::profile::{AgentReports, AgentTools, EndpointSetup, OPENAI, Profile, ProviderRequests};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -82,5 +82,11 @@ capabilities = ["tool_use"]
         )],
         ..EndpointSetup::NONE
     }),
+    provider_requests: &[ProviderRequests {
+        base: "https://api.moonshot.ai/v1",
+        base_variable: "KIMI_MODEL_BASE_URL",
+        keys: &[("KIMI_MODEL_API_KEY", "sk-")],
+        ..OPENAI
+    }],
     ..Profile::BLANK
 };

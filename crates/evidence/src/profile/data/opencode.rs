@@ -1,7 +1,9 @@
 //! What the rest of the program has to know about OpenCode.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile};
+use crate::profile::{
+    ANTHROPIC, AgentReports, AgentTools, EndpointSetup, GEMINI, MISTRAL, OPENAI, Profile, ProviderRequests,
+};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -86,5 +88,20 @@ pub const PROFILE: Profile = Profile {
         )],
         ..EndpointSetup::NONE
     }),
+    provider_requests: &[
+        ANTHROPIC,
+        OPENAI,
+        MISTRAL,
+        ProviderRequests {
+            keys: &[("GOOGLE_GENERATIVE_AI_API_KEY", "AIzaSy"), ("GEMINI_API_KEY", "AIzaSy")],
+            ..GEMINI
+        },
+        ProviderRequests {
+            base: "https://opencode.ai/zen",
+            routes: &[("POST", "/v1/chat/completions"), ("POST", "/v1/messages"), ("POST", "/v1/responses")],
+            keys: &[("OPENCODE_API_KEY", "sk-")],
+            ..OPENAI
+        },
+    ],
     ..Profile::BLANK
 };

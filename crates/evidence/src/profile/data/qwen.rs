@@ -1,7 +1,9 @@
 //! What the rest of the program has to know about Qwen Code.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases};
+use crate::profile::{
+    ANTHROPIC, AgentReports, AgentTools, EndpointSetup, GEMINI, OPENAI, Profile, ProviderRequests, RefusalPhrases,
+};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -121,5 +123,15 @@ pub const PROFILE: Profile = Profile {
         )],
         ..EndpointSetup::NONE
     }),
+    provider_requests: &[
+        ProviderRequests {
+            base: "https://dashscope.aliyuncs.com/compatible-mode/v1",
+            base_variable: "OPENAI_BASE_URL",
+            keys: &[("OPENAI_API_KEY", "sk-"), ("DASHSCOPE_API_KEY", "sk-")],
+            ..OPENAI
+        },
+        ProviderRequests { base_variable: "ANTHROPIC_BASE_URL", ..ANTHROPIC },
+        GEMINI,
+    ],
     ..Profile::BLANK
 };

@@ -1,7 +1,7 @@
 //! What the rest of the program has to know about Mistral Vibe.
 
 use crate::profile::fault::FaultReading;
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, MISTRAL, Profile, RefusalPhrases};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -68,5 +68,6 @@ alias = "{model}"
         )],
         ..EndpointSetup::NONE
     }),
+    provider_requests: &[MISTRAL],
     ..Profile::BLANK
 };

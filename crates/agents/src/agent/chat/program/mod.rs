@@ -43,7 +43,8 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_dumpable(false)?;
     let mut lines = io::stdin().lock().lines();
-    let setup: ChatSetup = serde_json::from_str(&lines.next().ok_or("standard input has no setup")??)?;
+    let mut setup: ChatSetup = serde_json::from_str(&lines.next().ok_or("standard input has no setup")??)?;
+    setup.key = setup.key.or_else(|| std::env::var(setup.api.variables().key).ok());
     let mut session = ChatSession::begin(setup)?;
     for line in lines {
         let message: String = serde_json::from_str(&line?)?;
