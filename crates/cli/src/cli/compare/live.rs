@@ -13,12 +13,14 @@ use crate::engine::compare::{
     ComparisonRequest, Expectation, MeasuredComparison, PreparedComparison, ReadyComparison, no_case,
 };
 use crate::engine::{Engine, Loaded};
-use crate::report::table::dollars;
+use crate::report::compared::named_broken;
+use crate::report::table::{self, dollars};
 use crate::report::{diagnostics, estimate as words};
 use crate::results::estimate::{self, Estimate};
 use crate::results::stored_comparison;
 use crate::run::pairing::Pairing;
 use crate::run::preflight;
+use crate::text::escape;
 use crate::trial::run_record::ComparedSides;
 
 /// What a dry run prints.
@@ -46,7 +48,13 @@ fn tell(measured: MeasuredComparison, args: &CompareArgs) -> CliResult {
     }
     let exit = args.tell(&measured.compared, measured.ended_early, &measured.remedy)?;
     if let Some(folder) = folder {
-        writeln!(text_stdout(), "{}", folder.display())?;
+        let mut out = text_stdout();
+        let broken = named_broken(&measured.compared.comparison);
+        for (name, counts) in broken.filter_map(|name| Some((name, measured.took.reasons.get(name)?))) {
+            writeln!(out, "  {}: {}", escape::line(name), table::reason(counts))?;
+        }
+        writeln!(out, "  cost: {}", table::cost(&measured.took.spent))?;
+        writeln!(out, "{}", folder.display())?;
     }
     Ok(exit)
 }
