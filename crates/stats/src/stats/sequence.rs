@@ -309,9 +309,9 @@ mod tests {
             let after = |passed: bool| {
                 let (mut baseline, mut candidate) = (baseline, candidate);
                 if of_baseline {
-                    baseline.add(passed)
+                    baseline.add(passed);
                 } else {
-                    candidate.add(passed)
+                    candidate.add(passed);
                 }
                 mean(baseline, candidate, left - 1, (p, q))
             };
@@ -327,21 +327,21 @@ mod tests {
     }
 
     /// Passed trials of all, of the baseline and of the candidate, and the logarithm of the evidence.
-    const APART: [((u64, u64), (u64, u64), f64); 8] = [
-        ((3, 3), (0, 3), 3.131_777_985_1),
-        ((4, 4), (0, 4), 4.339_664_688_8),
-        ((20, 20), (0, 2), 5.248_707_373_9),
-        ((18, 20), (1, 6), 4.158_088_201_8),
-        ((5, 9), (7, 8), -4.051_107_481_6),
-        ((1, 2), (1, 3), -1.869_720_010_7),
-        ((0, 0), (0, 2), -0.628_608_659_4),
-        ((3, 3), (0, 0), -0.244_345_759_0),
+    const APART: [([u64; 4], f64); 8] = [
+        ([3, 3, 0, 3], 3.131_777_985_1),
+        ([4, 4, 0, 4], 4.339_664_688_8),
+        ([20, 20, 0, 2], 5.248_707_373_9),
+        ([18, 20, 1, 6], 4.158_088_201_8),
+        ([5, 9, 7, 8], -4.051_107_481_6),
+        ([1, 2, 1, 3], -1.869_720_010_7),
+        ([0, 0, 0, 2], -0.628_608_659_4),
+        ([3, 3, 0, 0], -0.244_345_759_0),
     ];
 
     #[test]
     fn evidence_of_trials_that_are_not_paired_agrees_with_another_computation() {
         // By scipy 1.17.1: betaln, and the likelihood maximized numerically.
-        for ((x, n), (y, m), expected) in APART {
+        for ([x, n, y, m], expected) in APART {
             let found = ln_e_apart(Rate::new(x, n), Rate::new(y, m));
             assert!((found - expected).abs() < 1e-8, "{x}/{n} {y}/{m}: {found}");
         }
