@@ -202,7 +202,7 @@ impl Engine<'_> {
         check(&pairing)?;
         // The others have as many trials as their cases have, and who resumes has seen what it took.
         if request.must_decide && !resumes {
-            rate_limiter::set_default_limit(&mut run.settings, &pairing.plan(&HashMap::new()));
+            rate_limiter::set_default_limit(&mut run.settings, &pairing.plan(&HashMap::new(), sides.plan));
         }
         let all = pairing.cases.len();
         if let Some(shard) = run.chosen.shard {
@@ -251,7 +251,8 @@ impl Engine<'_> {
             self.host.note(&format!("left out, since they no longer exist on either side: {list}"));
         }
         // Pairs that started count, whatever the limit is now.
-        sides.max_trials = most_trials(request.max_trials, &mut sides, all).max(2 * begun.len() as u64);
+        sides.max_trials = most_trials(request.max_trials, &mut sides, all)
+            .max(begun.iter().flat_map(PairRecord::trials).count() as u64);
         let rule = stored_comparison::rule(&sides);
         if request.must_decide {
             let numbers = (pairing.cases.len(), sides.max_trials / 2);
@@ -259,7 +260,7 @@ impl Engine<'_> {
                 reach(sides.plan, numbers, &rule, result)
             })?;
         }
-        run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
+        run = run.with_plan(pairing.plan(&pairs::begun(&begun), sides.plan));
         run.sides = Some(sides.clone());
         run.is_stored = true;
         Ok(ReadyComparison { run, pairing, sides })

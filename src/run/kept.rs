@@ -2,6 +2,7 @@
 //! decided them is as it is today. And gates with the same contents share one comparison, with the trials of both sides. Whether a
 //! trial is used never depends on what it did.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -74,24 +75,30 @@ pub fn restored(run: &PlannedRun, pairing: &Pairing) -> Result<Option<RunFolder>
     let reserved = RunFolder::create(&run.root, run.settings.run_id.as_deref())?;
     let staging = Staging::of_runs(&run.root)?;
     let folder = staging.new_run(reserved.id())?;
+    let mut of_base: HashMap<&str, u32> = HashMap::new();
     for pair in &comparison.pairs {
         let Some(paired) = pairing.cases.iter().find(|paired| paired.name == pair.case) else { continue };
-        let sides = PairSide::BOTH.into_iter().zip([&paired.baseline, &paired.candidate]);
-        for (side, planned) in sides {
+        let baseline = (!pair.alone).then(|| {
+            let number = of_base.entry(&pair.case).or_default();
+            *number += 1;
+            (PairSide::Baseline, &paired.baseline, *number)
+        });
+        let candidate = (PairSide::Candidate, &paired.candidate, pair.number);
+        for (side, planned, number) in baseline.into_iter().chain([candidate]) {
             let Some(found) = kept.trials.trial_of(comparison, pair, side) else { continue };
             if side == PairSide::Baseline {
                 kept.trials.take(&found.meta);
             }
-            let to = folder.trial(&planned.trial(pair.number));
-            if let Err(error) = copy(&found, &to, folder.id(), &planned.mode, pair.number, true) {
+            let to = folder.trial(&planned.trial(number));
+            if let Err(error) = copy(&found, &to, folder.id(), &planned.mode, number, true) {
                 to.remove()?;
                 kept.trials.warn(format!("{error}; this kept trial is not used"));
             }
         }
-        let ids = [&paired.baseline, &paired.candidate].map(|planned| planned.trial(pair.number));
-        folder.add_to_plan(ids.iter().cloned().map(PlanLine::from))?;
-        let [baseline, candidate] = ids;
-        folder.add_pair(&PairRecord { baseline, candidate })?;
+        let baseline = baseline.map(|(_, planned, number)| planned.trial(number));
+        let begun = PairRecord { baseline, candidate: paired.candidate.trial(pair.number) };
+        folder.add_to_plan(begun.trials().cloned().map(PlanLine::from))?;
+        folder.add_pair(&begun)?;
     }
     folder.write_run(&open_run::record(run, folder.id()))?;
     staging.put(Path::new(folder.id()))?;
@@ -125,14 +132,14 @@ fn copy(
     Ok((meta, grade))
 }
 
-/// The pair as its comparison keeps it, which is noted before it starts. `None` if the run keeps no comparison.
-pub fn begin(run: &StartedRun, case: &str, number: u32) -> Option<KeptPair> {
+/// The pair or look as its comparison keeps it, which is noted before it starts. `None` if the run keeps no comparison.
+pub fn begin(run: &StartedRun, case: &str, number: u32, alone: bool) -> Option<KeptPair> {
     let kept = run.kept.as_ref()?;
     let comparison = kept.comparison.as_ref()?;
     if let Some(known) = comparison.pairs.iter().find(|pair| pair.case == case && pair.number == number) {
         return Some(known.clone());
     }
-    let pair = KeptPair { case: case.to_owned(), number, began: jiff::Timestamp::now().to_string() };
+    let pair = KeptPair { case: case.to_owned(), number, alone, began: jiff::Timestamp::now().to_string() };
     match comparison.begin(&pair) {
         Ok(()) => Some(pair),
         Err(error) => {

@@ -3,6 +3,7 @@
 use crate::cases::case::FoundCase;
 use crate::cases::selection::TestCase;
 use crate::checks::CaseCheck;
+use crate::decide::plan::ComparePlan;
 use crate::grade::verdict::NEEDS_SKILL;
 use crate::run::changed_skills::readable_skills;
 use crate::run::plan::{PlannedCase, RunPlan};
@@ -11,7 +12,7 @@ use crate::run::skill_version::{ReadTree, SkillVersion};
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
 use crate::text::problem::Problem;
-use crate::trial::id::CaseInMode;
+use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord};
 use crate::trial::shard::Shard;
 use std::collections::{BTreeSet, HashMap};
@@ -34,7 +35,7 @@ pub struct Pairing {
     pub left_out: Vec<(String, String)>,
     /// Whether one side has no skills and the other has, so that both are judged by what both are asked.
     pub outcome_only: bool,
-    /// Where each case is among `cases`, by what its trials in the baseline are called.
+    /// Where each case is among `cases`, by what its trials in the candidate are called.
     places: HashMap<CaseInMode, usize>,
 }
 
@@ -139,7 +140,7 @@ pub fn pair(run: &PlannedRun, sides: &ComparedSides) -> Result<Pairing, Problem>
             pairing.left_out.push((name, NEEDS_SKILL.to_owned()));
         } else {
             pairing.outcome_only |= one_lacks_skills;
-            pairing.places.insert(a.case_in_mode(), pairing.cases.len());
+            pairing.places.insert(b.case_in_mode(), pairing.cases.len());
             pairing.cases.push(PairedCase { name, baseline: a, candidate: b });
         }
     }
@@ -157,7 +158,7 @@ impl Pairing {
     #[must_use]
     pub fn part(mut self, shard: Shard) -> Self {
         self.cases.retain(|case| shard.has(&case.candidate.case_in_mode()));
-        let places = self.cases.iter().enumerate().map(|(at, case)| (case.baseline.case_in_mode(), at));
+        let places = self.cases.iter().enumerate().map(|(at, case)| (case.candidate.case_in_mode(), at));
         self.places = places.collect();
         if shard.number > 1 {
             self.left_out.clear();
@@ -176,14 +177,21 @@ impl Pairing {
 
     /// The place among the cases of the one that a pair is of; none where it is not among them any more.
     pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
-        let place = *self.places.get(&CaseInMode::of(&pair.baseline))?;
-        (self.cases[place].candidate.trial(pair.candidate.number) == pair.candidate).then_some(place)
+        let place = *self.places.get(&CaseInMode::of(&pair.candidate))?;
+        let is_of = |id: &TrialId, planned: &TestCase| planned.trial(id.number) == *id;
+        let PairedCase { baseline, candidate, .. } = &self.cases[place];
+        let is_same = is_of(&pair.candidate, candidate) && pair.baseline.iter().all(|id| is_of(id, baseline));
+        is_same.then_some(place)
     }
 
-    /// Both sides of every case, each as often as it has been begun, and once at least.
-    pub fn plan(&self, begun: &HashMap<CaseInMode, u32>) -> RunPlan {
-        let repeats = |planned: &TestCase| begun.get(&planned.case_in_mode()).map_or(1, |begun| *begun.max(&1));
-        let entries = self.trials().map(|planned| PlannedCase::times(planned.clone(), repeats(planned)));
-        RunPlan { entries: entries.collect() }
+    /// Both sides of every case, each as often as it has been begun, and once at least. The quick plan may never ask the baseline.
+    pub fn plan(&self, begun: &HashMap<CaseInMode, u32>, plan: ComparePlan) -> RunPlan {
+        let of_baseline = u32::from(plan != ComparePlan::Quick);
+        let entry = |planned: &TestCase, least: u32| {
+            let begun = begun.get(&planned.case_in_mode()).copied().unwrap_or_default();
+            PlannedCase::times(planned.clone(), begun.max(least))
+        };
+        let both = |case: &PairedCase| [entry(&case.baseline, of_baseline), entry(&case.candidate, 1)];
+        RunPlan { entries: self.cases.iter().flat_map(both).collect() }
     }
 }

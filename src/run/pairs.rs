@@ -1,13 +1,13 @@
-//! Runs the pairs of a comparison, a trial on each side of the same case, until its plan is done or a limit is reached.
-//! [`decide`](crate::decide) chooses the case of the next pair by the pairs before it.
+//! Runs the pairs of a comparison, a trial on each side of the same case, and first looks with the candidate alone, until its plan is
+//! done or a limit is reached. [`decide`](crate::decide) chooses what is next by what came before.
 
 use crate::run::pairing::PairedCase;
 use crate::run::pairing::Pairing;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::decide::sequential::{Pair, SequentialTest};
+use crate::decide::sequential::{Pair, SequentialTest, Step};
 use crate::results::stored_comparison;
 use crate::run::kept;
 use crate::run::live::LiveRun;
@@ -42,28 +42,38 @@ pub enum PairsStopped {
 /// What the workers share.
 struct PairQueue {
     state: SequentialTest,
-    /// Pairs that an earlier part of the run began, to be gone through again first.
+    /// What an earlier part of the run began, to be gone through again first.
     before: std::vec::IntoIter<PairRecord>,
-    /// How many pairs have begun, and of each case.
+    /// How many steps have begun, and their trials, of all and of each case with the baseline and the candidate.
     begun: usize,
-    of_case: Vec<u32>,
-    /// Pairs that have ended, by their place in the order in which they began, until all before them have.
-    ended: BTreeMap<usize, Pair>,
+    trials: u64,
+    of_case: Vec<(u32, u32)>,
+    /// What has ended, by its place in the order in which it began, until all before it have.
+    ended: BTreeMap<usize, (Step, PairOutcome)>,
     fed: usize,
-    in_flight: Vec<usize>,
+    in_flight: Vec<Step>,
+    /// How many trials run, and how many may. A pair takes two places, even if there is one.
+    running: u64,
+    at_once: u64,
+    /// Whether the next step waits for a place.
+    waits: bool,
     stopped: Option<PairsStopped>,
 }
 
-/// Whether the trials of both sides passed; none for one that could not be measured.
+/// Whether the trials of both sides passed; none for one that could not be measured, or that is not part of the step.
 type PairOutcome = (Option<bool>, Option<bool>);
 
 struct NextPair<'a> {
     place: usize,
-    case: usize,
+    step: Step,
     paired: &'a PairedCase,
-    number: u32,
+    /// The numbers of its trials. Without one of the baseline, the candidate runs alone.
+    baseline: Option<u32>,
+    candidate: u32,
     /// The same as its comparison keeps it, if it is kept.
     kept: Option<KeptPair>,
+    /// Whether a kept trial may stand for that of the baseline.
+    takes_kept: bool,
 }
 
 /// Runs pairs, as many at once as `jobs` allows, and returns their results.
@@ -78,25 +88,37 @@ pub fn run(
         state,
         before: live.folder.pairs()?.into_iter(),
         begun: 0,
-        of_case: vec![0; pairing.cases.len()],
+        trials: 0,
+        of_case: vec![(0, 0); pairing.cases.len()],
         ended: BTreeMap::new(),
         fed: 0,
         in_flight: Vec::new(),
+        running: 0,
+        at_once: (run.settings.jobs().max(1) as u64).next_multiple_of(2),
+        waits: false,
         stopped: None,
     });
-    // First the pairs that have begun before: until the last of them has ended, nobody knows whether the plan wants another.
+    let ended = Condvar::new();
+    // First what has begun before: until the last of it has ended, nobody knows whether the plan wants more.
     for begun in [true, false] {
-        let work = || {
+        let next = || {
+            let mut queue = lock(&course);
             loop {
-                // In a statement of its own: the lock is not held while the pair runs.
-                let next = next(run, live, pairing, &mut lock(&course), (max_trials, begun));
-                let Some(next) = next else { break };
-                let both = both(run, &next, pairing.outcome_only);
-                lock(&course).take(&next, &both);
+                let next = next(run, live, pairing, &mut queue, (max_trials, begun));
+                if next.is_some() || !std::mem::take(&mut queue.waits) {
+                    return next;
+                }
+                queue = ended.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
         };
-        // A pair is two trials at the same time.
-        scheduler::workers(run.settings.jobs().div_ceil(2).max(1), work, || run.emit(&RunEvent::Tick));
+        let work = || {
+            while let Some(next) = next() {
+                let both = both(run, &next, pairing.outcome_only);
+                lock(&course).take(&next, &both);
+                ended.notify_all();
+            }
+        };
+        scheduler::workers(run.settings.jobs().max(1), work, || run.emit(&RunEvent::Tick));
     }
     let course = course.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((course.state, course.stopped.unwrap_or(PairsStopped::NoMore)))
@@ -106,7 +128,7 @@ fn lock(course: &Mutex<PairQueue>) -> MutexGuard<'_, PairQueue> {
     course.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The pair to run next, stored in the run's directory before it starts; only one that was begun before if `begun`.
+/// The step to run next, stored in the run's directory before it starts; only one that was begun before if `begun`.
 fn next<'a>(
     run: &StartedRun,
     live: &LiveRun,
@@ -117,8 +139,11 @@ fn next<'a>(
     if course.stopped.is_some() {
         return None;
     }
-    let earlier = course.before.find_map(|pair| Some((pairing.case_of(&pair)?, pair.baseline.number)));
-    let (case, number) = match earlier {
+    let earlier = course.before.find_map(|pair| {
+        let step = Step { case: pairing.case_of(&pair)?, alone: pair.baseline.is_none() };
+        Some((step, pair.baseline.map(|id| id.number), pair.candidate.number))
+    });
+    let (step, baseline, candidate) = match earlier {
         // What was measured counts, whatever is left to spend.
         Some(earlier) => earlier,
         None if begun => return None,
@@ -126,43 +151,57 @@ fn next<'a>(
             course.stopped = Some(PairsStopped::NoMore);
             return None;
         }
-        None if (course.begun as u64 + 1) * 2 > max_trials => {
-            course.stopped = Some(PairsStopped::Trials);
-            return None;
-        }
         None => {
-            let Some(case) = course.state.next_case(&course.in_flight) else {
-                // A running pair may bring one, and continues by itself.
-                if course.in_flight.is_empty() {
-                    course.stopped = Some(PairsStopped::Trials);
-                }
-                return None;
+            let step = course.open_step(max_trials)?;
+            let (paired, of_case) = (&pairing.cases[step.case], course.of_case[step.case]);
+            let (baseline, candidate) = ((!step.alone).then_some(of_case.0 + 1), of_case.1 + 1);
+            let pair = PairRecord {
+                baseline: baseline.map(|number| paired.baseline.trial(number)),
+                candidate: paired.candidate.trial(candidate),
             };
-            let (paired, number) = (&pairing.cases[case], course.of_case[case] + 1);
-            let pair =
-                PairRecord { baseline: paired.baseline.trial(number), candidate: paired.candidate.trial(number) };
-            let planned =
-                live.folder.add_to_plan([&pair.baseline, &pair.candidate].into_iter().cloned().map(PlanLine::from));
+            let planned = live.folder.add_to_plan(pair.trials().cloned().map(PlanLine::from));
             if let Err(error) = planned.and_then(|_| live.folder.add_pair(&pair)) {
                 live.not_stored(&error.to_string());
                 course.stopped = Some(PairsStopped::NoMore);
                 return None;
             }
-            (case, number)
+            (step, baseline, candidate)
         }
     };
-    course.of_case[case] = course.of_case[case].max(number);
-    course.in_flight.push(case);
+    let of_case = &mut course.of_case[step.case];
+    *of_case = (of_case.0.max(baseline.unwrap_or_default()), of_case.1.max(candidate));
+    course.in_flight.push(step);
     course.begun += 1;
-    let paired = &pairing.cases[case];
-    let kept = kept::begin(run, &paired.name, number);
-    Some(NextPair { place: course.begun - 1, case, paired, number, kept })
+    course.trials += step.trials();
+    course.running += step.trials();
+    let paired = &pairing.cases[step.case];
+    let kept = kept::begin(run, &paired.name, candidate, step.alone);
+    let takes_kept = baseline.is_some_and(|number| course.state.takes_kept(number));
+    Some(NextPair { place: course.begun - 1, step, paired, baseline, candidate, kept, takes_kept })
 }
 
 impl PairQueue {
-    /// Takes in a pair that has ended, or was not run.
+    /// The next step of the plan, if it may begin.
+    fn open_step(&mut self, max_trials: u64) -> Option<Step> {
+        let Some(step) = self.state.next_step(&self.in_flight) else {
+            // What is running may bring one, and continues by itself.
+            if self.in_flight.is_empty() {
+                self.stopped = Some(PairsStopped::Trials);
+            }
+            return None;
+        };
+        if self.trials + step.trials() > max_trials {
+            self.stopped = Some(PairsStopped::Trials);
+            return None;
+        }
+        self.waits = self.running + step.trials() > self.at_once;
+        (!self.waits).then_some(step)
+    }
+
+    /// Takes in what has ended, or was not run.
     fn take(&mut self, next: &NextPair<'_>, both: &Result<PairOutcome, TrialError>) {
-        let (a, b) = match *both {
+        self.running -= next.step.trials();
+        let both = match *both {
             Ok(both) => both,
             Err(ref why) => {
                 let stopped = match why {
@@ -174,38 +213,46 @@ impl PairQueue {
                 return;
             }
         };
-        self.ended.insert(next.place, Pair { case: next.case, baseline: a, candidate: b });
-        while let Some(pair) = self.ended.remove(&self.fed) {
+        self.ended.insert(next.place, (next.step, both));
+        while let Some((step, (baseline, candidate))) = self.ended.remove(&self.fed) {
             self.fed += 1;
-            if let Some(at) = self.in_flight.iter().position(|case| *case == pair.case) {
+            if let Some(at) = self.in_flight.iter().position(|running| *running == step) {
                 self.in_flight.swap_remove(at);
             }
             // What was still running at the decision is not counted.
-            if self.stopped == Some(PairsStopped::Decided) || self.state.feed(pair).is_err() {
+            if self.stopped == Some(PairsStopped::Decided) {
                 continue;
             }
-            if self.state.is_decided() {
+            let fed = if step.alone {
+                self.state.feed_look(step.case, candidate)
+            } else {
+                self.state.feed(Pair { case: step.case, baseline, candidate })
+            };
+            if fed.is_ok() && self.state.is_decided() {
                 self.stopped = Some(PairsStopped::Decided);
             }
         }
-        if lost_in_a_row(self.state.pairs()) >= MOST_LOST {
+        if lost_in_a_row(&self.state) >= MOST_LOST {
             self.stopped.get_or_insert(PairsStopped::NothingMeasured);
         }
     }
 }
 
 /// How many pairs at the end were not measured. One of a case that never was says nothing of the others, unless none was.
-fn lost_in_a_row(pairs: &[Pair]) -> usize {
-    let known: BTreeSet<usize> = pairs.iter().filter(|pair| pair.is_measured()).map(|pair| pair.case).collect();
+fn lost_in_a_row(state: &SequentialTest) -> usize {
+    let pairs = state.pairs();
+    let looks = state.looks().iter().filter(|(_, passed)| passed.is_some()).map(|(case, _)| *case);
+    let measured = pairs.iter().filter(|pair| pair.is_measured()).map(|pair| pair.case);
+    let known: BTreeSet<usize> = looks.chain(measured).collect();
     let lost = pairs.iter().rev().take_while(|pair| !pair.is_measured());
     lost.filter(|pair| known.is_empty() || known.contains(&pair.case)).count()
 }
 
-/// Runs a pair. The sides take turns at being first, so that neither has the quieter time.
+/// Runs a step. The sides of pairs take turns at being first, so that neither has the quieter time.
 fn both(run: &StartedRun, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, TrialError> {
     let ended = sides(run, next, outcome_only)?;
-    // The first round of a base is one trial of each case, whatever comes out.
-    if next.number == 1 {
+    // Whether the base has a first trial of a case depends on the candidate, and never on what that trial did.
+    if next.baseline == Some(1) {
         kept::keep_for_base(run, &next.paired.baseline, [1]);
     }
     Ok(ended)
@@ -214,23 +261,30 @@ fn both(run: &StartedRun, next: &NextPair<'_>, outcome_only: bool) -> Result<Pai
 fn sides(run: &StartedRun, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, TrialError> {
     let (a, b) = (&next.paired.baseline, &next.paired.candidate);
     let passed = |outcome: &Outcome| stored_comparison::passed(&TrialRecord::new(outcome, 1), outcome_only);
-    let keep = |side: PairSide, planned| kept::keep(run, next.kept.as_ref(), side, planned, next.number);
+    let of_side = |side: PairSide| match side {
+        PairSide::Baseline => (a, next.baseline.unwrap_or_default()),
+        PairSide::Candidate => (b, next.candidate),
+    };
+    let keep = |side: PairSide| {
+        let (planned, number) = of_side(side);
+        kept::keep(run, next.kept.as_ref(), side, planned, number);
+    };
     let one = |side: PairSide| {
-        let planned = if side == PairSide::Baseline { a } else { b };
-        let outcome = trial(run, planned, next.number)?;
-        keep(side, planned);
+        let (planned, number) = of_side(side);
+        let outcome = trial(run, planned, number)?;
+        keep(side);
         Ok(passed(&outcome))
     };
-    let is_stored =
-        run.opened().is_some_and(|live| live.folder.trial(&a.trial(next.number)).has_grade().unwrap_or(true));
-    let found = if is_stored { Vec::new() } else { kept::find(run, a) };
+    let Some(number) = next.baseline else { return Ok((None, one(PairSide::Candidate)?)) };
+    let is_stored = run.opened().is_some_and(|live| live.folder.trial(&a.trial(number)).has_grade().unwrap_or(true));
+    let found = if is_stored || !next.takes_kept { Vec::new() } else { kept::find(run, a) };
     if !found.is_empty() {
         // First, because its agent and model must be those of the kept trial.
         let candidate = one(PairSide::Candidate)?;
-        let taken = candidate.and_then(|_| kept::take(run, a, next.number, found));
+        let taken = candidate.and_then(|_| kept::take(run, a, number, found));
         let baseline = match taken {
             Some(outcome) => {
-                keep(PairSide::Baseline, a);
+                keep(PairSide::Baseline);
                 passed(&outcome)
             }
             None => one(PairSide::Baseline)?,
@@ -259,7 +313,7 @@ fn sides(run: &StartedRun, next: &NextPair<'_>, outcome_only: bool) -> Result<Pa
 /// How often the trials of each case have begun, in each mode, by the run's pairs.
 pub fn begun(pairs: &[PairRecord]) -> HashMap<CaseInMode, u32> {
     let mut begun = HashMap::new();
-    for id in pairs.iter().flat_map(|pair| [&pair.baseline, &pair.candidate]) {
+    for id in pairs.iter().flat_map(PairRecord::trials) {
         let most = begun.entry(CaseInMode::of(id)).or_default();
         *most = id.number.max(*most);
     }

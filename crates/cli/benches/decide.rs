@@ -149,7 +149,8 @@ fn plans() {
                 let rates = rates(kinds);
                 (0..300).map(|seed| worlds::run(&rates, RULE, plan, seed, most)).collect()
             };
-            let trials = |runs: &[SequentialTest]| 2.0 * mean(runs.iter().map(|run| run.pairs().len()));
+            let trials =
+                |runs: &[SequentialTest]| mean(runs.iter().map(|run| usize::try_from(run.trials()).expect("few")));
             let found = |kinds: &[Kind]| {
                 let runs = runs(kinds);
                 format!("{:.0} %, {:.0} trials", share(&runs, CompareResult::Broke), trials(&runs))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::columns::{self, NUMBERS, WORDS};
 use crate::decide::result::CompareResult;
-use crate::decide::{CaseChange, Comparison, MeanDifference, ResultBasis, SideSummary};
+use crate::decide::{CaseChange, Comparison, FirstLooks, MeanDifference, ResultBasis, SideSummary};
 use crate::diagnostics::counted;
 use crate::estimate::finds;
 use crate::paint::{Paint, Tone};
@@ -41,7 +41,7 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     let Comparison { baseline: a, candidate: b, .. } = comparison;
     let joined =
         || comparison.results.iter().map(|result| named(*result, compared, paint)).collect::<Vec<_>>().join(", ");
-    if comparison.difference.is_none() {
+    if comparison.results.contains(&CompareResult::NothingMeasured) {
         let lost = a.not_measured + b.not_measured;
         let why = if lost > 0 {
             format!("{} ended in errors or unscored", counted(lost, "trial"))
@@ -56,6 +56,8 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
         let others = others.map(|result| format!("; all cases together {}", of_all(*result)));
         format!("{}: {}", named(CompareResult::Broke, compared, paint), broken(comparison))
             + &others.collect::<String>()
+    } else if let Some(looks) = &comparison.looks {
+        format!("{}: {}{}", joined(), screened(looks, comparison), p_of_mean(comparison))
     } else {
         let (before, after) = (fraction(a.rate), fraction(b.rate));
         format!("{}: {before} → {after} passed{}", joined(), p_of_mean(comparison))
@@ -67,6 +69,25 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     text
 }
 
+/// What the first looks at cases led to: `40 cases with one trial each of the candidate, of which 2 failed; pairs of 2 cases: 2/3 → 2/3
+/// passed`.
+fn screened(looks: &FirstLooks, comparison: &Comparison) -> String {
+    let FirstLooks { cases, failed, several, .. } = looks;
+    let failed = match failed.len() {
+        0 => "none".to_owned(),
+        failed => failed.to_string(),
+    };
+    let all = if *several { ", so that all get pairs" } else { "" };
+    let Comparison { baseline: a, candidate: b, .. } = comparison;
+    let cases_in_pairs = counted(comparison.cases.len(), "case");
+    let pairs = if a.rate.trials == 0 {
+        String::new()
+    } else {
+        format!("; pairs of {cases_in_pairs}: {} → {} passed", fraction(a.rate), fraction(b.rate))
+    };
+    format!("{} with one trial each of the candidate, of which {failed} failed{all}{pairs}", counted(*cases, "case"))
+}
+
 /// What stands behind the answer, in lines: the mean of all cases with its interval, and what the trials could not show. If a case
 /// broke, the mean is not a part of the answer, and [`mean_of_broke`] has it.
 pub fn behind(compared: &ComparisonResults) -> Vec<String> {
@@ -75,6 +96,7 @@ pub fn behind(compared: &ComparisonResults) -> Vec<String> {
     if is_broke(comparison) {
         let percent = rate::percent(compared.rule.alpha);
         lines.push(format!("`broke` is said of a change that breaks nothing in at most {percent} % of comparisons"));
+        lines.extend(comparison.looks.iter().map(|looks| format!("looked at {}", screened(looks, comparison))));
     } else {
         lines.extend(mean(compared));
     }
@@ -250,7 +272,7 @@ fn not_shown(compared: &ComparisonResults) -> Vec<String> {
     if !has(CompareResult::NoHarmSeen) {
         return Vec::new();
     }
-    if comparison.baseline.rate.passed == 0 {
+    if comparison.baseline.rate.passed == 0 && comparison.looks.as_ref().is_none_or(|looks| looks.passed.is_empty()) {
         return vec!["no trial of the baseline passed, so nothing that passed could break".to_owned()];
     }
     compared.power.iter().map(|power| format!("such a comparison finds {}", finds(power))).collect()
@@ -310,6 +332,9 @@ pub fn side_line(shown: &SideSummary, comparison: &Comparison) -> String {
 
 /// `8 of 14 trials passed`.
 fn passed(shown: &SideSummary) -> String {
+    if shown.rate.trials == 0 {
+        return "no trial in a pair".to_owned();
+    }
     format!(
         "{} of {} passed",
         shown.rate.passed,

@@ -80,7 +80,7 @@ pub fn forecast(forecast: &Forecast, plan: ComparePlan) -> String {
         Some(of) => format!("a trial is estimated at {} … {}; ", dollars(of.low), dollars(of.high)),
         None => String::new(),
     };
-    text + &by + "if no change does harm and no trial of the base is kept, which saves up to half\n"
+    text + &by + "if no change does harm and no trial of the base is kept\n"
 }
 
 /// An estimate for a number of trials, in words.

@@ -418,15 +418,18 @@ fn skills(page: &mut String, results: &GateResults) {
     if rates.len() < 2 {
         return;
     }
-    let _ = writeln!(page, "\n| skill | base | this | answer |\n| --- | ---: | ---: | --- |");
+    let has_looks = rates.iter().any(|skill| skill.looked > 0);
+    let (alone, line) = if has_looks { (" this alone |", " ---: |") } else { ("", "") };
+    let _ = writeln!(page, "\n| skill | base | this |{alone} answer |\n| --- | ---: | ---: |{line} --- |");
     for skill in rates.iter().take(MAX_ROWS) {
         let answer = if skill.broke { "broke" } else { "no case broke" };
         let _ = writeln!(
             page,
-            "| {} | {} | {} | {answer} |",
+            "| {} | {} | {} |{} {answer} |",
             cell(&skill.slug),
             fraction(skill.base),
-            fraction(skill.this)
+            fraction(skill.this),
+            if has_looks { format!(" {0}/{0} |", skill.looked) } else { String::new() }
         );
     }
     let more = rates.len().saturating_sub(MAX_ROWS);

@@ -8,7 +8,7 @@ use crate::support::live::wait_until;
 use crate::support::stub::{ACTIVATES, Stub, ran, signal};
 use nix::sys::signal::Signal;
 
-const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
+pub const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
 
 /// An agent that says its version: trials of an unknown one are not kept. Its session file has what it prints, as codex's has.
 pub const VERSION: &str = r#"session=$CODEX_HOME/sessions/rollout-1.jsonl
@@ -75,7 +75,7 @@ fn a_recording_that_cannot_be_graded_is_named_with_the_reason() {
 }
 
 #[test]
-fn a_harmless_edit_takes_a_pair_of_each_case_of_its_skill_and_passes() {
+fn a_harmless_edit_takes_a_trial_of_each_case_of_its_skill_and_passes() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");
     let starts = stub.starts().len();
@@ -83,7 +83,7 @@ fn a_harmless_edit_takes_a_pair_of_each_case_of_its_skill_and_passes() {
     assert_eq!((dry.code, stub.starts().len()), (0, starts), "{}{}", dry.stdout, dry.stderr);
     dry.prints("to compare: tidy/c0, tidy/c1, tidy/c2\n").prints("; it finds one case from always to never in ");
     let ran = stub.run(&["gate"]);
-    assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 3), "{}{}", ran.stdout, ran.stderr);
     ran.prints("1 skill differs from main (").prints("recordings: 0 passed, 0 failed, 3 stale\nno harm seen: ");
     assert!(page(&stub).contains("- no harm seen: "), "{}", page(&stub));
 }
@@ -403,7 +403,7 @@ fn shard(stub: &Stub, shard: &str, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_gate_in_shards_runs_each_case_once_on_each_side_and_the_merged_answer_is_one() {
+fn a_gate_in_shards_looks_at_each_case_once_and_the_merged_answer_is_one() {
     let stub = recorded(9);
     edit(&stub, "Be brief.");
     let starts = stub.starts().len();
@@ -414,17 +414,21 @@ fn a_gate_in_shards_runs_each_case_once_on_each_side_and_the_merged_answer_is_on
         };
         ran.exits(0).prints(format!("shard {part} has run: `skill-evals gate --merge pr`"));
     }
-    assert_eq!(stub.starts().len(), starts + 18);
+    assert_eq!(stub.starts().len(), starts + 9);
     assert!(!stub.root().join("artifacts/skill-evals/gate/gate.md").exists(), "only the merged answer is one");
     let ran = stub.run(&["gate", "main", "--merge", "pr"]);
-    assert_eq!((ran.code, stub.starts().len()), (0, starts + 18), "{}{}", ran.stdout, ran.stderr);
-    ran.prints(", 18 trials in ").prints("\nno harm seen: 9/9 → 9/9 passed");
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 9), "{}{}", ran.stdout, ran.stderr);
+    ran.prints(", 9 trials in ")
+        .prints("\nno harm seen: 9 cases with one trial each of the candidate, of which none failed");
     assert!(page(&stub).contains("to see its trials: `skill-evals report pr`"), "{}", page(&stub));
     assert!(stub.root().join("artifacts/skill-evals/gate/report.html").is_file());
     // The merged run is a stored comparison.
     let again = stub.run(&["compare", "pr"]);
     assert!(
-        again.code == 0 && again.stdout.starts_with("no harm seen: 9/9 → 9/9 passed"),
+        again.code == 0
+            && again
+                .stdout
+                .starts_with("no harm seen: 9 cases with one trial each of the candidate, of which none failed"),
         "{}{}",
         again.stdout,
         again.stderr
@@ -504,13 +508,14 @@ fn trials_that_do_not_tell_are_undecided() {
 fn an_agent_of_another_version_than_that_of_the_recordings_is_named() {
     let stub = recorded(1);
     edit(&stub, "Be brief.");
-    assert!(!stub.run(&["gate"]).stdout.contains("agent version changed"));
+    let gate = ["gate", "--plan", "standard", "--max-trials", "12"];
+    assert!(!stub.run(&gate).stdout.contains("agent version changed"));
     stub.body(&format!("{VERSION}{BY_SKILL}").replace("0.169.0", "0.171.0"));
     let starts = stub.starts().len();
     let line =
         "agent version changed: recordings are of codex 0.169.0, trials of codex 0.171.0; recordings stay as they are";
-    stub.run("gate").prints(line);
-    assert_eq!(stub.starts().len(), starts + 2, "no kept trial of another version is used");
+    stub.run(&gate).prints(line);
+    assert_eq!(stub.starts().len(), starts + 12, "no kept trial of another version is used");
 }
 
 #[test]
@@ -528,9 +533,9 @@ fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
     assert!(ran.code == 1 && ran.stdout.ends_with("gate: failed\n"), "{}{}", ran.stdout, ran.stderr);
     let starts = stub.starts().len();
     let ran = stub.run(&["gate", "main", "--fail-on", "broke"]);
-    assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 3), "{}{}", ran.stdout, ran.stderr);
     let ran = stub.run(&["gate", "main", "--fail-on", "broke", "--max-age-days", "1"]);
-    assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 3), "{}{}", ran.stdout, ran.stderr);
     gate("require_recordings = true");
     fs::remove_dir_all(stub.root().join("evals/recordings/tidy/c0")).expect("a recording");
     stub.run("gate").exits(3).prints("1 without a recording: ");
@@ -798,8 +803,8 @@ fn each_changed_skill_has_an_answer_of_its_own() {
     stub.body(&format!("{ACTIVATES}{by_skill}"));
     stub.run("gate").exits(1);
     let page = page(&stub);
-    assert!(page.contains("| skill | base | this | answer |\n"), "{page}");
-    assert!(page.contains("| no case broke |") && page.contains("| broke |"), "{page}");
+    assert!(page.contains("| skill | base | this |") && page.contains("| no case broke |"), "{page}");
+    assert!(page.contains("| broke |"), "{page}");
 }
 
 #[test]

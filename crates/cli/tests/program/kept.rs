@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::compare::{BY_PRESENCE, BY_SKILL, break_skill, git, repository};
-use crate::gate::{VERSION, edit, page, recorded};
+use crate::gate::{ALLOWED, VERSION, edit, page, recorded};
 use crate::support::fixture::Ran;
 use crate::support::live::{processes_with, wait_until};
 use crate::support::stub::{Stub, in_own_group, ran, signal};
@@ -45,6 +45,19 @@ fn keep_the_cache_only(stub: &Stub) {
     }
 }
 
+/// Cases of which a gate runs one pair each.
+fn paired(cases: usize) -> Stub {
+    let stub = recorded(cases);
+    with_pairs(&stub, 2 * cases.max(6));
+    stub
+}
+
+/// Has gates run pairs of all cases, so many trials.
+fn with_pairs(stub: &Stub, trials: usize) {
+    stub.settings(&format!("{ALLOWED}[gate]\nplan = \"standard\"\nmax_trials = {trials}\n"));
+    git(stub, &["commit", "--quiet", "--all", "--message", "pairs"]);
+}
+
 /// Runs a gate, and counts the trials that it started.
 fn gate(stub: &Stub, args: &[&str]) -> (Ran, usize) {
     let before = stub.starts().len();
@@ -61,36 +74,36 @@ fn passes(stub: &Stub, args: &[&str]) -> (String, usize) {
 
 #[test]
 fn trials_of_the_base_are_kept_and_the_next_gate_starts_only_those_of_the_change() {
-    let stub = recorded(3);
+    let stub = paired(6);
     edit(&stub, "Be brief.");
     let (first, starts) = passes(&stub, &[]);
-    assert_eq!((starts, kept_counts(&stub), kept_line(&first)), (6, [3, 6], None), "{first}");
+    assert_eq!((starts, kept_counts(&stub), kept_line(&first)), (12, [6, 12], None), "{first}");
     edit(&stub, "Be exact.");
-    stub.run("gate --dry-run").prints("up to 3 kept trials of the base need not run");
+    stub.run("gate --dry-run").prints("up to 6 kept trials of the base need not run");
     let (second, starts) = passes(&stub, &[]);
-    assert_eq!((starts, kept_counts(&stub)), (3, [3, 12]), "{second}");
+    assert_eq!((starts, kept_counts(&stub)), (6, [6, 24]), "{second}");
     let line = kept_line(&second).unwrap_or_else(|| panic!("{second}"));
-    assert!(line.contains("3 trials of the baseline were measured earlier, on 20"), "{line}");
-    assert!(page(&stub).contains("3 trials of the baseline were measured earlier, on 20"), "{}", page(&stub));
+    assert!(line.contains("6 trials of the baseline were measured earlier, on 20"), "{line}");
+    assert!(page(&stub).contains("6 trials of the baseline were measured earlier, on 20"), "{}", page(&stub));
     // The cost of a kept trial belongs to the gate that measured it.
-    stub.run("runs --json").exits(0).prints("\"tokens\": 45");
+    stub.run("runs --json").exits(0).prints("\"tokens\": 90");
 }
 
 #[test]
 fn trials_of_a_candidate_that_passed_and_was_merged_are_no_base_of_the_next_change() {
-    let stub = recorded(3);
+    let stub = paired(6);
     edit(&stub, "Be brief.");
-    assert_eq!(passes(&stub, &[]).1, 6);
+    assert_eq!(passes(&stub, &[]).1, 12);
     git(&stub, &["commit", "--quiet", "--all", "--message", "merged"]);
     edit(&stub, "Be kind.");
     let (third, starts) = passes(&stub, &["HEAD"]);
-    assert_eq!((starts, kept_line(&third)), (6, None), "it passed, so it was merged: that would choose by results");
+    assert_eq!((starts, kept_line(&third)), (12, None), "it passed, so it was merged: that would choose by results");
     // How much equal trials differ between two days is seen once a base was measured on both.
     let aa = stub.run(&["compare", "--aa", "--kept"]);
     aa.exits(2).warns("no case has kept trials of two gates");
-    assert_eq!(passes(&stub, &["HEAD", "--fresh"]).1, 6);
+    assert_eq!(passes(&stub, &["HEAD", "--fresh"]).1, 12);
     let aa = stub.run("compare --aa --kept");
-    aa.exits(4).prints("undecided: 3/3 → 3/3 passed").prints("  baseline   kept trials of 20");
+    aa.exits(4).prints("undecided: 6/6 → 6/6 passed").prints("  baseline   kept trials of 20");
 }
 
 /// An agent that passes the cases in which it finds a word of the prompt in its own skill, and reads the neighbor in the others.
@@ -117,7 +130,7 @@ fn whether_a_kept_trial_is_used_depends_on_what_was_offered_and_never_on_what_it
     neighbor("One.");
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "a neighbor"]);
-    let args = ["--fail-on", "broke"];
+    let args = ["--fail-on", "broke", "--plan", "standard", "--max-trials", "12"];
     edit(&stub, "Be brief.");
     let (first, starts) = passes(&stub, &args);
     assert!(starts >= 12 && kept_counts(&stub)[0] == 6, "one of the base for each case: {first}");
@@ -182,9 +195,28 @@ fn a_gate_that_has_ended_prints_the_stored_answer_and_runs_nothing() {
 }
 
 #[test]
+fn the_quick_plan_keeps_its_looks_and_asks_the_base_only_of_what_failed() {
+    let stub = recorded(6);
+    edit(&stub, "Be brief.");
+    // The candidate fails one case once, in its look.
+    let once =
+        r#"[ "$prompt" != "Prompt 2" ] || [ -e "$folder/looked" ] || { touch "$folder/looked"; answer=Broken; }"#;
+    stub.body(&format!("{VERSION}{}", BY_SKILL.replacen("\nprintf", &format!("\n{once}\nprintf"), 1)));
+    let (first, starts) = passes(&stub, &["--jobs", "1"]);
+    assert_eq!((starts, kept_counts(&stub)), (8, [1, 8]), "{first}");
+    let words = "no harm seen: 6 cases with one trial each of the candidate, of which 1 failed; pairs of 1 case: 1/1 → 1/1 \
+                 passed, after 8 of at most 400 trials\n";
+    assert!(first.contains(words), "{first}");
+    // The stored answer is the same.
+    keep_the_cache_only(&stub);
+    let (again, starts) = passes(&stub, &[]);
+    assert!(starts == 0 && again.contains(words), "{starts} {again}");
+}
+
+#[test]
 fn a_gate_that_was_killed_or_stopped_goes_on_with_every_stored_trial_of_both_sides() {
     for (how, elsewhere) in [(Signal::SIGKILL, true), (Signal::SIGTERM, false), (Signal::SIGINT, true)] {
-        let stub = recorded(6);
+        let stub = paired(6);
         stub.body(&format!("{VERSION}sleep 0.1\n{BY_SKILL}"));
         edit(&stub, "Be brief.");
         let before = stub.starts().len();
@@ -215,7 +247,7 @@ fn after_kills_at_random_moments_a_gate_pays_twice_for_what_was_in_flight_at_mos
     let seed = if asked.is_some() { fastrand::u64(..) } else { 1 };
     eprintln!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let stub = recorded(CASES);
+    let stub = paired(CASES);
     stub.body(&format!("{VERSION}sleep 0.1\n{BY_SKILL}"));
     let (mut kills, mut contents) = (0, 0);
     while kills < asked.unwrap_or(6) {
@@ -255,7 +287,7 @@ fn after_kills_at_random_moments_a_gate_pays_twice_for_what_was_in_flight_at_mos
 #[test]
 fn a_comparison_that_was_killed_is_resumed_by_the_same_command() {
     let stub = repository(6, &format!("sleep 0.1\n{BY_SKILL}"));
-    let args = ["compare", "main", "--plan", "quick", "--jobs", "2"];
+    let args = ["compare", "main", "--max-trials", "12", "--jobs", "2"];
     let graded = || store::runs(stub.root()).expect("runs").iter().map(|run| stub.graded(run.id())).sum::<usize>();
     let kill = |least: usize| {
         let mut killed = in_own_group(&mut stub.command(&args));
@@ -307,13 +339,13 @@ pub fn is_resumed(stub: &Stub, args: &[&str]) {
 
 #[test]
 fn a_nightly_run_keeps_trials_for_the_base_of_gates_and_says_so_before_it_runs() {
-    let stub = recorded(3);
+    let stub = paired(6);
     let run = stub.run(&["run", "--keep", "--trials", "2"]);
-    assert!(run.code == 0 && kept_counts(&stub) == [6, 0], "{}{}", run.stdout, run.stderr);
+    assert!(run.code == 0 && kept_counts(&stub) == [12, 0], "{}{}", run.stdout, run.stderr);
     edit(&stub, "Be brief.");
     let (said, starts) = passes(&stub, &[]);
-    assert!(starts == 3 && said.contains("3 trials of the baseline were measured earlier"), "{said}");
-    assert_eq!(kept_counts(&stub)[0], 6, "what stood for a trial of the base is not another one");
+    assert!(starts == 6 && said.contains("6 trials of the baseline were measured earlier"), "{said}");
+    assert_eq!(kept_counts(&stub)[0], 12, "what stood for a trial of the base is not another one");
     for (args, words) in [
         (&["--trials", "until decided"][..], "--keep needs a number of trials that no result decides: add --trials 1"),
         (&["--failed", "r"], "cannot be used with"),
@@ -327,21 +359,22 @@ fn a_nightly_run_keeps_trials_for_the_base_of_gates_and_says_so_before_it_runs()
 #[test]
 fn a_shard_of_a_gate_goes_on_and_its_trials_are_kept() {
     let stub = recorded(6);
+    with_pairs(&stub, 96);
     edit(&stub, "Be brief.");
     let shard = |number: u32| {
         let before = stub.starts().len();
         stub.run(&["gate", "--run-id", "pr", "--shard", &format!("{number}/2")]).exits(0);
         stub.starts().len() - before
     };
-    assert_eq!((shard(1) + shard(2), shard(1), shard(2)), (12, 0, 0), "the same command again");
-    stub.run("gate --merge pr").exits(0).prints("no harm seen: 6/6 → 6/6 passed");
+    assert_eq!((shard(1) + shard(2), shard(1), shard(2)), (96, 0, 0), "the same command again");
+    stub.run("gate --merge pr").exits(0).prints("no harm seen: 48/48 → 48/48 passed");
     keep_the_cache_only(&stub);
     assert_eq!((shard(1), shard(2)), (0, 0), "on new machines that have the cache");
-    stub.run("gate --merge pr").exits(0).prints("no harm seen: 6/6 → 6/6 passed");
+    stub.run("gate --merge pr").exits(0).prints("no harm seen: 48/48 → 48/48 passed");
     // A round of the base is one of the base in shards too.
     edit(&stub, "Be exact.");
     let (said, starts) = passes(&stub, &[]);
-    assert!(starts == 6 && kept_line(&said).is_some(), "{said}");
+    assert!(starts == 90 && kept_line(&said).is_some(), "{said}");
 }
 
 /// A kept trial, with the user's key.
@@ -360,9 +393,9 @@ fn age(stub: &Stub, folder: &Path, days: i64) {
 
 #[test]
 fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
-    let stub = recorded(1);
+    let stub = paired(1);
     edit(&stub, "Be brief.");
-    assert_eq!(passes(&stub, &[]).1, 2);
+    assert_eq!(passes(&stub, &[]).1, 12);
     edit(&stub, "Be exact.");
     let dry = || stub.run(&["gate", "--dry-run"]);
     assert!(dry().stdout.contains("up to 1 kept trial of the base need not run"), "{}{}", dry().stdout, dry().stderr);
@@ -385,13 +418,14 @@ fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
         age(&stub, folder, 8);
     }
     assert!(!dry().stdout.contains("need not run"), "{}", dry().stdout);
-    assert_eq!(passes(&stub, &[]).1, 2, "too old to be used");
+    assert_eq!(passes(&stub, &[]).1, 12, "too old to be used");
     let [mut base, _] = kept(&stub);
     base.sort_by_key(|folder| kept_trial(&stub, folder).meta().expect("facts").started);
     assert_eq!(base.len(), 2);
     age(&stub, &base[0], 31);
     edit(&stub, "Be kind.");
-    passes(&stub, &[]);
+    // Pair by pair: else the second may take the kept trial.
+    passes(&stub, &["--jobs", "1"]);
     assert!(!base[0].exists() && kept_counts(&stub)[0] == 1, "one is too old to be kept");
     // Files of other tools count for the size.
     let [first, ..] = &kept(&stub)[0][..] else { panic!("kept trials") };
@@ -404,7 +438,7 @@ fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
 
 #[test]
 fn gates_with_the_same_contents_at_the_same_time_share_their_trials() {
-    let stub = recorded(2);
+    let stub = paired(6);
     edit(&stub, "Be brief.");
     let before = stub.starts().len();
     let gates = ["a", "b"].map(|id| stub.start(&["gate", "--run-id", id]));
@@ -412,7 +446,7 @@ fn gates_with_the_same_contents_at_the_same_time_share_their_trials() {
         let output = gate.wait_with_output().expect("an end");
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    assert_eq!((stub.starts().len() - before, kept_counts(&stub)), (4, [2, 4]), "one of them waited for the other");
+    assert_eq!((stub.starts().len() - before, kept_counts(&stub)), (12, [6, 12]), "one of them waited for the other");
     assert!(
         page(&stub).contains("## skill-evals: passed") && page(&stub).contains("to run it again: "),
         "{}",
@@ -422,9 +456,9 @@ fn gates_with_the_same_contents_at_the_same_time_share_their_trials() {
 
 #[test]
 fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
-    let stub = recorded(2);
+    let stub = paired(6);
     edit(&stub, "Be brief.");
-    assert_eq!(passes(&stub, &[]).1, 4);
+    assert_eq!(passes(&stub, &[]).1, 12);
     let damaged = kept(&stub).concat();
     for folder in &damaged {
         fs::write(folder.join("final.txt"), "Another answer.").expect("a file");
@@ -433,7 +467,7 @@ fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
     fs::create_dir_all(&foreign).expect("a directory");
     fs::write(foreign.join("meta.json"), "{}").expect("a file");
     let (ran, starts) = gate(&stub, &[]);
-    assert_eq!((ran.code, starts), (0, 4), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!((ran.code, starts), (0, 12), "{}{}", ran.stdout, ran.stderr);
     for name in ["final.txt", "foreign/digests.json"] {
         let words = format!("{name} is missing or damaged: the kept trial is not used; remove ");
         ran.warns(&words);
@@ -445,12 +479,12 @@ fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
     let text = fs::read_to_string(&table).expect("cases");
     fs::write(&table, text.replace(",Fine", ",Fin")).expect("cases");
     let (said, starts) = passes(&stub, &[]);
-    assert_eq!((starts, kept_line(&said)), (4, None), "{said}");
+    assert_eq!((starts, kept_line(&said)), (12, None), "{said}");
 }
 
 #[test]
 fn a_kept_trial_that_was_moved_to_another_place_is_not_used() {
-    let stub = recorded(2);
+    let stub = paired(6);
     edit(&stub, "Be brief.");
     passes(&stub, &[]);
     let [base, _] = kept(&stub);
@@ -460,13 +494,13 @@ fn a_kept_trial_that_was_moved_to_another_place_is_not_used() {
     fs::remove_dir_all(&base[1]).expect("removed");
     edit(&stub, "Be exact.");
     let (ran, starts) = gate(&stub, &[]);
-    assert_eq!((ran.code, starts), (0, 4), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!((ran.code, starts), (0, 8), "{}{}", ran.stdout, ran.stderr);
     ran.warns("was kept for another place: it is not used");
 }
 
 #[test]
 fn kept_trials_of_another_setup_of_the_agent_are_not_used() {
-    let stub = recorded(1);
+    let stub = paired(1);
     let mut edits = 0;
     let mut uses_kept = |variable: Option<(&str, &str)>| {
         edits += 1;
@@ -501,21 +535,21 @@ fn kept_trials_of_another_setup_of_the_agent_are_not_used() {
 
 #[test]
 fn a_trial_that_reports_no_version_and_no_model_is_kept_and_used_like_the_others() {
-    let stub = recorded(4);
+    let stub = paired(6);
     // A trial of the base that fails before its agent says what it is.
     let silent = format!("case \"$*\" in *\"Prompt 3\"*) ;; *) {VERSION}\n;; esac\n{BY_SKILL}");
     stub.body(&silent);
     edit(&stub, "Be brief.");
     passes(&stub, &["--jobs", "1"]);
-    assert_eq!(kept_counts(&stub)[0], 4);
+    assert_eq!(kept_counts(&stub)[0], 6);
     edit(&stub, "Be exact.");
     let (said, starts) = passes(&stub, &["--jobs", "1"]);
-    assert!(starts == 4 && said.contains("4 trials of the baseline were measured earlier"), "{said}");
+    assert!(starts == 6 && said.contains("6 trials of the baseline were measured earlier"), "{said}");
 }
 
 #[test]
 fn kept_trials_that_are_not_sealed_with_the_key_of_the_user_are_measured_again() {
-    let stub = recorded(2);
+    let stub = paired(6);
     edit(&stub, "Be brief.");
     let gate = |key: &str| {
         let starts = stub.starts().len();
@@ -524,12 +558,12 @@ fn kept_trials_that_are_not_sealed_with_the_key_of_the_user_are_measured_again()
         (stub.starts().len() - starts, ran.stderr)
     };
     let words = "some of its trials are not sealed with the key of this user: they are measured again; remove it";
-    assert_eq!(gate("").0, 4);
+    assert_eq!(gate("").0, 12);
     assert_eq!(gate("").0, 0, "the comparison is kept");
     edit(&stub, "Be exact.");
-    assert_eq!(gate("").0, 2, "those of the base are kept");
+    assert_eq!(gate("").0, 6, "those of the base are kept");
     let (started, said) = gate("of another machine");
-    assert!(started == 4 && said.contains(words), "{started} {said}");
+    assert!(started == 12 && said.contains(words), "{started} {said}");
     assert_eq!(gate("of another machine").0, 0);
     let key = stub.scratch().join(".cache/skill-evals/kept.key");
     let found = fs::metadata(&key).expect("a key");
@@ -543,7 +577,7 @@ fn kept_trials_that_are_not_sealed_with_the_key_of_the_user_are_measured_again()
     }
     edit(&stub, "Be kind.");
     let (started, said) = gate("");
-    assert!(started == 4 && said.contains("digests.json is missing or damaged: the kept trial is not used"), "{said}");
+    assert!(started == 12 && said.contains("digests.json is missing or damaged: the kept trial is not used"), "{said}");
 }
 
 #[test]

@@ -223,13 +223,23 @@ impl From<TrialId> for PlanLine {
     }
 }
 
-/// A line of `pairs.jsonl`: a pair of trials of one case, one on each side. Lines are in the order in which pairs started.
+/// A line of `pairs.jsonl`: a pair of trials of one case, one on each side, or the first look at a case. Lines are in the order in
+/// which they started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PairRecord {
-    /// The trial of the baseline.
-    pub baseline: TrialId,
+    /// The trial of the baseline; absent if the candidate ran alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<TrialId>,
     /// The trial of the candidate.
     pub candidate: TrialId,
+}
+
+impl PairRecord {
+    /// Its trials, that of the baseline first.
+    pub fn trials(&self) -> impl Iterator<Item = &TrialId> {
+        self.baseline.iter().chain([&self.candidate])
+    }
 }
 
 /// How a run ended.

@@ -138,6 +138,8 @@ pub struct SkillRates {
     pub base: Rate,
     /// The same with the change.
     pub this: Rate,
+    /// How many of its cases passed a trial with the change alone, and had no other.
+    pub looked: usize,
     /// Whether one of its cases broke.
     pub broke: bool,
 }
@@ -367,7 +369,9 @@ impl GateResults {
         for skill in &self.changed {
             let is_of = |name: &str| name.split('/').next() == Some(skill.slug.as_str());
             let cases: Vec<_> = found.comparison.cases.iter().filter(|case| is_of(&case.case)).collect();
-            if !cases.is_empty() {
+            let looks = found.comparison.looks.iter().flat_map(|looks| &looks.passed);
+            let looked = looks.filter(|case| is_of(case)).count();
+            if !cases.is_empty() || looked > 0 {
                 let sum = |rates: &dyn Fn(&CaseChange) -> Rate| {
                     cases.iter().fold(Rate::default(), |sum, case| sum.plus(rates(case)))
                 };
@@ -375,6 +379,7 @@ impl GateResults {
                     slug: skill.slug.clone(),
                     base: sum(&|case| case.baseline.rate),
                     this: sum(&|case| case.candidate.rate),
+                    looked,
                     broke: found.comparison.broken.iter().any(|case| is_of(case)),
                 });
             }

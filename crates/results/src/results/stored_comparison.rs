@@ -81,9 +81,17 @@ fn course_of(pairs: &[PairRecord], records: &BTreeMap<TrialId, TrialRecord>, sid
     for pair in pairs {
         // A case that no side had any more when the run was resumed is not compared.
         let Some(case) = cases.place(pair) else { continue };
+        if course.is_decided() {
+            break;
+        }
         // As while it runs: what began after a pair that is not there waits for it.
-        let (Some(a), Some(b)) = (verdict(&pair.baseline), verdict(&pair.candidate)) else { break };
-        if course.is_decided() || course.feed(Pair { case, baseline: a, candidate: b }).is_err() {
+        let Some(candidate) = verdict(&pair.candidate) else { break };
+        let fed = match pair.baseline.as_ref().map(verdict) {
+            None => course.feed_look(case, candidate),
+            Some(None) => break,
+            Some(Some(baseline)) => course.feed(Pair { case, baseline, candidate }),
+        };
+        if fed.is_err() {
             break;
         }
     }
@@ -92,11 +100,19 @@ fn course_of(pairs: &[PairRecord], records: &BTreeMap<TrialId, TrialRecord>, sid
 
 /// The pairs of a run with these sides: those on which its answer rests, and the others.
 pub fn used_first(run: &RunFolder, sides: &ComparedSides) -> Result<(Vec<PairRecord>, Vec<PairRecord>), StoreError> {
-    let used = course(run, sides)?.pairs().len();
+    let used = course(run, sides)?.steps();
     let cases = ComparedCases::of(sides);
     let (mut pairs, others): (Vec<_>, Vec<_>) = run.pairs()?.into_iter().partition(|pair| cases.place(pair).is_some());
     let rest = pairs.split_off(used.min(pairs.len()));
     Ok((pairs, [rest, others].concat()))
+}
+
+/// Pairs whose trials have different verdicts, of the measured pairs.
+fn flipped(course: &SequentialTest) -> Rate {
+    let mut flipped = Rate::default();
+    let pairs = course.pairs().iter();
+    pairs.filter_map(|pair| Some(pair.baseline? != pair.candidate?)).for_each(|differs| flipped.add(differs));
+    flipped
 }
 
 /// Everything there is to show of a run with these sides, once its pairs have taken this course.
@@ -110,9 +126,10 @@ pub fn compared(
     let (records, _) = run_status::all_ended(run)?;
     let compared: Vec<(&PairRecord, &String)> =
         pairs.iter().filter_map(|pair| Some((pair, &sides.cases[cases.place(pair)?]))).collect();
-    let side = |of: fn(&PairRecord) -> &TrialId| {
-        // What ended after the decision, or waits for a pair that began before it, belongs to no figure.
-        let used = compared.iter().take(course.pairs().len()).map(|(pair, name)| (of(pair), *name));
+    // What ended after the decision, or waits for a pair that began before it, belongs to no figure.
+    let used = || compared.iter().take(course.steps());
+    let side = |of: fn(&PairRecord) -> Option<&TrialId>| {
+        let used = used().filter_map(|(pair, name)| Some((of(pair)?, *name)));
         let named: HashMap<CaseInMode, &String> = used.clone().map(|(id, name)| (CaseInMode::of(id), name)).collect();
         let mut trials = SideReader::default();
         used.filter_map(|(id, _)| records.get(id)).for_each(|record| trials.record(record));
@@ -120,24 +137,23 @@ pub fn compared(
         trials.add_to(&mut side, |case| named.get(case).map(|name| (*name).clone()));
         side
     };
-    let (a, b) = (side(|pair| &pair.baseline), side(|pair| &pair.candidate));
-    let ended =
-        compared.iter().flat_map(|(pair, _)| [&pair.baseline, &pair.candidate]).filter(|id| records.contains_key(*id));
-    let mut flipped = Rate::default();
-    course
-        .pairs()
-        .iter()
-        .filter_map(|pair| Some(pair.baseline? != pair.candidate?))
-        .for_each(|differs| flipped.add(differs));
+    let (a, mut b) =
+        (side(|pair| pair.baseline.as_ref()), side(|pair| pair.baseline.is_some().then_some(&pair.candidate)));
+    // A look is in no rate: it chose the cases that have pairs.
+    let looks = side(|pair| pair.baseline.is_none().then_some(&pair.candidate));
+    b.settled += looks.settled;
+    b.partial += looks.partial;
+    b.scripted.extend(looks.scripted);
+    let ended = compared.iter().flat_map(|(pair, _)| pair.trials()).filter(|id| records.contains_key(*id));
     let spent = SpentTrials {
-        counted: 2 * course.pairs().len() as u64,
+        counted: course.trials(),
         executed: ended.count() as u64,
         limit: sides.max_trials,
         plan: sides.plan,
-        flipped,
+        flipped: flipped(course),
     };
-    let used = compared.iter().take(course.pairs().len()).flat_map(|(pair, _)| [&pair.baseline, &pair.candidate]);
-    let reused = used.filter_map(|id| Some((id, records.get(id)?.kept.as_deref()?)));
+    let reused = used().flat_map(|(pair, _)| pair.trials());
+    let reused = reused.filter_map(|id| Some((id, records.get(id)?.kept.as_deref()?)));
     // Those of earlier starts of this comparison have no other comparison behind them.
     let (of_earlier, of_base): (Vec<_>, Vec<_>) =
         reused.partition(|(id, _)| run.trial(id).meta().is_ok_and(|meta| meta.continues));
@@ -145,7 +161,9 @@ pub fn compared(
     let labels = (sides.baseline.label.clone(), sides.candidate.label.clone());
     let (comparison, rule) = (course.comparison(), rule(sides));
     let power = comparison.results.contains(&CompareResult::NoHarmSeen).then(|| {
-        let expected = ExpectedCases::by(comparison.cases.iter().map(|case| case.baseline.rate));
+        // A case that passed its look has no other trial.
+        let passed = comparison.looks.iter().flat_map(|looks| &looks.passed).map(|_| Rate::new(1, 1));
+        let expected = ExpectedCases::by(comparison.cases.iter().map(|case| case.baseline.rate).chain(passed));
         Power::of(sides.plan, &expected, sides.max_trials / 2, &rule)
     });
     let compared = ComparisonResults {

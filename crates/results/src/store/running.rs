@@ -49,13 +49,16 @@ pub struct RunningComparison {
     _lock: File,
 }
 
-/// A pair that was begun. No other pair of its comparison has its case and number.
+/// A pair or a look that was begun. No other of its comparison has its case and number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptPair {
     /// The name of its case in the comparison.
     pub case: String,
-    /// The repeat of both trials, from 1.
+    /// The repeat of the candidate's trial, from 1.
     pub number: u32,
+    /// Whether the candidate ran alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
     /// When it began, RFC 3339, UTC.
     pub began: String,
 }
@@ -191,8 +194,9 @@ fn trial_name(pair: &KeptPair, side: PairSide) -> String {
 }
 
 fn seal(seal_key: &SealKey, key: &str, measurement: u32, pair: &KeptPair) -> String {
-    let KeptPair { case, number, began } = pair;
-    seal_key.digest(format!("{key}\n{measurement}\n{case}\n{number}\n{began}").as_bytes())
+    let KeptPair { case, number, alone, began } = pair;
+    let alone = if *alone { "\nalone" } else { "" };
+    seal_key.digest(format!("{key}\n{measurement}\n{case}\n{number}\n{began}{alone}").as_bytes())
 }
 
 /// The latest measurement in the directory of a comparison.

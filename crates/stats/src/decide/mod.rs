@@ -10,6 +10,7 @@ pub mod pair_choice;
 pub mod plan;
 pub mod promise;
 pub mod result;
+mod screen;
 pub mod sequential;
 pub mod threshold;
 
@@ -113,6 +114,9 @@ pub struct Comparison {
     pub only_candidate: Vec<String>,
     /// Cases that were tried on neither side; they are not counted.
     pub neither: Vec<String>,
+    /// What the first trials of cases with the candidate alone showed, if there were some. They are in no rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looks: Option<FirstLooks>,
     /// Whether cases have different numbers of trials, so that a rate over cases is not that over trials.
     pub unequal_trials: bool,
 }
@@ -145,6 +149,21 @@ impl Comparison {
     pub fn untried(&self) -> impl Iterator<Item = &String> {
         self.neither.iter().chain(&self.only_baseline).chain(&self.only_candidate)
     }
+}
+
+/// The first trials of cases, with the candidate alone. What fails gets pairs: only they are evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct FirstLooks {
+    /// How many cases had one.
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
+    pub cases: usize,
+    /// The cases that passed theirs and had no pair.
+    pub passed: Vec<String>,
+    /// The cases that failed theirs.
+    pub failed: Vec<String>,
+    /// Whether so many failed that all cases get pairs, as long as these speak against the candidate.
+    pub several: bool,
 }
 
 /// The mean over the cases of the candidate's rate minus the baseline's.
@@ -320,6 +339,7 @@ impl JoinedCases {
             only_baseline: self.only_baseline,
             only_candidate: self.only_candidate,
             neither: self.neither,
+            looks: None,
             unequal_trials: trials.len() > 1,
         }
     }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Rule;
 use super::result::CompareResult;
+use super::{Rule, screen};
 use crate::stats::len;
 use crate::stats::proportion::Rate;
 use crate::stats::sequence::{RoundPairs, e_broke};
@@ -13,7 +13,7 @@ word_enum! {
     /// When a comparison that runs stops.
     #[derive(Default)]
     pub enum ComparePlan {
-        /// After one pair of every case, and further pairs of cases that fail mostly with the candidate.
+        /// After one trial of every case with the candidate alone, and pairs of cases that fail mostly with it.
         Quick = "quick",
         /// Once some case broke, or the mean of all cases is decided.
         #[default]
@@ -92,8 +92,11 @@ pub fn reach(
 ) -> Result<(), UnreachableResult> {
     let enough = |evidence: f64| evidence >= 1.0 / rule.alpha;
     let cases = cases.max(1) as u64;
-    let rounds = |pairs: u64| pairs / cases * cases;
+    let is_quick = plan == ComparePlan::Quick;
+    // A case that broke fails its look first, and so do several before all get pairs.
+    let rounds = |pairs: u64| pairs.saturating_sub(u64::from(is_quick)) / cases * cases;
     let reached_by = |pairs: u64| match result {
+        CompareResult::Broke if is_quick => enough(screen::most_evidence(pairs.saturating_sub(1))),
         CompareResult::Broke => enough(e_broke(&[(pairs, 0)])),
         CompareResult::Worse | CompareResult::Better => {
             enough(RoundPairs { wins: rounds(pairs), ..RoundPairs::default() }.above(0.0))
@@ -101,7 +104,8 @@ pub fn reach(
         CompareResult::NoWorse => rule
             .margin
             .is_some_and(|margin| enough(RoundPairs { ties: rounds(pairs), ..RoundPairs::default() }.above(-margin))),
-        CompareResult::NoHarmSeen => plan != ComparePlan::UntilDecided && pairs >= cases,
+        CompareResult::NoHarmSeen if is_quick => 2 * pairs >= cases,
+        CompareResult::NoHarmSeen => plan == ComparePlan::Standard && pairs >= cases,
         CompareResult::Undecided | CompareResult::NothingMeasured => true,
     };
     reached(pairs, reached_by)
@@ -214,6 +218,10 @@ mod tests {
         let needed = reach(20, CompareResult::NoWorse).expect_err("too few").needed.expect("some number");
         assert!(needed > 50 && reach(needed, CompareResult::NoWorse).is_ok(), "{needed}");
         assert_eq!(reach(4, CompareResult::NoHarmSeen), Err(UnreachableResult { have: 4, needed: Some(5) }));
+        // The quick plan takes a look at each, and four pairs of the one that fails.
+        let quick = |pairs, result| super::reach(ComparePlan::Quick, (9, pairs), &RULE, result);
+        assert_eq!(quick(4, CompareResult::NoHarmSeen), Err(UnreachableResult { have: 4, needed: Some(5) }));
+        assert_eq!(quick(4, CompareResult::Broke), Err(UnreachableResult { have: 4, needed: Some(5) }));
         let none = Rule { margin: None, ..RULE };
         assert_eq!(
             super::reach(ComparePlan::Standard, (5, 500), &none, CompareResult::NoWorse),

@@ -82,6 +82,30 @@ pub fn e_together(losses: u64, wins: u64, own: f64) -> f64 {
     TOGETHER * e_worse(losses, wins) + (1.0 - TOGETHER) * own.min(f64::MAX)
 }
 
+// Evidence from trials of one case that need not be paired. Pairs throw away what the passes of one side alone tell: three
+// failures of the candidate and three passes of the baseline are enough here, where pairs take six of each.
+//
+// The likelihood of all trials, averaged over rates that a case which broke may have, is divided by the largest that is possible
+// if the candidate passes no less often. The denominator is at least the likelihood of the true rates, so the quotient is at most
+// a bet whose expected payout is 1, after every trial and whichever trial comes next by what came before (Wasserman, Ramdas,
+// Balakrishnan, Universal inference, PNAS 117 (2020) 16880).
+
+/// The logarithm of the evidence against "the candidate passes no less often", by x of n trials of the baseline and y of m of the
+/// candidate: `ln[B(x+5, n−x+½)/B(5, ½)] + ln[B(y+½, m−y+1)/B(½, 1)]`, less the logarithm of the largest likelihood with q ≥ p.
+/// The averages are for a case that passed nearly always and now fails mostly.
+pub fn ln_e_apart(baseline: Rate, candidate: Rate) -> f64 {
+    let average = |rate: Rate, a: f64, b: f64| ln_beta(real(rate.passed) + a, real(rate.failed()) + b) - ln_beta(a, b);
+    let likelihood = |rate: Rate, p: f64| {
+        let power = |count: u64, p: f64| if count == 0 { 0.0 } else { real(count) * p.ln() };
+        power(rate.passed, p) + power(rate.failed(), 1.0 - p)
+    };
+    let (p, q) = (baseline.share().unwrap_or(0.0), candidate.share().unwrap_or(1.0));
+    // If the candidate passed less often, the likelihood is largest where both rates are the same.
+    let both = baseline.plus(candidate).share().filter(|_| q < p);
+    let most = likelihood(baseline, both.unwrap_or(p)) + likelihood(candidate, both.unwrap_or(q));
+    average(baseline, 5.0, 0.5) + average(candidate, 0.5, 1.0) - most
+}
+
 // Evidence about the mean difference of all cases, however different they are. You may look at it after every round.
 //
 // A round is one pair of trials of every case. The difference `D` of a pair is 1 (only the candidate passed), 0 or −1. A
@@ -271,6 +295,56 @@ mod tests {
         // By the formula with whole numbers: of 2 losses and 1 win 13/15, of 2 losses 5/2, of 1 win 4/9.
         let expected = 0.95 * 13.0 / 15.0 + 0.05 * (5.0 / 2.0 + 4.0 / 9.0) / 2.0;
         close(e_broke(&[(2, 0), (0, 1)]), expected, &"two cases");
+    }
+
+    #[test]
+    fn evidence_of_trials_that_are_not_paired_pays_one_on_average_at_most_if_the_candidate_passes_no_less_often() {
+        // Every course of 14 trials. What comes next depends on what came before: the baseline runs if the candidate failed more often.
+        fn mean(baseline: Rate, candidate: Rate, left: u32, (p, q): (f64, f64)) -> f64 {
+            if left == 0 {
+                return ln_e_apart(baseline, candidate).exp();
+            }
+            let of_baseline = candidate.failed() > baseline.trials;
+            let rate = if of_baseline { p } else { q };
+            let after = |passed: bool| {
+                let (mut baseline, mut candidate) = (baseline, candidate);
+                if of_baseline {
+                    baseline.add(passed);
+                } else {
+                    candidate.add(passed);
+                }
+                mean(baseline, candidate, left - 1, (p, q))
+            };
+            let weighted = |weight: f64, passed| if weight > 0.0 { weight * after(passed) } else { 0.0 };
+            weighted(rate, true) + weighted(1.0 - rate, false)
+        }
+        for rates in [(0.0, 0.0), (0.5, 0.5), (0.9, 0.9), (1.0, 1.0), (0.3, 0.6), (0.6, 0.7)] {
+            let found = mean(Rate::default(), Rate::default(), 14, rates);
+            assert!(found <= 1.0 + 1e-9, "{rates:?}: {found}");
+        }
+        let broke = mean(Rate::default(), Rate::default(), 14, (1.0, 0.1));
+        assert!(broke > 100.0, "{broke}");
+    }
+
+    /// Passed trials of all, of the baseline and of the candidate, and the logarithm of the evidence.
+    const APART: [([u64; 4], f64); 8] = [
+        ([3, 3, 0, 3], 3.131_777_985_1),
+        ([4, 4, 0, 4], 4.339_664_688_8),
+        ([20, 20, 0, 2], 5.248_707_373_9),
+        ([18, 20, 1, 6], 4.158_088_201_8),
+        ([5, 9, 7, 8], -4.051_107_481_6),
+        ([1, 2, 1, 3], -1.869_720_010_7),
+        ([0, 0, 0, 2], -0.628_608_659_4),
+        ([3, 3, 0, 0], -0.244_345_759_0),
+    ];
+
+    #[test]
+    fn evidence_of_trials_that_are_not_paired_agrees_with_another_computation() {
+        // By scipy 1.17.1: betaln, and the likelihood maximized numerically.
+        for ([x, n, y, m], expected) in APART {
+            let found = ln_e_apart(Rate::new(x, n), Rate::new(y, m));
+            assert!((found - expected).abs() < 1e-8, "{x}/{n} {y}/{m}: {found}");
+        }
     }
 
     #[test]

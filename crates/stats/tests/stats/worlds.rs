@@ -41,13 +41,18 @@ pub fn pair(rates: &Rates, case: usize, world: &mut fastrand::Rng) -> Pair {
     Pair { case, baseline: Some(world.f64() < a), candidate: Some(world.f64() < b) }
 }
 
-/// Pairs by the comparison's own choice, until its plan is done or there are `most`.
+/// Trials by the comparison's own choice, until its plan is done or there are `most` pairs, or as many trials.
 pub fn run(rates: &Rates, rule: Rule, plan: ComparePlan, seed: u64, most: usize) -> SequentialTest {
     let mut state = state(rates, rule, plan, most, seed);
     let mut world = fastrand::Rng::with_seed(seed ^ 0xA5A5_5A5A);
-    while state.pairs().len() < most && !state.is_decided() {
-        let case = state.next_case(&[]).expect("cases");
-        state.feed(pair(rates, case, &mut world)).expect("a case of the list");
+    while !state.is_decided() {
+        let step = state.next_step(&[]).expect("cases");
+        if state.trials() + step.trials() > 2 * most as u64 {
+            break;
+        }
+        let pair = pair(rates, step.case, &mut world);
+        let fed = if step.alone { state.feed_look(step.case, pair.candidate) } else { state.feed(pair) };
+        fed.expect("a case of the list");
     }
     state
 }

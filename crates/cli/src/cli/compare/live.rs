@@ -99,7 +99,7 @@ fn dry_run(ready: &ReadyComparison, dry: DryRun<'_>) -> CliResult {
     let mut out = text_stdout();
     writeln!(
         out,
-        "{}, at most {} trials in pairs, {} of them for a first look at every case",
+        "{}, at most {} trials, {} of them for a first look at every case",
         diagnostics::counted(pairing.cases.len(), "case"),
         sides.max_trials,
         run.plan.len()

@@ -193,7 +193,7 @@ fn sides_of(runs: &[RunFolder]) -> CliResultOf<Option<SidesOfRun>> {
     let [run] = runs else { return Ok(None) };
     // The reader notes a record that cannot be read.
     let Some(sides) = run.run_record().ok().flatten().and_then(|record| record.sides) else { return Ok(None) };
-    let pairs = run.pairs()?.into_iter().map(|pair| (pair.baseline, pair.candidate.mode)).collect();
+    let pairs = run.pairs()?.into_iter().filter_map(|pair| Some((pair.baseline?, pair.candidate.mode))).collect();
     Ok(Some((sides, pairs)))
 }
 

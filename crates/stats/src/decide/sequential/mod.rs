@@ -1,6 +1,7 @@
-//! A comparison by pairs of trials, one on each side of the same case, that may stop after any pair.
+//! A comparison by pairs of trials, one on each side of the same case, that may stop after any pair. The quick plan looks at each
+//! case with the candidate alone first, and only what fails gets pairs. Such a look is no evidence: it chooses what is evidence.
 //!
-//! Each result rules something out, with two kinds of evidence. `broke` rules out "no case got worse", by all discordant
+//! Each result rules something out, with two kinds of evidence. `broke` rules out "no case got worse", by all
 //! pairs ([`sequence`](crate::stats::sequence)). `worse`, `better` and `no worse` are about the mean of all cases, by
 //! the pairs of complete rounds. Whenever and why ever it stops, each true statement is
 //! ruled out with probability `alpha` at most.
@@ -13,9 +14,12 @@ use serde::{Deserialize, Serialize};
 use crate::decide::pair_choice::{self, CaseTally, FirstRound, MeanRates, PairPurpose};
 use crate::decide::plan::{self, ComparePlan};
 use crate::decide::result::CompareResult;
-use crate::decide::{CaseCount, Comparison, JoinedCases, MeanDifference, MeanFigures, ResultBasis, Rule, SideCounts};
+use crate::decide::screen::{self, FirstLook};
+use crate::decide::{
+    CaseCount, Comparison, FirstLooks, JoinedCases, MeanDifference, MeanFigures, ResultBasis, Rule, SideCounts,
+};
 use crate::stats::proportion::Rate;
-use crate::stats::sequence::{RoundPairs, Rounds, e_together, e_two_sided, e_worse};
+use crate::stats::sequence::{RoundPairs, Rounds, e_together, e_two_sided, e_worse, ln_e_apart};
 use crate::stats::stratified::Stratum;
 use crate::stats::{Interval, difference, len, real};
 
@@ -40,8 +44,24 @@ impl Pair {
     }
 }
 
-/// A running comparison. It follows from its cases, rule, plan, limit, seed and pairs alone: to resume, feed the same
-/// pairs again.
+/// What a comparison runs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The place of its case.
+    pub case: usize,
+    /// Whether only the candidate runs, instead of a pair.
+    pub alone: bool,
+}
+
+impl Step {
+    /// How many trials it is.
+    pub fn trials(self) -> u64 {
+        if self.alone { 1 } else { 2 }
+    }
+}
+
+/// A running comparison. It follows from its cases, rule, plan, limit, seed, looks and pairs alone: to resume, feed the same
+/// again in the same order.
 #[derive(Clone, Debug)]
 pub struct SequentialTest {
     names: Vec<String>,
@@ -52,6 +72,10 @@ pub struct SequentialTest {
     of_each: Vec<u64>,
     seed: u64,
     pairs: Vec<Pair>,
+    /// The first looks at cases, and whether the candidate passed.
+    looks: Vec<(usize, Option<bool>)>,
+    /// The evidence of all pairs together, and of the whole 1 at most, when several looks had failed, if they have.
+    several: Option<(f64, f64)>,
     cases: Vec<Tally>,
     rounds: Rounds,
     /// The evidence that some case broke, as of now.
@@ -100,27 +124,45 @@ struct Tally {
     lost: u64,
     /// The evidence of its own pairs that it got worse.
     own: f64,
+    /// The logarithm of the same by the trials of its pairs, as if they were none.
+    ln_apart: f64,
+    look: FirstLook,
 }
 
 impl Default for Tally {
     fn default() -> Self {
         let (baseline, candidate) = (CaseCount::default(), CaseCount::default());
-        Self { baseline, candidate, seen: CaseTally::default(), lost: 0, own: 1.0 }
+        let (seen, look) = (CaseTally::default(), FirstLook::None);
+        Self { baseline, candidate, seen, lost: 0, own: 1.0, ln_apart: 0.0, look }
     }
 }
 
 impl Tally {
     /// Whether it may have broken: it passes in fewer than half of its trials with the candidate. A case that failed on both
-    /// sides gets a second pair.
+    /// sides gets a second pair, and so does one whose look was not measured.
     fn is_suspect(&self) -> bool {
         let CaseTally { losses, tried, .. } = self.seen;
+        if tried == 0 {
+            return matches!(self.look, FirstLook::Failed | FirstLook::Lost);
+        }
         if self.candidate.rate.trials == 0 {
             // Its pairs are running, or were not measured.
             return self.lost > 0 && tried < HOPELESS;
         }
         // A pair that was not measured speaks for nothing. One that runs may be a tie.
         let speaking = tried - self.lost;
-        2 * self.candidate.rate.passed < self.candidate.rate.trials && (speaking < 2 || 2 * losses >= speaking)
+        let passes = self.candidate.rate.plus(self.look.rate());
+        2 * passes.passed < passes.trials && (speaking < 2 || 2 * losses >= speaking)
+    }
+
+    /// Whether a trial of the candidate was measured.
+    fn is_seen(&self) -> bool {
+        self.candidate.rate.plus(self.look.rate()).trials > 0
+    }
+
+    /// Whether nothing can be found out about it.
+    fn is_hopeless(&self) -> bool {
+        self.baseline.rate.trials == 0 && self.seen.tried >= HOPELESS
     }
 }
 
@@ -137,6 +179,8 @@ impl SequentialTest {
             of_each: Vec::new(),
             seed,
             pairs: Vec::new(),
+            looks: Vec::new(),
+            several: None,
             cases: tallies,
             rounds,
             harm: 1.0,
@@ -167,12 +211,15 @@ impl SequentialTest {
         let names = shards.iter().flat_map(|shard| shard.names.clone()).collect();
         // The plan of all is done if that of each is.
         let done = shards.iter().all(Self::is_done);
-        let max_pairs = if done { shards.iter().map(Self::measured).sum() } else { u64::MAX };
+        let max_pairs = if done { shards.iter().map(Self::measured).sum::<u64>().div_ceil(2) } else { u64::MAX / 2 };
         let mut whole = Self::new(names, rule, plan, max_pairs, 0);
         let mut before = 0;
         for shard in shards {
+            // Every case is in the list.
+            for (case, passed) in &shard.looks {
+                let _ = whole.feed_look(before + case, *passed);
+            }
             for pair in &shard.pairs {
-                // Every case is in the list.
                 let _ = whole.feed(Pair { case: before + pair.case, ..*pair });
             }
             before += shard.names.len();
@@ -208,7 +255,7 @@ impl SequentialTest {
             tally.baseline.not_measured += u64::from(pair.baseline.is_none());
             tally.candidate.not_measured += u64::from(pair.candidate.is_none());
             tally.lost += 1;
-            if tally.baseline.rate.trials == 0 && tally.seen.tried >= HOPELESS && self.rounds.leave_out(pair.case) {
+            if tally.is_hopeless() && self.rounds.leave_out(pair.case) {
                 self.look_at_rounds();
             }
             return Ok(());
@@ -219,15 +266,66 @@ impl SequentialTest {
         tally.seen.wins += u64::from(b && !a);
         if a != b {
             tally.own = e_worse(tally.seen.losses, tally.seen.wins);
-            let all = |of: fn(&CaseTally) -> u64| self.cases.iter().map(|tally| of(&tally.seen)).sum::<u64>();
-            let own = self.cases.iter().map(|tally| tally.own / len(cases)).sum::<f64>();
-            self.harm = e_together(all(|seen| seen.losses), all(|seen| seen.wins), own);
-            self.evidence.broke = self.evidence.broke.max(self.harm);
+        }
+        if self.plan == ComparePlan::Quick {
+            tally.ln_apart = ln_e_apart(tally.baseline.rate, tally.candidate.rate);
+        }
+        if a != b || self.plan == ComparePlan::Quick {
+            self.look_for_harm();
         }
         if self.rounds.feed(pair.case, i8::from(b) - i8::from(a)) {
             self.look_at_rounds();
         }
         Ok(())
+    }
+
+    /// Takes in the first look at a case, with the candidate alone: whether it passed; none if it was not measured.
+    ///
+    /// # Errors
+    ///
+    /// If the case is not in the list; nothing changes then.
+    pub fn feed_look(&mut self, case: usize, passed: Option<bool>) -> Result<(), UnknownCase> {
+        let cases = self.names.len();
+        if case >= cases {
+            return Err(UnknownCase { case, cases });
+        }
+        if passed.is_none() && self.at_worst.is_none() {
+            self.at_worst = Some(Box::new(self.clone()));
+        }
+        if let Some(worst) = &mut self.at_worst {
+            worst.feed_look(case, passed.or(Some(false)))?;
+        }
+        self.looks.push((case, passed));
+        self.cases[case].look = FirstLook::of(passed);
+        self.cases[case].candidate.not_measured += u64::from(passed.is_none());
+        let failed = self.cases.iter().filter(|tally| tally.look == FirstLook::Failed).count();
+        if self.several.is_none() && failed >= screen::several(cases) {
+            // Some pairs may have kept trials of the base, which count no longer if the provider seems to have moved.
+            self.several = Some((self.together(), self.harm.min(1.0)));
+        }
+        Ok(())
+    }
+
+    /// The evidence that some case broke, by pairs.
+    fn together(&self) -> f64 {
+        let all = |of: fn(&CaseTally) -> u64| self.cases.iter().map(|tally| of(&tally.seen)).sum::<u64>();
+        let own = self.cases.iter().map(|tally| tally.own / len(self.cases.len())).sum::<f64>();
+        e_together(all(|seen| seen.losses), all(|seen| seen.wins), own)
+    }
+
+    /// The quick plan bets a part of its stake on the trials of the cases that it tries, as if they were no pairs: that finds a
+    /// single case sooner. If many are tried, it bets what it has by then on pairs, 1 at most.
+    fn look_for_harm(&mut self) {
+        let together = self.together();
+        self.harm = match (self.plan, self.several) {
+            (ComparePlan::Quick, None) => {
+                let apart = self.cases.iter().map(|tally| tally.ln_apart).sum::<f64>().exp().min(f64::MAX);
+                (1.0 - screen::APART) * together + screen::APART * apart
+            }
+            (ComparePlan::Quick, Some((before, all))) => all * together / before,
+            _ => together,
+        };
+        self.evidence.broke = self.evidence.broke.max(self.harm);
     }
 
     fn look_at_rounds(&mut self) {
@@ -243,37 +341,80 @@ impl SequentialTest {
         &self.pairs
     }
 
-    /// The case of the next pair; none if the plan wants no further pair. `in_flight` are the cases of pairs that started and
-    /// were not fed yet. The answer depends on the seed, the pairs fed and `in_flight` alone.
-    pub fn next_case(&self, in_flight: &[usize]) -> Option<usize> {
+    /// Whether a kept trial may stand for that of the baseline in the pair with this number of a case, from 1. It was measured on
+    /// another day, so the quick plan takes one of each case at most, and none once so many looks have failed that the provider may
+    /// have moved.
+    pub fn takes_kept(&self, number: u32) -> bool {
+        self.plan != ComparePlan::Quick || number == 1 && self.several.is_none()
+    }
+
+    /// The first looks fed so far, in their order: the place of the case, and whether the candidate passed.
+    pub fn looks(&self) -> &[(usize, Option<bool>)] {
+        &self.looks
+    }
+
+    /// How many looks and pairs were fed.
+    pub fn steps(&self) -> usize {
+        self.looks.len() + self.pairs.len()
+    }
+
+    /// How many trials were fed.
+    pub fn trials(&self) -> u64 {
+        self.looks.len() as u64 + 2 * self.pairs.len() as u64
+    }
+
+    /// What to run next; none if the plan wants nothing further. `in_flight` started and was not fed yet. The answer depends on the
+    /// seed, what was fed and `in_flight` alone.
+    pub fn next_step(&self, in_flight: &[Step]) -> Option<Step> {
         if let Some(worst) = self.holds_back().filter(|_| self.is_answered()) {
-            return worst.next_case(in_flight);
+            return worst.next_step(in_flight);
         }
         let mut cases = self.cases.clone();
-        for case in in_flight {
-            if let Some(case) = cases.get_mut(*case) {
-                case.seen.tried += 1;
+        for step in in_flight {
+            match cases.get_mut(step.case) {
+                Some(tally) if step.alone => tally.look = FirstLook::Running,
+                Some(tally) => tally.seen.tried += 1,
+                None => {}
             }
         }
-        let step = (self.pairs.len() + in_flight.len()) as u64;
+        let step = (self.steps() + in_flight.len()) as u64;
         // Weyl's sequence, so that the generators of neighboring steps are far apart.
         let mut rng = fastrand::Rng::with_seed(self.seed ^ step.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let seen: Vec<CaseTally> = cases.iter().map(|tally| tally.seen).collect();
-        pair_choice::next(&seen, &self.open(&cases), self.purpose(), &mut rng)
+        let (open, alone) = self.open(&cases, in_flight.iter().any(|step| !step.alone));
+        let case =
+            if alone { open.first().copied() } else { pair_choice::next(&seen, &open, self.purpose(), &mut rng) };
+        case.map(|case| Step { case, alone })
     }
 
-    /// The cases that the plan may try next: those that were never tried, then suspects, then all.
-    fn open(&self, cases: &[Tally]) -> Vec<usize> {
+    /// The cases that the plan may try next, and whether with the candidate alone: those that were never tried, then suspects, then
+    /// all.
+    fn open(&self, cases: &[Tally], pairs_run: bool) -> (Vec<usize>, bool) {
         let left: Vec<usize> = (0..cases.len()).filter(|case| !self.is_used_up(*case, &cases[*case])).collect();
         let among =
             |wanted: &dyn Fn(usize) -> bool| left.iter().copied().filter(|case| wanted(*case)).collect::<Vec<_>>();
         let untried = among(&|case| cases[case].seen.tried == 0);
-        if !untried.is_empty() {
-            return untried;
-        }
         let suspects = self.suspects(cases);
         let suspects = among(&|case| suspects.contains(&case));
-        if suspects.is_empty() && self.plan != ComparePlan::Quick { left } else { suspects }
+        if self.plan != ComparePlan::Quick {
+            let pairs = [untried, suspects, left].into_iter().find(|pairs| !pairs.is_empty());
+            return (pairs.unwrap_or_default(), false);
+        }
+        if !suspects.is_empty() {
+            return (suspects, false);
+        }
+        let together = self.together();
+        if self.several.is_some_and(|(before, _)| together >= screen::FUTILE * before) && !untried.is_empty() {
+            return (untried, false);
+        }
+        let unseen = among(&|case| cases[case].look == FirstLook::None && cases[case].seen.tried == 0);
+        if !unseen.is_empty() {
+            return (unseen, true);
+        }
+        // What is running may end it.
+        let is_near =
+            !pairs_run && !self.shows(self.evidence.broke) && together >= screen::near(self.several.is_some());
+        (if is_near { among(&|case| cases[case].seen.tried > 0) } else { Vec::new() }, false)
     }
 
     /// The cases that may have broken, while it is open whether any did.
@@ -297,8 +438,7 @@ impl SequentialTest {
 
     /// What good news has to wait for. With a case that cannot be measured, the answer lacks that one whatever is tried.
     fn holds_back(&self) -> Option<&Self> {
-        let is_hopeless = |tally: &Tally| tally.baseline.rate.trials == 0 && tally.seen.tried >= HOPELESS;
-        self.at_worst.as_deref().filter(|_| !self.cases.iter().any(is_hopeless))
+        self.at_worst.as_deref().filter(|_| !self.cases.iter().any(Tally::is_hopeless))
     }
 
     /// Whether the plan wants no further pair of those that were measured.
@@ -310,7 +450,7 @@ impl SequentialTest {
         // Good news waits for the cases that may have broken.
         let mean = self.shows(worse) || (self.shows(better) || no_worse) && none_suspect;
         match self.plan {
-            ComparePlan::Quick => self.shows(broke) || self.open(&self.cases).is_empty(),
+            ComparePlan::Quick => self.shows(broke) || self.open(&self.cases, false).0.is_empty(),
             ComparePlan::Standard => self.shows(broke) || mean,
             ComparePlan::UntilDecided => mean,
         }
@@ -319,12 +459,13 @@ impl SequentialTest {
     /// Whether the plan is done: it wants no further pair, or as many as it may run were measured, or no case may have more.
     pub fn is_done(&self) -> bool {
         let is_used_up = || self.cases.iter().enumerate().all(|(case, tally)| self.is_used_up(case, tally));
-        self.is_decided() || self.measured() >= self.max_pairs || is_used_up()
+        self.is_decided() || self.measured() + 2 > 2 * self.max_pairs || is_used_up()
     }
 
-    /// How many pairs were measured.
+    /// How many trials were measured, by looks and pairs that were.
     fn measured(&self) -> u64 {
-        self.pairs.iter().filter(|pair| pair.is_measured()).count() as u64
+        let pairs = self.pairs.iter().filter(|pair| pair.is_measured()).count();
+        (2 * pairs + self.looks.iter().filter(|look| look.1.is_some()).count()) as u64
     }
 
     fn shows(&self, evidence: f64) -> bool {
@@ -351,14 +492,17 @@ impl SequentialTest {
 
     /// The results of the pairs so far: never empty.
     pub fn results(&self) -> Vec<CompareResult> {
-        if self.cases.iter().all(|tally| tally.baseline.rate.trials == 0) {
+        if !self.cases.iter().any(Tally::is_seen) {
             return vec![CompareResult::NothingMeasured];
         }
         let mut results = self.results_of_evidence();
         if results.is_empty() {
-            let harmless = self.is_done()
-                && self.plan != ComparePlan::UntilDecided
-                && self.rounds.complete() != RoundPairs::default();
+            let is_whole = match self.plan {
+                ComparePlan::Quick => self.cases.iter().all(|tally| tally.is_seen() || tally.is_hopeless()),
+                ComparePlan::Standard => self.rounds.complete() != RoundPairs::default(),
+                ComparePlan::UntilDecided => false,
+            };
+            let harmless = self.is_done() && is_whole;
             results.push(if harmless { CompareResult::NoHarmSeen } else { CompareResult::Undecided });
         }
         results
@@ -399,16 +543,34 @@ impl SequentialTest {
             .and_then(|apart| plan::more_trials(&strata, apart, self.rule.alpha));
         let basis = ResultBasis::Sequential(self.evidence);
         let at_worst = self.at_worst.as_ref().map_or_else(|| self.results(), |worst| worst.results());
-        let comparison = joined.comparison(results, basis, Some(self.mean()), &p, &self.rule);
-        Comparison { at_worst, broken, trials_needed, ..comparison }
+        let mut comparison = joined.comparison(results, basis, self.mean(), &p, &self.rule);
+        let looks = self.first_looks();
+        let passed = looks.iter().flat_map(|looks| &looks.passed);
+        let passed: std::collections::BTreeSet<&String> = passed.collect();
+        comparison.neither.retain(|case| !passed.contains(case));
+        Comparison { at_worst, broken, trials_needed, looks, ..comparison }
+    }
+
+    /// What the first looks showed, if there were some.
+    fn first_looks(&self) -> Option<FirstLooks> {
+        let named = |wanted: &dyn Fn(&Tally) -> bool| -> Vec<String> {
+            let cases = self.names.iter().zip(&self.cases);
+            cases.filter(|(_, tally)| wanted(tally)).map(|(name, _)| name.clone()).collect()
+        };
+        (!self.looks.is_empty()).then(|| FirstLooks {
+            cases: self.looks.len(),
+            passed: named(&|tally| tally.look == FirstLook::Passed && tally.seen.tried == 0),
+            failed: named(&|tally| tally.look == FirstLook::Failed),
+            several: self.several.is_some(),
+        })
     }
 }
 
 // The mean of all cases in a comparison that runs.
 //
-// The quick plan tries what failed again, so only its first round is a fixed number of trials: it gives the estimates. The other
-// plans go on until the rounds show something. What they then show is too high or too low on average, so they print no estimate,
-// only the interval, which holds at every look.
+// The quick plan has pairs of what failed only, so it knows no mean. The other plans go on until the rounds show something. What they
+// then show is too high or too low on average, so they print no estimate, only the interval, which holds at every look. If there is
+// only one round, its number of trials is fixed, and it gives estimates.
 
 impl SequentialTest {
     /// The first measured pair of each case.
@@ -436,14 +598,16 @@ impl SequentialTest {
     }
 
     /// The means of all cases. Those of shards are weighted by the cases that each was to compare.
-    fn mean(&self) -> MeanFigures {
+    fn mean(&self) -> Option<MeanFigures> {
+        if self.plan == ComparePlan::Quick {
+            return None;
+        }
         // If the limit allows no second round, there is nothing that the results of the first could prolong.
-        let is_one_round = self.plan == ComparePlan::Quick || self.max_pairs < 2 * self.names.len() as u64;
-        if !is_one_round {
+        if self.max_pairs >= 2 * self.names.len() as u64 {
             let interval = self.rounds.complete().interval(self.rule.level);
             let cases = self.cases.iter().filter(|tally| tally.baseline.rate.trials > 0).count();
             let difference = MeanDifference { difference: None, interval, cases };
-            return MeanFigures { difference, baseline: None, candidate: None };
+            return Some(MeanFigures { difference, baseline: None, candidate: None });
         }
         let parts = if self.of_shards.is_empty() { vec![self.first_round()] } else { self.of_shards.clone() };
         let rates = weighted(&parts);
@@ -466,11 +630,11 @@ impl SequentialTest {
             let trials: Vec<Rate> = whole.outcomes.iter().map(|pair| Rate::new(u64::from(passed(pair)), 1)).collect();
             Some((share(&rates?), known(difference::mean_of(&trials, level)?.1, 0.0)))
         };
-        MeanFigures {
+        Some(MeanFigures {
             difference,
             baseline: side(|rates| rates.baseline, |pair| pair.0),
             candidate: side(|rates| rates.candidate, |pair| pair.1),
-        }
+        })
     }
 }
 

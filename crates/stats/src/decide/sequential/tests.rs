@@ -1,5 +1,6 @@
 use super::*;
 use crate::stats::proportion::Rate;
+use crate::stats::reference::close;
 use crate::stats::sequence::e_broke;
 
 const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(0.1) };
@@ -19,16 +20,49 @@ fn feed(state: &mut SequentialTest, case: usize, baseline: bool, candidate: bool
     }
 }
 
-/// Runs pairs of cases with these rates on both sides until the plan is done.
+/// The case of the next pair, while pairs of these cases run.
+fn next(state: &SequentialTest, in_flight: &[usize]) -> Option<usize> {
+    let in_flight: Vec<Step> = in_flight.iter().map(|case| pair_of(*case)).collect();
+    state.next_step(&in_flight).map(|step| {
+        assert!(!step.alone, "a look");
+        step.case
+    })
+}
+
+fn pair_of(case: usize) -> Step {
+    Step { case, alone: false }
+}
+
+fn look_at(case: usize) -> Step {
+    Step { case, alone: true }
+}
+
+/// Feeds the first looks at the first cases.
+fn looks(state: &mut SequentialTest, passed: &[bool]) {
+    for (case, passed) in passed.iter().enumerate() {
+        state.feed_look(case, Some(*passed)).expect("a case");
+    }
+}
+
+/// Runs cases with these rates on both sides until the plan is done.
 fn run(rates: &[(f64, f64)], plan: ComparePlan) -> SequentialTest {
     let mut state = test(rates.len(), plan);
     let mut world = fastrand::Rng::with_seed(1001);
     while !state.is_decided() && state.pairs().len() < 500 {
-        let case = state.next_case(&[]).expect("cases");
-        let (a, b) = rates[case];
-        feed(&mut state, case, world.f64() < a, world.f64() < b, 1);
+        run_next(&mut state, rates, &mut world);
     }
     state
+}
+
+/// Runs what is next of cases with these rates.
+fn run_next(state: &mut SequentialTest, rates: &[(f64, f64)], world: &mut fastrand::Rng) {
+    let Step { case, alone } = state.next_step(&[]).expect("cases");
+    let (a, b) = rates[case];
+    if alone {
+        state.feed_look(case, Some(world.f64() < b)).expect("a case");
+    } else {
+        feed(state, case, world.f64() < a, world.f64() < b, 1);
+    }
 }
 
 #[test]
@@ -52,9 +86,7 @@ fn run_shards(shards: &[&[(f64, f64)]], plan: ComparePlan, seed: u64) -> Sequent
         let rule = Rule { alpha: RULE.alpha / crate::stats::len(shards.len()), ..RULE };
         let mut state = SequentialTest::new(cases, rule, plan, 60, seed);
         while !state.is_done() {
-            let case = state.next_case(&[]).expect("cases");
-            let (a, b) = rates[case];
-            feed(&mut state, case, world.f64() < a, world.f64() < b, 1);
+            run_next(&mut state, rates, &mut world);
         }
         runs.push(state);
     }
@@ -103,7 +135,7 @@ fn feeding_the_same_pairs_again_resumes_where_it_was() {
     let done = run(&[(0.9, 0.6); 4], ComparePlan::UntilDecided);
     let mut again = test(4, ComparePlan::UntilDecided);
     for pair in done.pairs() {
-        assert_eq!(again.next_case(&[]), Some(pair.case));
+        assert_eq!(next(&again, &[]), Some(pair.case));
         again.feed(*pair).expect("a case");
     }
     assert_eq!(again.comparison(), done.comparison());
@@ -118,7 +150,7 @@ fn one_case_that_broke_says_nothing_about_the_mean() {
     assert_eq!(state.results(), [CompareResult::Broke]);
     // Only the mean is open, so the cases with the fewest pairs are next.
     assert!(!state.is_decided());
-    assert_eq!((state.next_case(&[]), state.next_case(&[1])), (Some(1), Some(2)));
+    assert_eq!((next(&state, &[]), next(&state, &[1])), (Some(1), Some(2)));
     for case in [1, 2] {
         feed(&mut state, case, false, true, 20);
     }
@@ -126,29 +158,108 @@ fn one_case_that_broke_says_nothing_about_the_mean() {
 }
 
 #[test]
-fn the_quick_plan_retries_what_failed_and_nothing_else() {
+fn the_quick_plan_looks_at_each_case_with_the_candidate_alone_and_pairs_what_failed_at_once() {
     let mut state = test(4, ComparePlan::Quick);
-    assert_eq!(state.next_case(&[0, 1, 2, 3]), None, "their pairs are running");
-    for case in 0..4 {
-        assert_eq!(state.next_case(&[]), Some(case));
-        feed(&mut state, case, case != 2, case == 0, 1);
-    }
-    // Cases 1 and 3 failed on the candidate's side only, case 2 on both.
-    assert_eq!(state.next_case(&[1, 2]), Some(3));
-    feed(&mut state, 2, false, false, 1);
+    let running = [0, 1, 2, 3].map(look_at);
+    assert_eq!((state.next_step(&[]), state.next_step(&running[..2])), (Some(look_at(0)), Some(look_at(2))));
+    assert_eq!(state.next_step(&running), None, "their looks are running");
+    looks(&mut state, &[true, false]);
+    assert_eq!(state.next_step(&[]), Some(pair_of(1)), "before the other looks");
+    assert_eq!(state.next_step(&[pair_of(1)]), Some(look_at(2)), "while its pair is running");
+    // One pass of two: it may be a case that fails now and then.
     feed(&mut state, 1, true, true, 1);
-    assert_eq!((state.next_case(&[]), state.is_decided()), (Some(3), false));
-    feed(&mut state, 3, true, true, 1);
-    assert!(state.is_decided() && state.next_case(&[]).is_none());
-    assert_eq!(state.results(), [CompareResult::NoHarmSeen]);
-    // One pass after two failures is too few.
-    let mut state = test(1, ComparePlan::Quick);
-    for (passed, next) in [(false, Some(0)), (false, Some(0)), (true, Some(0)), (true, None)] {
-        feed(&mut state, 0, true, passed, 1);
-        assert_eq!((state.next_case(&[]), state.is_decided()), (next, next.is_none()));
+    assert_eq!((state.next_step(&[]), state.results()), (Some(look_at(2)), vec![CompareResult::Undecided]));
+    state.feed_look(2, Some(true)).expect("a case");
+    state.feed_look(3, Some(true)).expect("a case");
+    assert!(state.takes_kept(1) && !state.takes_kept(2) && test(1, ComparePlan::Standard).takes_kept(2));
+    assert!(state.is_decided() && state.next_step(&[]).is_none());
+    assert_eq!((state.results(), state.trials(), state.steps()), (vec![CompareResult::NoHarmSeen], 6, 5));
+    let found = state.comparison();
+    let named = |cases: &[usize]| -> Vec<String> { cases.iter().map(|case| format!("case-{case}")).collect() };
+    let expected = FirstLooks { cases: 4, passed: named(&[0, 2, 3]), failed: named(&[1]), several: false };
+    assert_eq!((found.looks, found.neither, found.difference), (Some(expected), Vec::new(), None));
+    // The look is in no rate.
+    assert_eq!(found.candidate.rate, Rate::new(1, 1));
+}
+
+#[test]
+fn the_quick_plan_finds_a_case_that_broke_by_its_pairs_and_never_by_its_look() {
+    let mut state = test(3, ComparePlan::Quick);
+    looks(&mut state, &[false]);
+    close(evidence(&state).broke, 1.0, &"a look is no evidence");
+    for pairs in 1..=4 {
+        assert!(!state.is_decided());
+        assert_eq!(state.next_step(&[]), Some(pair_of(0)));
+        feed(&mut state, 0, true, false, 1);
+        let apart = ln_e_apart(Rate::new(pairs, pairs), Rate::new(0, pairs)).exp();
+        let expected = 0.7 * e_broke(&[(pairs, 0), (0, 0), (0, 0)]) + 0.3 * apart;
+        assert!((evidence(&state).broke / expected - 1.0).abs() < 1e-9, "{pairs}");
     }
-    let found = run(&[(1.0, 1.0), (1.0, 0.0), (1.0, 1.0)], ComparePlan::Quick);
-    assert_eq!((found.results(), found.pairs().len()), (vec![CompareResult::Broke], 8));
+    assert_eq!((state.results(), state.trials()), (vec![CompareResult::Broke], 9));
+    let found = state.comparison();
+    assert_eq!((found.broken, found.neither), (names(1), vec!["case-1".to_owned(), "case-2".to_owned()]));
+}
+
+#[test]
+fn a_case_that_failed_twice_needs_two_passes_of_four() {
+    let mut state = test(1, ComparePlan::Quick);
+    looks(&mut state, &[false]);
+    for (passed, next) in [(false, Some(pair_of(0))), (true, Some(pair_of(0))), (true, None)] {
+        feed(&mut state, 0, true, passed, 1);
+        assert_eq!((state.next_step(&[]), state.is_decided()), (next, next.is_none()), "{passed}");
+    }
+    assert_eq!(state.results(), [CompareResult::NoHarmSeen]);
+}
+
+#[test]
+fn if_several_looks_fail_all_cases_get_pairs_as_long_as_these_speak_against_the_candidate() {
+    let several = || {
+        let mut state = test(10, ComparePlan::Quick);
+        looks(&mut state, &[true, false, false, true, false]);
+        feed(&mut state, 1, true, true, 1);
+        feed(&mut state, 2, true, true, 1);
+        feed(&mut state, 4, true, true, 1);
+        assert_eq!(state.next_step(&[]), Some(look_at(5)), "three fail now and then");
+        state.feed_look(5, Some(false)).expect("a case");
+        feed(&mut state, 5, true, true, 1);
+        assert!(state.comparison().looks.is_some_and(|looks| looks.several));
+        assert!(!state.takes_kept(1), "the provider may have moved");
+        // Of those that passed their look and those that had none.
+        assert_eq!(state.next_step(&[]), Some(pair_of(0)));
+        assert_eq!(state.next_step(&[pair_of(0)]), Some(pair_of(3)));
+        assert_eq!(state.next_step(&[pair_of(0), pair_of(3)]), Some(pair_of(6)));
+        state
+    };
+    let mut harmless = several();
+    feed(&mut harmless, 0, false, true, 1);
+    assert_eq!(harmless.next_step(&[]), Some(look_at(6)), "the pairs speak for the candidate");
+    // What was gathered before is bet on pairs.
+    let mut harm = several();
+    let (before, switched) = (evidence(&harm).broke, harm.several.expect("several").1);
+    let together = |losses: u64| {
+        let cases: Vec<(u64, u64)> = (0..10).map(|case| (u64::from(case < losses), 0)).collect();
+        e_broke(&cases)
+    };
+    for (losses, case) in (1..).zip([0, 3, 6, 7, 8, 9]) {
+        feed(&mut harm, case, true, false, 1);
+        close(evidence(&harm).broke, (switched * together(losses)).max(before), &losses);
+    }
+    assert!(together(6) > 20.0 && evidence(&harm).broke < 20.0, "a part of the stake was lost on single cases");
+}
+
+#[test]
+fn a_look_that_was_not_measured_leads_to_a_pair_and_counts_as_a_failure_at_worst() {
+    let mut state = test(2, ComparePlan::Quick);
+    state.feed_look(0, None).expect("a case");
+    assert_eq!((state.next_step(&[]), state.results()), (Some(pair_of(0)), vec![CompareResult::NothingMeasured]));
+    feed(&mut state, 0, true, true, 1);
+    state.feed_look(1, Some(true)).expect("a case");
+    assert!(state.is_decided(), "{:?}", state.next_step(&[]));
+    let found = state.comparison();
+    assert_eq!((found.results, found.candidate.not_measured), (vec![CompareResult::NoHarmSeen], 1));
+    assert_eq!((found.at_worst, found.lost), (vec![CompareResult::NoHarmSeen], Vec::new()));
+    let wrong = state.feed_look(2, None).expect_err("no such case");
+    assert_eq!((wrong.case, wrong.cases), (2, 2));
 }
 
 #[test]
@@ -180,7 +291,7 @@ fn pairs_that_were_not_measured_are_counted_separately_and_keep_no_case_busy() {
     let mut state = test(2, ComparePlan::Standard);
     assert_eq!(state.results(), [CompareResult::NothingMeasured]);
     for _ in 0..10 {
-        let case = state.next_case(&[]).expect("cases");
+        let case = next(&state, &[]).expect("cases");
         let candidate = (case == 1).then_some(true);
         state.feed(Pair { case, baseline: Some(true), candidate }).expect("a case");
     }
@@ -196,9 +307,14 @@ fn a_case_that_is_never_measured_prevents_no_result() {
     {
         let mut state = test(3, plan);
         while !state.is_decided() && state.pairs().len() < 400 {
-            let case = state.next_case(&[]).expect("cases");
-            let pair = Pair { case, baseline: Some(true), candidate: (case != 1).then_some(true) };
-            state.feed(pair).expect("a case");
+            let Step { case, alone } = state.next_step(&[]).expect("cases");
+            let candidate = (case != 1).then_some(true);
+            let fed = if alone {
+                state.feed_look(case, candidate)
+            } else {
+                state.feed(Pair { case, baseline: Some(true), candidate })
+            };
+            fed.expect("a case");
         }
         assert_eq!(state.results(), [expected]);
     }
@@ -207,10 +323,10 @@ fn a_case_that_is_never_measured_prevents_no_result() {
 #[test]
 fn pairs_in_flight_go_to_different_cases_and_unknown_ones_are_refused() {
     let mut state = test(3, ComparePlan::Standard);
-    assert_eq!((state.next_case(&[0]), state.next_case(&[0, 1])), (Some(1), Some(2)));
+    assert_eq!((next(&state, &[0]), next(&state, &[0, 1])), (Some(1), Some(2)));
     let wrong = state.feed(Pair { case: 3, baseline: None, candidate: None }).expect_err("no such case");
     assert_eq!(wrong.to_string(), "a pair is of case number 3, and only 3 cases are compared");
-    assert_eq!(test(0, ComparePlan::Standard).next_case(&[]), None);
+    assert_eq!(next(&test(0, ComparePlan::Standard), &[]), None);
 }
 
 fn feed_unmeasured(state: &mut SequentialTest, case: usize, times: usize) {
@@ -226,13 +342,16 @@ fn evidence(state: &SequentialTest) -> SequentialEvidence {
 
 #[test]
 fn the_quick_plan_tries_a_case_that_is_never_measured_five_times_and_one_that_failed_on_both_sides_twice() {
-    for (pair, times) in [((None, None), 5), ((Some(true), None), 5), ((Some(false), Some(false)), 2)] {
+    for (look, pair, times) in
+        [(None, (None, None), 5), (Some(false), (Some(true), None), 5), (Some(false), (Some(false), Some(false)), 2)]
+    {
         let mut state = test(1, ComparePlan::Quick);
+        state.feed_look(0, look).expect("a case");
         for _ in 0..times {
-            assert_eq!(state.next_case(&[]), Some(0), "{pair:?}");
+            assert_eq!(next(&state, &[]), Some(0), "{pair:?}");
             state.feed(Pair { case: 0, baseline: pair.0, candidate: pair.1 }).expect("a case");
         }
-        assert_eq!(state.next_case(&[]), None, "{pair:?}");
+        assert_eq!(state.next_step(&[]), None, "{pair:?}");
     }
 }
 
@@ -308,7 +427,7 @@ fn next_cases(rule: Rule, pairs: &[(usize, usize)]) -> Vec<usize> {
             feed(&mut state, case, true, false, *losses);
             feed(&mut state, case, true, true, *ties);
         }
-        state.next_case(&[]).expect("a case")
+        next(&state, &[]).expect("a case")
     };
     (0..50).map(next).collect()
 }
@@ -333,7 +452,7 @@ fn cases_that_tell_the_same_are_chosen_by_chance_at_every_step() {
     feed_unmeasured(&mut state, 2, 5);
     let mut chosen = [0; 3];
     for _ in 0..50 {
-        chosen[state.next_case(&[]).expect("a case")] += 1;
+        chosen[next(&state, &[]).expect("a case")] += 1;
         feed_unmeasured(&mut state, 2, 1);
     }
     assert!(chosen[0] > 10 && chosen[1] > 10 && chosen[2] == 0, "{chosen:?}");
@@ -401,7 +520,7 @@ fn a_case_that_cannot_be_measured_takes_no_pair_of_another() {
     let mut state =
         SequentialTest::new(names(3), RULE, ComparePlan::UntilDecided, 6, 1).with_pairs_of_each(vec![2, 2, 2]);
     let mut tried = [0; 3];
-    while let Some(case) = state.next_case(&[]) {
+    while let Some(case) = next(&state, &[]) {
         tried[case] += 1;
         let measured = (case != 0).then_some(true);
         state.feed(Pair { case, baseline: measured, candidate: measured }).expect("a case");
