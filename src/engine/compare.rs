@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::choose::{self, planned, to_resume};
 use super::{Engine, Loaded, MostTrials};
-use crate::decide::plan::{ComparePlan, USUAL_RATE, UnreachableResult, reach};
+use crate::decide::USUAL_RATE;
+use crate::decide::plan::{ComparePlan, UnreachableResult, reach};
 use crate::decide::promise::{ExpectedCases, PlanPromise};
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};

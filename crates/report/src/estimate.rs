@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::decide::plan::{ComparePlan, USUAL_POWER, USUAL_RATE};
+use crate::decide::USUAL_RATE;
+use crate::decide::plan::{ComparePlan, USUAL_POWER};
 use crate::decide::promise::{PlanPromise, Power};
 use crate::diagnostics::counted;
 use crate::rate::points;

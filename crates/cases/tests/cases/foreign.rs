@@ -212,6 +212,14 @@ fn stimulus(lines: &str) -> Fixture {
     tidy("evals/tidy/eval.yaml", format!("stimuli:\n  - name: one\n    prompt: Do it\n{lines}"))
 }
 
+#[test]
+fn a_stimulus_is_of_the_skill_that_its_constraints_expect() {
+    let text = "stimuli:\n  - name: one\n    prompt: Do it\n    constraints: { expect_skills: [tidy] }\n\
+        \x20   graders:\n      - { type: file-exists, config: { path: a } }\n";
+    let found = cases(&tidy("evals/group/eval.yaml", text));
+    assert!(found.iter().any(|case| case.starts_with("tidy/")), "{found:?}");
+}
+
 /// What a grader of a stimulus is.
 fn grader(grader: &str) -> String {
     cases(&stimulus(&format!("    graders:\n      - {grader}\n")).file("skills/tidy/references/a.md", "a")).join("\n")

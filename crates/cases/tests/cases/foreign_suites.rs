@@ -43,6 +43,15 @@ fn each_prompt_with_each_test_is_a_case_of_the_skill_that_it_names() {
     }));
 }
 
+#[test]
+fn a_test_of_a_skill_that_is_not_here_is_no_case_of_another() {
+    let text = "prompts: ['{{request}}']\ntests:\n  - vars: { skill: tidy, request: A }\n    assert: [{ type: contains, value: x }]\n\
+        \x20 - vars: { skill: absent, request: B }\n    assert: [{ type: contains, value: x }]\n";
+    let found = cases(&fixture().file("evals/promptfooconfig.yaml", text));
+    assert!(found.iter().any(|case| case.starts_with("tidy/") && case.contains("\"A\"")), "{found:?}");
+    assert!(found.iter().all(|case| !(case.starts_with("tidy/") && case.contains("\"B\""))), "{found:?}");
+}
+
 /// A test with this assertion.
 fn assertion(assertion: &str) -> String {
     suite(&config(&format!("    assert:\n      - {assertion}\n")))

@@ -54,6 +54,16 @@ fn where_a_case_says_null_no_skill_around_its_file_may_trigger() {
 }
 
 #[test]
+fn next_to_the_expected_skill_positive_and_negative_are_kinds_of_prompts() {
+    let case = |kind: &str, expected: &str| {
+        format!(r#"{{"prompt": "{kind}", "type": "{kind}", "expected_mission": "{expected}"}}"#)
+    };
+    let found = of(&format!("[{}, {}]", case("positive", "brew"), case("negative", "pour")));
+    assert!(found[0].starts_with("brew/") && found[0].ends_with(r#""positive" triggered"#), "{found:?}");
+    assert!(found[1].starts_with("pour/") && found[1].ends_with(r#""negative" triggered"#), "{found:?}");
+}
+
+#[test]
 fn a_key_of_a_whole_file_that_may_change_its_cases_is_no_label() {
     for (key, value) in [
         ("expect_activation", "false"),

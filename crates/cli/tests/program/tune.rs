@@ -125,7 +125,12 @@ fn what_cannot_be_compared_is_told_before_a_trial() {
     dry.exits(0).prints("at most 400 trials");
     let two = stub.run(&["tune", "tidy", "--candidate", "better", "--candidate", "worse", "--dry-run"]);
     two.exits(0).prints("\neach of 2 candidates:\n");
-    assert_eq!(two.stdout.matches("at most 100 trials in pairs").count(), 1, "{}", two.stdout);
+    assert_eq!(
+        two.stdout.matches("at most 100 trials, 34 of them for a first look at every case").count(),
+        1,
+        "{}",
+        two.stdout
+    );
     assert!(
         two.stdout.contains("\nthen the best of these: ") && two.stdout.ends_with(", at most 200 trials\n"),
         "{}",

@@ -49,6 +49,9 @@ impl CaseCount {
 /// A side: its counts by case, under the name that the user knows the case by.
 pub type SideCounts = BTreeMap<String, CaseCount>;
 
+/// The pass rate to plan with if none is known.
+pub const USUAL_RATE: f64 = 0.9;
+
 /// The default margin: the drop that still counts as no worse.
 pub const MARGIN: f64 = 0.05;
 

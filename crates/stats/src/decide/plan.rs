@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::result::CompareResult;
-use super::{Rule, screen};
+use super::{Rule, USUAL_RATE, screen};
 use crate::stats::len;
 use crate::stats::proportion::Rate;
 use crate::stats::sequence::{RoundPairs, e_broke};
@@ -36,9 +36,6 @@ impl ComparePlan {
         }
     }
 }
-
-/// The pass rate to plan with if none is known.
-pub const USUAL_RATE: f64 = 0.9;
 
 /// The power to plan with.
 pub const USUAL_POWER: f64 = 0.8;

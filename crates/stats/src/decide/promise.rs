@@ -5,10 +5,10 @@ use std::thread;
 
 use serde::Serialize;
 
-use super::Rule;
-use super::plan::{ComparePlan, USUAL_POWER, USUAL_RATE};
+use super::plan::{ComparePlan, USUAL_POWER};
 use super::result::CompareResult;
 use super::sequential::{Pair, SequentialTest, Step};
+use super::{Rule, USUAL_RATE};
 use crate::stats::proportion::Rate;
 use crate::stats::{len, real};
 

@@ -2,7 +2,7 @@
 //! were simulated that keep the power of pairs for all cases at the least number of trials
 //! (docs/contributing/proofs.md#the-quick-plan).
 
-use crate::decide::plan::USUAL_RATE;
+use crate::decide::USUAL_RATE;
 use crate::stats::binomial_mass;
 use crate::stats::proportion::Rate;
 use crate::stats::sequence::{e_broke, ln_e_apart};

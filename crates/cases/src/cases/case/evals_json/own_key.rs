@@ -30,6 +30,8 @@ pub(super) enum KeySays {
     Welcome,
     /// Skills that must not trigger.
     Rejected,
+    /// What kind of prompt a case has, next to what it expects.
+    Kind,
 }
 
 /// What the names of skills at a key are called, whatever they mean there.
@@ -126,9 +128,13 @@ fn subject<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -
     named.next().is_none().then_some(OwnKey { key, says: KeySays::Subject })
 }
 
-/// The keys of skills that may trigger, or must not, next to one that should.
+/// The keys of skills that may trigger, or must not, next to one that should, and of kinds of prompts.
 fn beside<'n>(entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) -> Vec<OwnKey<'n>> {
     let says = |key: &'n str| {
+        let is_kind = |value: &&Node| matches!(value.text(), Some("positive" | "negative"));
+        if values(key, entries).iter().all(is_kind) {
+            return Some(OwnKey { key, says: KeySays::Kind });
+        }
         let names: Option<Vec<_>> = values(key, entries).into_iter().map(|value| skills_at(value, file)).collect();
         let says = if is_rejected(key) {
             KeySays::Rejected
@@ -148,11 +154,6 @@ fn expected<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) 
     // Next to other expectations, the name of a skill may say anything.
     let is_expected = |key: &&str| key.starts_with("expect");
     let open: Vec<&str> = open_keys(entries, file).into_iter().filter(|key| !asks_more || is_expected(key)).collect();
-    let says_sides = |key: &&str| values(key, entries).into_iter().all(|value| said_at(key, value).is_some());
-    let mut sides = open.iter().copied().filter(says_sides);
-    if let (Some(key), None) = (sides.next(), sides.next()) {
-        return Some(OwnKey { key, says: KeySays::Sides });
-    }
     let is_label = |key: &str| words(NOTES).contains(&key) || !is_positive(key);
     let names_skills = |key: &&str| {
         let all: Vec<Option<&str>> = values(key, entries).into_iter().map(|value| skill_at(value, file)).collect();
@@ -161,7 +162,13 @@ fn expected<'n>(root: &Node, entries: &[EvalEntry<'n>], file: &ForeignFile<'_>) 
             && (is_expected(key) || all.iter().all(Option::is_some))
             && all.iter().flatten().any(|name| !name.is_empty())
     };
-    let named: Vec<&str> = open.into_iter().filter(names_skills).collect();
+    let named: Vec<&str> = open.iter().copied().filter(names_skills).collect();
+    let says_sides = |key: &&str| values(key, entries).into_iter().all(|value| said_at(key, value).is_some());
+    let mut sides = open.iter().copied().filter(says_sides);
+    // Next to the name of what is expected, `positive` and `negative` are kinds of prompts.
+    if let (Some(key), None, false) = (sides.next(), sides.next(), named.iter().any(is_expected)) {
+        return Some(OwnKey { key, says: KeySays::Sides });
+    }
     let others: Vec<&str> = named.iter().copied().filter(|key| !SKILL.contains(key)).collect();
     // A query that names a skill and says nothing else is one for it.
     let are_queries = || root.get("queries").is_some() || entries.iter().any(|entry| entry.node.get("query").is_some());

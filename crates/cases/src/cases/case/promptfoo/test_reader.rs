@@ -101,15 +101,17 @@ fn id(reader: &mut ForeignReader<'_>, test: &Node, prompt: Option<usize>, number
 }
 
 /// The skill under test: the one that the file's place stands for, or that the test requires, or that it forbids, or that
-/// another test names. Of these, the first that is here.
+/// another test names if this one names none. Of these, the first that is here.
 fn skill(reader: &ForeignReader<'_>, suite: &TestsFile<'_>, test: &Node) -> String {
     let file = reader.file;
     let lists = [Some(test), suite.default, Some(reader.root)].into_iter().flatten();
     let mut asked: Vec<(String, bool)> = lists.clone().flat_map(skills).collect();
     asked.sort_by_key(|(_, is_required)| !is_required);
-    asked.extend(lists.filter_map(|object| skill_of_vars(object, file)).map(|name| (name, false)));
+    asked.extend(lists.clone().filter_map(|object| skill_of_vars(object, file)).map(|name| (name, false)));
     let names = file.skill.into_iter().chain(asked.iter().map(|(name, _)| name.as_str()));
-    file.first_here(names.chain(suite.other_skill.as_deref()))
+    // A test of a skill that is not here is none of another one.
+    let other = lists.filter_map(skill_variable).next().or(suite.other_skill.as_deref());
+    file.first_here(names.chain(other))
 }
 
 impl<'a> TestReader<'_, 'a> {
@@ -326,6 +328,12 @@ pub(super) fn skill_of_vars(object: &Node, file: &ForeignFile<'_>) -> Option<Str
         name.or(Some(text).filter(|_| entry.key.to_lowercase().contains("skill")))
     });
     named.filter(|name| file.has_skill(name)).map(str::to_owned).next()
+}
+
+/// The name at the variable `skill` of an object, also of a skill that is not here.
+fn skill_variable(object: &Node) -> Option<&str> {
+    let name = object.get("vars")?.get("skill")?.text()?.trim();
+    (!name.is_empty() && !name.contains(char::is_whitespace)).then_some(name)
 }
 
 /// The kind of an assertion, and whether that must not hold.

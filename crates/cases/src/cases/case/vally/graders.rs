@@ -66,11 +66,12 @@ const STDERR: &str = "stderr_contains";
 /// The grader that asks a judge.
 const PROMPT: &str = "prompt";
 
-/// The first skill that graders of a stimulus require.
+/// The first skill that graders of a stimulus require, or its constraints.
 pub(super) fn required_skill(stimulus: &Node) -> Option<&str> {
-    let graders = stimulus.get(KEY)?.elements()?;
+    let graders = stimulus.get(KEY).and_then(Node::elements).unwrap_or_default();
     let required = graders.iter().filter_map(|grader| grader.get("config")?.get("required")?.elements());
-    required.flatten().find_map(Node::text)
+    let expected = stimulus.get("constraints").and_then(|constraints| constraints.get("expect_skills")?.elements());
+    required.chain(expected).flatten().find_map(Node::text)
 }
 
 /// Adds the checks, each with what it counts in the score, and what a grader says of the skill under test alone.
