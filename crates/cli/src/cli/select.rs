@@ -379,6 +379,12 @@ pub fn suggested(mut error: Error) -> Error {
             error.insert(ContextKind::SuggestedArg, ContextValue::String(option.to_owned()));
             return error;
         }
+        // A name without its option: a service of CI, or a skill.
+        let named = ["--ci", "--skill"].into_iter().find(|option| command_has(option));
+        if let Some(option) = named.filter(|_| !word.starts_with('-')) {
+            error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("{option} {word}")));
+            return error;
+        }
         // To clap, `--output` is like `--untrusted`; and nobody means an option as a value.
         let is_meant = |near: &str| nearest(&word, [near]).is_some() || word.split('-').all(|part| near.contains(part));
         let near = error.get(ContextKind::SuggestedArg).map(ToString::to_string);
@@ -409,7 +415,8 @@ fn translated(words: &[(&'static str, &[&str])], word: &str) -> Option<&'static 
 
 fn command_has(option: &str) -> bool {
     let program = Cli::command();
-    let command = std::env::args().skip(1).find_map(|word| program.find_subcommand(word));
+    let mut words = std::env::args_os().skip(1);
+    let command = words.find_map(|word| program.find_subcommand(word));
     command
         .is_some_and(|command| command.get_arguments().any(|argument| argument.get_long() == option.strip_prefix("--")))
 }

@@ -38,6 +38,12 @@ tables! {
 }
 
 #[test]
+fn a_name_without_its_option_is_answered_with_the_option() {
+    repository().run("generate pdf").exits(2).warns("--skill pdf");
+    repository().run("init github").exits(2).warns("--ci github");
+}
+
+#[test]
 fn a_list_of_modes_says_what_each_is() {
     repository().run("run --mode claude --dry-run").exits(2).warns("  Claude Code (claude-sdk), skills over MCP\n");
 }

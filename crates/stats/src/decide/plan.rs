@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::result::CompareResult;
-use super::{Rule, USUAL_RATE, screen};
+use super::{Rule, screen};
 use crate::stats::len;
 use crate::stats::proportion::Rate;
 use crate::stats::sequence::{RoundPairs, e_broke};

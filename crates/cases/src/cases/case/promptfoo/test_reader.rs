@@ -110,7 +110,7 @@ fn skill(reader: &ForeignReader<'_>, suite: &TestsFile<'_>, test: &Node) -> Stri
     asked.extend(lists.clone().filter_map(|object| skill_of_vars(object, file)).map(|name| (name, false)));
     let names = file.skill.into_iter().chain(asked.iter().map(|(name, _)| name.as_str()));
     // A test of a skill that is not here is none of another one.
-    let other = lists.filter_map(skill_variable).next().or(suite.other_skill.as_deref());
+    let other = lists.clone().find_map(skill_variable).or(suite.other_skill.as_deref());
     file.first_here(names.chain(other))
 }
 
