@@ -71,7 +71,11 @@ fn analyzer(fixture: &Fixture) -> Analyzer {
 fn the_test_explorer_shows_skill_case_and_mode() {
     let fixture = equipped();
     let mut analyzer = analyzer(&fixture);
-    let shown = analyzer.request("experimental/discoverTest", &json!({ "testId": "skills" }));
+    let is_whole = |answer: &Value| {
+        let tests = answer["tests"].as_array();
+        tests.is_some_and(|tests| tests.iter().any(|test| test["id"] == "skills::repository::lint"))
+    };
+    let shown = analyzer.request_until("experimental/discoverTest", &json!({ "testId": "skills" }), is_whole);
     let tests = shown["tests"].as_array().expect("tests").clone();
     let find = |id: &str| -> Value {
         tests.iter().find(|test| test["id"] == id).unwrap_or_else(|| panic!("no {id} in {tests:#?}")).clone()
@@ -91,11 +95,12 @@ fn every_stub_has_a_lens_that_runs_its_trial() {
     let fixture = equipped();
     let mut analyzer = analyzer(&fixture);
     let uri = analyzer.uri(STUBS);
-    let runnables =
-        analyzer.request("experimental/runnables", &json!({ "textDocument": { "uri": uri }, "position": null }));
-    let runnables = runnables.as_array().expect("runnables");
-    let label = "test greeting::explicit::codex";
-    let lens = runnables.iter().find(|runnable| runnable["label"] == label).expect("a lens");
+    let is_wanted = |runnable: &&Value| runnable["label"] == "test greeting::explicit::codex";
+    let params = json!({ "textDocument": { "uri": uri }, "position": null });
+    let runnables = analyzer.request_until("experimental/runnables", &params, |answer| {
+        answer.as_array().is_some_and(|runnables| runnables.iter().any(|runnable| is_wanted(&runnable)))
+    });
+    let lens = runnables.as_array().expect("runnables").iter().find(is_wanted).expect("a lens");
     let arguments: Vec<&str> =
         lens["args"]["executableArgs"].as_array().expect("arguments").iter().filter_map(Value::as_str).collect();
     assert_eq!(arguments[..2], ["greeting::explicit::codex", "--exact"]);

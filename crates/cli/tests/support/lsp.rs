@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -78,6 +79,19 @@ impl Analyzer {
             }
             self.hear(&message);
         }
+    }
+
+    /// The same until the answer is `whole`, or nothing has changed it for a while: the analyzer calls itself quiescent also between
+    /// two parts of a crate that it loads.
+    pub fn request_until(&mut self, method: &str, params: &Value, whole: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..120 {
+            let answer = self.request(method, params);
+            if whole(&answer) {
+                return answer;
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        self.request(method, params)
     }
 
     /// Waits for a notification, and returns all that came up to it.
