@@ -172,6 +172,7 @@ mod tests {
         let labels = (0..20).map(|number| (trial(number), label(number))).collect();
         let found = of(&(0..20).map(judged).collect::<Vec<_>>(), Some(&labels)).calibration.expect("labels");
         let power = found.power.expect("labels of both kinds");
-        assert!((power.finds_dead_case - 0.77).abs() < 0.05, "{power:?}");
+        // If the judge passes the first look at that case, it gets no pair.
+        assert!((power.finds_dead_case - 0.72).abs() < 0.05, "{power:?}");
     }
 }
