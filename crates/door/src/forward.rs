@@ -181,9 +181,12 @@ impl Connection {
     /// `Host`.
     pub(crate) async fn ask(&self, request: Request<Incoming>) -> Response<PassingBody> {
         let site = self.site.clone().or_else(|| {
-            let named = || request.headers().get(header::HOST)?.to_str().ok()?.parse().ok();
-            let of_uri = request.uri().authority().and_then(|authority| authority.as_str().parse::<HostPort>().ok());
-            let HostPort { host, port } = of_uri.or_else(named)?;
+            // What it names cannot be replaced by its `Host`.
+            let named = match request.uri().authority() {
+                Some(authority) => authority.as_str(),
+                None => request.headers().get(header::HOST)?.to_str().ok()?,
+            };
+            let HostPort { host, port } = named.parse().ok()?;
             Some(Site { host: host_name(&host), port: port.unwrap_or(80), is_tls: false })
         });
         match site {

@@ -296,6 +296,22 @@ fn a_port_of_the_room_leads_to_a_server_that_the_user_allows_and_to_no_other() {
 }
 
 #[test]
+fn an_address_that_names_no_host_is_not_replaced_by_another_header() {
+    let allowed = Server::says("hello");
+    let rules = Rules { allowed: vec![allowed.address.to_string().parse().expect("a host")], ..rules(Network::Web) };
+    let setup = Setup::over("authority", &Upstream::default(), rules);
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let mut stream = TcpStream::connect(port.local_addr().expect("an address")).expect("a connection");
+    setup.room().adopt([port]).expect("a socket");
+    let request = format!("GET http://me@there/ HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", allowed.address);
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    assert!(text.starts_with("HTTP/1.1 400"), "{text}");
+    assert!(allowed.seen().is_empty());
+}
+
+#[test]
 fn every_port_of_the_room_takes_tls_and_requests_to_a_proxy() {
     let allowed = Server::says("hello");
     let [first, second] = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));

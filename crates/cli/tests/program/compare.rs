@@ -292,6 +292,14 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     few.prints("\n  difference: −100 points (95 %: ").prints(" more trials would decide a difference of this size\n");
     stub.run("compare before after --cluster skill").prints("over skills that were not asked: unknown from 1 skill;");
     stub.run("compare before after --cluster tag").exits(2).warns("--cluster tag: no case here has a tag");
+    let sheet = stub.root().join("evals/skills/tidy/prompts.csv");
+    let written = fs::read_to_string(&sheet).expect("cases");
+    let (header, rows) = written.split_once('\n').expect("rows");
+    let tagged: Vec<String> = rows.lines().skip(1).map(|row| format!("{row},one")).collect();
+    fs::write(&sheet, format!("{header},tags\n{}\n", tagged.join("\n"))).expect("a file");
+    let lacking = stub.run("compare before after --cluster tag");
+    lacking.exits(2).warns("lacks these cases, or cannot read them, so their tags are unknown: tidy/c0");
+    fs::write(&sheet, written).expect("a file");
     stub.run("compare HEAD --cluster skill").exits(2).warns("--cluster needs trials whose number did not depend on");
     stub.run("compare before after,before").exits(2).warns("is on both sides");
     assert_eq!(stub.starts().len(), starts, "no agent ran");

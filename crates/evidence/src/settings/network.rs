@@ -198,6 +198,18 @@ impl NetworkSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::mode::AgentKind;
+
+    #[test]
+    fn the_servers_of_every_profile_are_hosts() {
+        for profile in AgentKind::ALL.map(AgentKind::profile) {
+            for requests in profile.provider_requests {
+                let all = requests.of_login.iter().map(|server| server.parse().ok());
+                let all = all.chain((!requests.base.is_empty()).then(|| HostPort::of_url(requests.base)));
+                assert!(all.into_iter().all(|server: Option<HostPort>| server.is_some()), "{}", profile.name);
+            }
+        }
+    }
 
     #[test]
     fn a_host_may_have_a_port_and_nothing_else() {

@@ -158,7 +158,7 @@ impl Comparison {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct FirstLooks {
-    /// How many cases had one.
+    /// How many cases had one that was measured.
     #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub cases: usize,
     /// The cases that passed theirs and had no pair.

@@ -231,21 +231,33 @@ impl Worlds<'_> {
         let mut state = SequentialTest::new(names, *self.rule, self.plan, self.pairs, seed);
         let mut world = fastrand::Rng::with_seed(seed ^ 0x5EED);
         let finds_harm = |state: &SequentialTest| state.results().iter().any(|of| CompareResult::HARM.contains(of));
-        while !state.is_decided()
-            && let Some(step) = state.next_step(&[])
-            && state.trials() + step.trials() <= 2 * self.pairs
-        {
-            let Step { case, alone } = step;
-            let (before, after) = rates[case];
-            let mut passes = |rate: f64| Some(world.f64() < self.cases.judged(rate));
-            let candidate = passes(after);
-            let fed = if alone {
-                state.feed_look(case, candidate)
-            } else {
-                state.feed(Pair { case, baseline: passes(before), candidate })
-            };
-            if fed.is_err() {
+        while !state.is_decided() {
+            let mut steps = Vec::new();
+            let mut trials = state.trials();
+            // Looks run at once, so a limit may be used up by them. A pair comes by itself.
+            while let Some(step) = state.next_step(&steps)
+                && trials + step.trials() <= 2 * self.pairs
+                && (step.alone || steps.is_empty())
+            {
+                trials += step.trials();
+                steps.push(step);
+                if !step.alone {
+                    break;
+                }
+            }
+            if steps.is_empty() {
                 break;
+            }
+            for Step { case, alone } in steps {
+                let (before, after) = rates[case];
+                let mut passes = |rate: f64| Some(world.f64() < self.cases.judged(rate));
+                let candidate = passes(after);
+                // Every case is in the list.
+                let _ = if alone {
+                    state.feed_look(case, candidate)
+                } else {
+                    state.feed(Pair { case, baseline: passes(before), candidate })
+                };
             }
         }
         Ended { finds_harm: u64::from(finds_harm(&state)), trials: state.trials(), runs: 1 }

@@ -4,6 +4,7 @@ mod lift;
 mod live;
 mod stored;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ use crate::run::changed_skills::change_locations;
 use crate::run::variants::TrialLimit;
 use crate::settings::mode::SkillSelection;
 use crate::store::{self, RunFolder};
+use crate::text::cut;
 use crate::text::diagnostic::nearest;
 use crate::text::escape;
 use crate::text::problem::Problem;
@@ -226,24 +228,39 @@ impl CompareArgs {
             return Err(format!("--cluster {by}: needs two cases of {WHOLE}").into());
         }
         let tags = if by == ClusterBy::Tag { self.tags()? } else { BTreeMap::new() };
+        let unknown = RefCell::new(BTreeSet::new());
         let cluster = |case: &str| match by {
             ClusterBy::Case => case.to_owned(),
             ClusterBy::Skill => case.split('/').next().unwrap_or(case).to_owned(),
-            ClusterBy::Tag => tags.get(case).cloned().unwrap_or_else(|| case.to_owned()),
+            ClusterBy::Tag => match tags.get(case) {
+                Some(tags) if !tags.is_empty() => tags.clone(),
+                known => {
+                    unknown.borrow_mut().extend(known.is_none().then(|| case.to_owned()));
+                    case.to_owned()
+                }
+            },
         };
-        Ok(compared.with_spread(true, (by, &cluster)))
+        let compared = compared.with_spread(true, (by, &cluster));
+        let unknown: Vec<String> = unknown.into_inner().into_iter().collect();
+        if !unknown.is_empty() {
+            let names = cut::names(&unknown, 3);
+            let why = "the repository lacks these cases, or cannot read them, so their tags are unknown";
+            return Err(format!("--cluster tag: {why}: {names}").into());
+        }
+        Ok(compared)
     }
 
-    /// The tags of each `skill/case` that has some, as the repository has them today.
+    /// The tags of each `skill/case` that can be read, as the repository has them today.
     fn tags(&self) -> CliResultOf<BTreeMap<String, String>> {
         let catalog = self.start.repository.read_quietly()?.catalog;
         let read = catalog.cases.iter().filter_map(|found| Some((found, found.case().ok()?)));
-        let tagged = read.filter(|(_, case)| !case.tags.is_empty()).map(|(found, case)| {
+        let tags = read.map(|(found, case)| {
             let tags: BTreeSet<&str> = case.tags.iter().map(String::as_str).collect();
             (format!("{}/{}", found.skill, found.id), tags.into_iter().collect::<Vec<_>>().join(", "))
         });
-        let tags: BTreeMap<String, String> = tagged.collect();
-        if tags.is_empty() { Err("--cluster tag: no case here has a tag".into()) } else { Ok(tags) }
+        let tags: BTreeMap<String, String> = tags.collect();
+        let has_some = tags.values().any(|tags| !tags.is_empty());
+        if has_some { Ok(tags) } else { Err("--cluster tag: no case here has a tag".into()) }
     }
 
     /// Whether more is printed than the answer.

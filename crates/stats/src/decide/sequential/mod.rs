@@ -502,7 +502,9 @@ impl SequentialTest {
                 ComparePlan::Standard => self.rounds.complete() != RoundPairs::default(),
                 ComparePlan::UntilDecided => false,
             };
-            let harmless = self.is_done() && is_whole;
+            // What the limit left open of a case that may have broken is no good news.
+            let is_open = self.plan == ComparePlan::Quick && !self.suspects(&self.cases).is_empty();
+            let harmless = self.is_done() && is_whole && !is_open;
             results.push(if harmless { CompareResult::NoHarmSeen } else { CompareResult::Undecided });
         }
         results
@@ -557,8 +559,9 @@ impl SequentialTest {
             let cases = self.names.iter().zip(&self.cases);
             cases.filter(|(_, tally)| wanted(tally)).map(|(name, _)| name.clone()).collect()
         };
-        (!self.looks.is_empty()).then(|| FirstLooks {
-            cases: self.looks.len(),
+        let measured = self.looks.iter().filter(|(_, passed)| passed.is_some()).count();
+        (measured > 0).then(|| FirstLooks {
+            cases: measured,
             passed: named(&|tally| tally.look == FirstLook::Passed && tally.seen.tried == 0),
             failed: named(&|tally| tally.look == FirstLook::Failed),
             several: self.several.is_some(),

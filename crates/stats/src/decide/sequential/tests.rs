@@ -201,6 +201,27 @@ fn the_quick_plan_finds_a_case_that_broke_by_its_pairs_and_never_by_its_look() {
 }
 
 #[test]
+fn a_limit_that_leaves_open_whether_a_case_broke_is_no_good_news() {
+    let mut state = SequentialTest::new(names(4), RULE, ComparePlan::Quick, 7, 1);
+    looks(&mut state, &[false; 4]);
+    for case in [0, 0, 0, 1, 2] {
+        feed(&mut state, case, true, false, 1);
+    }
+    assert!(state.is_done() && !state.is_decided());
+    assert_eq!(state.results(), [CompareResult::Undecided]);
+}
+
+#[test]
+fn a_look_that_was_not_measured_is_not_counted_among_those_that_were() {
+    let mut state = test(3, ComparePlan::Quick);
+    state.feed_look(0, None).expect("a case");
+    assert_eq!(state.comparison().looks, None);
+    state.feed_look(1, Some(true)).expect("a case");
+    state.feed_look(2, Some(true)).expect("a case");
+    assert_eq!(state.comparison().looks.map(|looks| (looks.cases, looks.passed.len())), Some((2, 2)));
+}
+
+#[test]
 fn a_case_that_failed_twice_needs_two_passes_of_four() {
     let mut state = test(1, ComparePlan::Quick);
     looks(&mut state, &[false]);
