@@ -13,7 +13,7 @@ use crate::grade::rubric::{self, Rubric};
 use crate::report::trial_text::RerunCommand;
 use crate::results::calibration::AgentCalibration;
 use crate::run::custom_check::CustomChecks;
-use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
+use crate::run::digests::{DigestInputs, InputReader, RecordingDrift, SkillFolders, as_before, opened_skills};
 use crate::run::kept_store::KeptStore;
 use crate::run::plan::RunPlan;
 use crate::run::program_runner::ProgramRunner;
@@ -181,6 +181,12 @@ impl PlannedRun {
         opened: &[String],
     ) -> std::io::Result<Inputs> {
         self.inputs.read(&self.sources(*skills, mode), case, mode, opened)
+    }
+
+    /// How what decides a trial of `case` in `mode` has changed since its recording.
+    pub fn drift(&self, case: &Case, mode: &Mode, recorded: &Inputs) -> std::io::Result<RecordingDrift> {
+        let now = self.digested(&SkillFolders::Repository, case, mode, &opened_skills(recorded))?;
+        Ok(RecordingDrift::between(recorded, &now, &as_before(&self.settings, mode, case)))
     }
 
     /// A digest of what decides the verdicts of `case` in `mode` besides: see [`InputReader::checks`].

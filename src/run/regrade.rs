@@ -175,21 +175,26 @@ pub struct TrialReview {
     pub final_text: Option<String>,
     /// As it was stored, or for a recording, as it is graded today.
     pub grade: Grade,
+    /// What has changed since the recording, so that a replay does not count its grade.
+    pub stale: Vec<String>,
 }
 
 impl TrialReview {
     /// Reads a trial of a run, or a recording. Fails if it has no grade and its case no longer exists.
     pub fn of(run: &PlannedRun, folder: &TrialFolder) -> Result<Self, Problem> {
         let StoredTrial { meta, trace, final_text } = StoredTrial::read(run, folder)?;
-        let grade = if folder.has_grade()? {
-            folder.grade()?
+        let (grade, stale) = if folder.has_grade()? {
+            (folder.grade()?, Vec::new())
         } else {
             let gone = || case_is_gone(&meta.skill.slug, &meta.case.id);
             let case = case(run, &meta).ok_or_else(gone)?;
             let skill = run.catalog.skill(&meta.skill.slug).ok_or_else(gone)?;
-            regrade(run, case, skill, folder, &|_| ())?.1
+            let grade = regrade(run, case, skill, folder, &|_| ())?.1;
+            // Of a mode that the settings lack, nothing is replayed.
+            let drift = run.settings.mode(&meta.mode).map(|mode| run.drift(case, mode, &meta.inputs)).transpose()?;
+            (grade, drift.map(|drift| drift.stale).unwrap_or_default())
         };
-        Ok(Self { meta, trace, final_text, grade })
+        Ok(Self { meta, trace, final_text, grade, stale })
     }
 
     pub fn evidence(&self) -> Evidence<'_> {

@@ -7,7 +7,6 @@ use std::fmt::Display;
 
 use crate::cases::selection::TestCase;
 use crate::results::graded_trial;
-use crate::run::digests::{RecordingDrift, SkillFolders, as_before, opened_skills};
 use crate::run::live_trial::LiveTrial;
 use crate::run::planned::{self, PlannedRun};
 use crate::run::preflight::{self, ReadyCase};
@@ -64,9 +63,7 @@ pub fn replay_from(
             folder.path().display()
         )));
     }
-    let now = run.digested(&SkillFolders::Repository, case, &planned.mode, &opened_skills(&meta.inputs));
-    let before = as_before(&run.settings, &planned.mode, case);
-    let drift = RecordingDrift::between(&meta.inputs, &now.map_err(|error| unreadable(&error))?, &before);
+    let drift = run.drift(case, &planned.mode, &meta.inputs).map_err(|error| unreadable(&error))?;
     if !drift.stale.is_empty() {
         return Err(TrialError::Stale { folder: folder.path().to_path_buf(), changed: drift.stale });
     }

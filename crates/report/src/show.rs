@@ -29,6 +29,8 @@ pub struct ShownTrial<'a> {
     pub meta: &'a Meta,
     pub grade: &'a Grade,
     pub timeline: &'a Timeline,
+    /// What has changed since its recording.
+    pub stale: &'a [String],
     /// The file and line of its case, if it still exists.
     pub case: Option<(&'a Path, usize)>,
     /// Its directory, as a reader would write it.
@@ -62,6 +64,9 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     }
     if let Some(by) = &meta.scripted {
         line("note", &scripted(by));
+    }
+    if !trial.stale.is_empty() {
+        line("stale", &format!("no replay counts it; changed since: {}", trial.stale.join(", ")));
     }
     if let Some(imported) = &meta.imported {
         line("imported", &imported.told());

@@ -165,6 +165,9 @@ pub struct ShowOutput<'a> {
     pub meta: &'a Meta,
     pub grade: &'a Grade,
     pub timeline: &'a Timeline,
+    /// What has changed since the recording, so that no replay counts its grade.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub stale: &'a [String],
 }
 
 #[derive(Serialize)]

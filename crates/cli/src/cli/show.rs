@@ -68,13 +68,14 @@ pub fn show(args: &ShowArgs) -> CliResult {
     let shown_folder = shown_path(&run.root, folder.path());
     if args.json {
         let session = Session::new(meta, grade, review.final_text.as_deref());
-        let output = ShowOutput { session, id, folder: &shown_folder, meta, grade, timeline: &timeline };
+        let output = ShowOutput { session, id, folder: &shown_folder, meta, grade, timeline: &timeline, stale: &review.stale };
         print_json(&output)?;
         return Ok(Exit::Clean);
     }
     let found = run.catalog.cases.iter().find(|found| (&*found.skill, &found.id) == (&*id.skill, &id.case));
     let case = found.map(|found| (&*found.file, found.line));
-    let shown = ShownTrial { meta, grade, timeline: &timeline, case, folder: &shown_folder, is_whole: args.verbose };
+    let (stale, is_whole) = (&review.stale, args.verbose);
+    let shown = ShownTrial { meta, grade, timeline: &timeline, stale, case, folder: &shown_folder, is_whole };
     let text = as_printed(&report::show(&shown, paint(Stream::Output)));
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     if Stream::Output.is_terminal() && !pager.trim().is_empty() {

@@ -140,6 +140,7 @@ fn a_trial_is_found_by_every_name_that_it_has() {
     }
     let ran = show(&stub, &["bye", "--recording"]);
     ran.prints("  files       evals/recordings/tidy/bye-bye/codex/1\n");
+    assert!(!ran.stdout.contains("stale"), "{}", ran.stdout);
     for (args, words) in [
         (vec!["tidy"], "`tidy` is 2 trials in the run r: tidy/bye-bye/codex, tidy/welcome/codex"),
         (
@@ -156,6 +157,21 @@ fn a_trial_is_found_by_every_name_that_it_has() {
         let ran = show(&stub, &args);
         ran.exits(2).warns(words);
     }
+}
+
+#[test]
+fn a_recording_that_no_replay_counts_is_shown_with_what_has_changed_since() {
+    let stub = stub(&["welcome,false,Welcome Priya.,,", "bye,false,Bye.,,"]);
+    stub.run(&["run", "--record"]).exits(0);
+    let sheet = stub.root().join("evals/skills/tidy/prompts.csv");
+    let written = fs::read_to_string(&sheet).expect("cases");
+    fs::write(&sheet, written.replace("Welcome Priya.", "Welcome Ada.")).expect("a file");
+    stub.run("run --replay").prints("the recording is stale");
+    show(&stub, &["welcome", "--recording"]).prints("\n  stale       no replay counts it; changed since: prompt\n");
+    let shown = show(&stub, &["welcome", "--recording", "--json"]).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("a document");
+    assert_eq!(shown["stale"], serde_json::json!(["prompt"]));
+    assert!(!show(&stub, &["bye", "--recording"]).stdout.contains("stale"));
 }
 
 #[test]
