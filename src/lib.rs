@@ -118,7 +118,7 @@ pub mod run;
 
 use skill_evals_agents::{agent, mcp, mock, process};
 use skill_evals_cases::{cases, checks, grade, lint};
-use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};
+use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial, wire};
 use skill_evals_report as report;
 use skill_evals_results::{results, store};
 use skill_evals_stats::{decide, stats};

@@ -89,7 +89,7 @@ impl Engine<'_> {
         catalog: &Catalog,
         chosen: &mut RunChoices,
     ) -> Result<(), Problem> {
-        if !settings.live || settings.resume || !chosen.default_modes.is_empty() {
+        if !settings.live || settings.replay_model || settings.resume || !chosen.default_modes.is_empty() {
             return Ok(());
         }
         for substitute in default_modes::substitutes(root, settings, catalog) {

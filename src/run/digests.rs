@@ -27,7 +27,7 @@ use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART};
 pub const SETUP_PART: &str = "user's setup: ";
 
 /// The part for the plugin that the agent gets.
-const PLUGIN_PART: &str = "plugin";
+pub(super) const PLUGIN_PART: &str = "plugin";
 
 /// Digests parts of the repository, each directory once.
 #[derive(Debug, Default)]
@@ -231,7 +231,7 @@ fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPa
         resume: _, force: _, record: _, max_cost_usd: _, max_tokens: _, limit_is_default: _, retries: _, retry_wait: _, scratch: _, calibrate: _,
         lead: _,
         // Trials store these by themselves.
-        scripted: _, endpoint: _,
+        scripted: _, endpoint: _, replay_model: _,
         // What it decides is in the others.
         untrusted: _,
         // Of no trial that is replayed or kept.

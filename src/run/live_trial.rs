@@ -34,6 +34,7 @@ use crate::run::question::Player;
 use crate::run::rate_limiter::{self, CacheLeader};
 use crate::run::record_mocks;
 use crate::run::regrade::{by_checks, with_input};
+use crate::run::replay_model;
 use crate::run::started::StartedRun;
 use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::settings::Stop;
@@ -130,6 +131,9 @@ impl LiveTrial<'_> {
             snapshot::prepare_changes(case, &run.root, &mut trial_env, &folder.changes())
                 .map_err(|error| disk(&error))?;
         }
+        if run.settings.replay_model {
+            replay_model::answer(run, case, self.id, inputs, &trial_env)?;
+        }
         Ok(trial_env)
     }
 
@@ -190,7 +194,8 @@ impl LiveTrial<'_> {
         tell: &dyn Fn(RunEvent),
     ) -> Result<StoredTrial, Trouble> {
         let Self { run, live, mode, case, id, folder, .. } = *self;
-        let settings = &run.settings;
+        let recorded = replay_model::settings_of(run, id);
+        let settings = recorded.as_ref().unwrap_or(&run.settings);
         let server = self.server(trial_env)?;
         let schema = self.schema(trial_env, &mut inputs)?;
         let mocks = show(run, mode, case, trial_env, &mut inputs)?;
@@ -223,6 +228,7 @@ impl LiveTrial<'_> {
             on_answer: &on_answer,
         };
         let mut ran = agent_run::run(&job)?;
+        replay_model::note_divergence(trial_env, &mut ran.ending);
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_disk_space(&trial_env.control()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| ran.redactor.mask(bytes).into_owned();

@@ -46,6 +46,7 @@ pub mod record_mocks;
 pub mod recorded_modes;
 pub mod regrade;
 pub mod rename_recordings;
+pub mod replay_model;
 pub mod same_contents;
 pub mod scheduler;
 mod settled;

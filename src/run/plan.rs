@@ -146,16 +146,17 @@ impl RunPlan {
 /// that is not in the catalog.
 pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filters) -> Result<RunPlan, Problem> {
     let cases = selected_cases(&settings.selection, catalog)?;
+    let replays = !settings.live || settings.replay_model;
     let mut recordings = Recordings::new(root);
     let mut entries = Vec::new();
     for found in cases {
-        let recorded = if settings.live { Ok(Vec::new()) } else { recordings.modes(&found.skill, &found.id) };
+        let recorded = if replays { recordings.modes(&found.skill, &found.id) } else { Ok(Vec::new()) };
         let (found, recorded) = match recorded {
             Ok(recorded) => (Arc::clone(found), recorded),
             Err(error) => (without_recording(root, found, &error), Vec::new()),
         };
         for planned in planned(settings, &found, &recorded).filter(|planned| filters.want(|| planned.test_name())) {
-            entries.push(if settings.live {
+            entries.push(if !replays {
                 PlannedCase::of(planned, settings)
             } else if recorded.contains(&planned.mode.name) {
                 replayed(root, planned)

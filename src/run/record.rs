@@ -18,7 +18,7 @@ use crate::run::digests::SETUP_PART;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
 use crate::run::started::StartedRun;
-use crate::run::{preflight, trial};
+use crate::run::{preflight, replay_model, trial};
 use crate::stats::proportion::Rate;
 use crate::store::{self, RunFolder, Staging, StoreError, TrialFolder};
 use crate::text::diagnostic::shown_path;
@@ -198,6 +198,7 @@ pub(super) fn write(
     if let Some(judgment) = trial.judgment()? {
         recording.write_judgment(&judgment)?;
     }
+    replay_model::record(trial, recording)?;
     write_workspace(trial, recording, max_workspace)?;
     recording.write_meta(&meta)
 }

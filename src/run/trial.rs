@@ -11,7 +11,7 @@ use crate::run::live_trial::LiveTrial;
 use crate::run::planned::{self, PlannedRun};
 use crate::run::preflight::{self, ReadyCase};
 use crate::run::started::StartedRun;
-use crate::run::{judge, open_run};
+use crate::run::{judge, open_run, replay_model};
 use crate::settings::EffectiveRepetition;
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -84,6 +84,9 @@ pub fn run_live(
 ) -> Result<Outcome, TrialError> {
     let ReadyCase { planned, case, skill } = *ready;
     let id = planned.trial(number);
+    if run.settings.replay_model {
+        replay_model::check(run, &id)?;
+    }
     let live = open_run::live(run).map_err(|why| TrialError::NotOpened(why.clone()))?;
     let folder = live.folder.trial(&id);
     let mode = &planned.mode;

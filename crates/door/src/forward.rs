@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+use crate::answers::{Answers, Asked};
 use crate::record::{CODING, Exchange, ExchangeEnd, HIDDEN, Part, Passed};
 use crate::rules::{self, Refusal};
 use crate::state::{LONGEST_HEAD, RoomState, Site, Stream, host_name};
@@ -236,7 +237,9 @@ impl Connection {
         if request.body().size_hint().lower() > LONGEST_REQUEST {
             return Some(Refusal::TooLong);
         }
-        self.room.rules().check_host(&site.host, site.port).err()
+        // What is answered here reaches nobody.
+        let is_answered = self.room.answers.get().is_some();
+        self.room.rules().check_host(&site.host, site.port).err().filter(|_| !is_answered)
     }
 
     async fn forward(&self, site: &Site, request: Request<Incoming>) -> Response<PassingBody> {
@@ -258,7 +261,10 @@ impl Connection {
             });
             return PassingBody::answer(StatusCode::UPGRADE_REQUIRED, "");
         }
-        self.answer(site, request, &going).await
+        match self.room.answers.get() {
+            Some(answers) => answered(&self.room, answers.as_ref(), request, &going).await,
+            None => self.answer(site, request, &going).await,
+        }
     }
 
     fn is_tls_or_allowed(&self, site: &Site) -> bool {
@@ -399,6 +405,46 @@ impl Connection {
             _ => Ok(may),
         }
     }
+}
+
+/// Answers a request in the place of its server.
+async fn answered(
+    room: &RoomState,
+    answers: &dyn Answers,
+    request: Request<Incoming>,
+    going: &Shared,
+) -> Response<PassingBody> {
+    let (head, mut body) = request.into_parts();
+    let mut whole = Vec::new();
+    while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        // Its sender went away.
+        let Ok(frame) = frame else { return PassingBody::answer(StatusCode::BAD_REQUEST, "") };
+        whole.extend_from_slice(frame.data_ref().map_or(&[][..], Bytes::as_ref));
+        if whole.len() as u64 > LONGEST_REQUEST {
+            return refused(going, Refusal::TooLong, StatusCode::PAYLOAD_TOO_LARGE);
+        }
+    }
+    going.borrow_mut().request.add(&whole, &room.kept);
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let asked = Asked { method: head.method.as_str(), path, body: &String::from_utf8_lossy(&whole) };
+    let Some(given) = answers.answer(&asked) else { return refused(going, Refusal::Host, StatusCode::NOT_FOUND) };
+    let mut answer = Response::new(PassingBody::Own(Some(given.body.into())));
+    *answer.status_mut() = StatusCode::from_u16(given.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Ok(kind) = HeaderValue::from_str(&given.content_type) {
+        answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    }
+    let mut going = going.borrow_mut();
+    if let PassingBody::Own(Some(bytes)) = answer.body() {
+        going.answer.add(bytes, &room.kept);
+    }
+    let now = room.now_ms();
+    going.set(|exchange| {
+        exchange.status = Some(answer.status().as_u16());
+        exchange.answer_headers = stored(answer.headers());
+        exchange.answered_ms = Some(now);
+        exchange.end = ExchangeEnd::Complete;
+    });
+    answer
 }
 
 /// Why there is no answer.

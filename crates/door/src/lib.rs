@@ -9,6 +9,7 @@
 //! The door speaks HTTP/1.1, ends TLS, and forwards bodies byte for byte. It decodes nothing: readers of the record do.
 
 mod address;
+mod answers;
 mod authority;
 mod door;
 mod forward;
@@ -20,6 +21,7 @@ mod state;
 mod way;
 
 pub use address::is_public;
+pub use answers::{Answers, Asked, WholeAnswer};
 pub use door::Door;
 pub use record::{Exchange, ExchangeEnd, Part, RecordError, read_record, store_record};
 pub use room::Room;

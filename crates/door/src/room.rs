@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::answers::Answers;
 use crate::record::RecordError;
 use crate::rules::Rules;
 use crate::serve;
@@ -76,6 +77,12 @@ impl Room {
     /// Lets these rules decide from now on.
     pub fn change_rules(&self, rules: Rules) {
         self.state.change_rules(rules);
+    }
+
+    /// Lets this answer everything that is asked from now on, in the place of all servers. The first call counts.
+    pub fn answer_by(&self, answers: Arc<dyn Answers>) {
+        // A room has one conversation.
+        let _ = self.state.answers.set(answers);
     }
 
     /// Ends every connection, and the record.

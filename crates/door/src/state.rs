@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
+use crate::answers::Answers;
 use crate::authority::Authority;
 use crate::record::RecordWriter;
 use crate::rules::Rules;
@@ -27,6 +28,8 @@ pub(crate) struct DoorState {
 pub(crate) struct RoomState {
     pub(crate) door: Arc<DoorState>,
     rules: RwLock<Arc<Rules>>,
+    /// What answers in the place of all servers.
+    pub(crate) answers: OnceLock<Arc<dyn Answers>>,
     record: Mutex<RecordWriter>,
     opened: Instant,
     pub(crate) count: AtomicU64,
@@ -39,6 +42,7 @@ impl RoomState {
         Arc::new(Self {
             door,
             rules: RwLock::new(Arc::new(rules)),
+            answers: OnceLock::new(),
             record: Mutex::new(record),
             opened: Instant::now(),
             count: AtomicU64::new(0),

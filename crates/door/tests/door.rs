@@ -9,7 +9,8 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use skill_evals_door::{
-    Credential, Door, Exchange, ExchangeEnd, PathRule, Refusal, Room, Route, Rules, Upstream, read_record, store_record,
+    Answers, Asked, Credential, Door, Exchange, ExchangeEnd, PathRule, Refusal, Room, Route, Rules, Upstream,
+    WholeAnswer, read_record, store_record,
 };
 use skill_evals_evidence::settings::{HostPort, Network};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, parse_pem};
@@ -309,6 +310,30 @@ fn an_address_that_names_no_host_is_not_replaced_by_another_header() {
     stream.read_to_string(&mut text).expect("an answer");
     assert!(text.starts_with("HTTP/1.1 400"), "{text}");
     assert!(allowed.seen().is_empty());
+}
+
+#[test]
+fn what_is_answered_in_the_place_of_servers_reaches_none_of_them_and_is_recorded() {
+    struct Echo;
+    impl Answers for Echo {
+        fn answer(&self, request: &Asked<'_>) -> Option<WholeAnswer> {
+            let Asked { method, path, body } = *request;
+            let body = format!("{method} {path} {body}");
+            (method == "POST").then(|| WholeAnswer { status: 201, content_type: "text/x".to_owned(), body })
+        }
+    }
+    let server = Server::says("hello");
+    let mut setup = Setup::new("answers", Network::Provider, &[(OTHER, 443, &server)]);
+    setup.room().answer_by(Arc::new(Echo));
+    let client = setup.client();
+    let mut answer = client.post(format!("https://{OTHER}/a?b")).send("asked").expect("an answer");
+    assert_eq!((answer.status().as_u16(), answer.headers()["content-type"].as_bytes()), (201, &b"text/x"[..]));
+    assert_eq!(answer.body_mut().read_to_string().expect("a text"), "POST /a?b asked");
+    assert_eq!(client.get(format!("https://{OTHER}/a")).call().expect("an answer").status(), 404);
+    assert!(server.seen().is_empty());
+    let record = setup.record();
+    assert_eq!((record[0].body.text.as_str(), record[0].answer.text.as_str()), ("asked", "POST /a?b asked"));
+    assert_eq!((record[0].status, record[0].refused, record[1].refused), (Some(201), None, Some(Refusal::Host)));
 }
 
 #[test]

@@ -68,7 +68,8 @@ pub fn show(args: &ShowArgs) -> CliResult {
     let shown_folder = shown_path(&run.root, folder.path());
     if args.json {
         let session = Session::new(meta, grade, review.final_text.as_deref());
-        let output = ShowOutput { session, id, folder: &shown_folder, meta, grade, timeline: &timeline, stale: &review.stale };
+        let output =
+            ShowOutput { session, id, folder: &shown_folder, meta, grade, timeline: &timeline, stale: &review.stale };
         print_json(&output)?;
         return Ok(Exit::Clean);
     }

@@ -34,6 +34,7 @@ mod plugin;
 mod plugins;
 mod reach;
 mod real_model;
+mod replay_model;
 mod report_page;
 mod repository_cases;
 #[path = "../record/script.rs"]
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         plugins::trials,
         reach::trials,
         real_model::trials,
+        replay_model::trials,
         report_page::trials,
         repository_cases::trials,
         sessions::trials,

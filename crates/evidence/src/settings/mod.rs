@@ -166,6 +166,8 @@ defaults! {
         pub scratch: Option<PathBuf> = None,
         /// The name of the mock model, if the answers are not a model's own.
         pub scripted: Option<String> = None,
+        /// Whether the model's answers come from recordings.
+        pub replay_model: bool = false,
         /// The server that all agents ask, in place of their providers'.
         pub endpoint: Option<String> = None,
         /// Whether a live run calibrates agents first.

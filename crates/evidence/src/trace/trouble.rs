@@ -35,6 +35,8 @@ pub enum TroubleKind {
     Interrupted,
     /// The skills were not made available as the mode requires.
     NotDelivered,
+    /// The session is not the recorded one, whose model's answers it was given.
+    Diverged,
     /// The evidence is not enough to decide.
     Unobservable,
     /// The judge gave no valid answer.
@@ -64,6 +66,7 @@ impl TroubleKind {
             TroubleKind::MachineTooSlow => "the machine was too slow",
             TroubleKind::Interrupted => "interrupted",
             TroubleKind::NotDelivered => "the skill was not delivered as the mode says",
+            TroubleKind::Diverged => "the session is not the recorded one",
             TroubleKind::Unobservable => "the evidence does not show what was asked",
             TroubleKind::NotJudged => "not judged",
             TroubleKind::UserFailed => "the user failed",

@@ -7,17 +7,20 @@
 mod completions;
 mod gemini;
 mod messages;
+pub mod replay;
 mod responses;
 mod stream;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::trace::{StopReason, Usage};
 
 /// A protocol of a model's provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Protocol {
     /// Anthropic Messages, also behind Vertex AI.
     Messages,

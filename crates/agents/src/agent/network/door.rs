@@ -5,11 +5,13 @@ use std::ffi::OsString;
 use std::fmt::{self, Display};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{fs, io};
 
+use serde_json::json;
 use skill_evals_door::{
-    Credential, Door, Exchange, PathRule, Refusal, Room, Route, Rules, Upstream, read_record, store_record,
+    Answers, Asked, Credential, Door, Exchange, ExchangeEnd, PathRule, Refusal, Room, Route, Rules, Upstream,
+    WholeAnswer, read_record, store_record,
 };
 
 use super::{HeldCredential, ProviderAccess, ProviderRoute};
@@ -22,6 +24,7 @@ use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::network::{NetworkMeta, RefusedRequest};
 use crate::trial::witness::WireWitness;
+use crate::wire::replay::{self, AnsweredRequest, GivenAnswer, ModelReplay};
 use crate::wire::{Item, ModelExchange, Protocol};
 
 /// The port to which the proxy variables point. Each environment has a loopback of its own.
@@ -123,6 +126,13 @@ impl RoomDoor {
         &self.files
     }
 
+    /// Lets these answer in the place of every server.
+    pub fn answer_by(&self, replay: Arc<Mutex<ModelReplay>>) {
+        if let Some(room) = &*self.room() {
+            room.answer_by(Arc::new(RecordedModel(replay)));
+        }
+    }
+
     /// Lets an agent ask its provider.
     pub fn admit(&self, access: ProviderAccess) {
         if let Some(room) = &*self.room() {
@@ -154,12 +164,15 @@ impl RoomDoor {
             kept_out: access.credentials.iter().map(|held| held.variable.clone()).collect(),
             ..NetworkMeta::default()
         };
-        let is_provider = |exchange: &&Exchange| {
+        let passed = || exchanges.iter().filter(|exchange| exchange.refused.is_none());
+        let is_provider = |exchange: &Exchange| {
             let mut servers = access.servers.iter().chain(&access.others);
-            exchange.refused.is_none() && servers.any(|server| server.covers(&exchange.host, exchange.port))
+            servers.any(|server| server.covers(&exchange.host, exchange.port))
         };
+        // In its own files, the user may have given the agent another provider: then that is the one that was asked.
+        let is_known = passed().any(|exchange| is_provider(exchange) && asks_model(exchange));
         let (mut read, mut own) = (Vec::new(), OwnRequests::default());
-        for exchange in exchanges.iter().filter(is_provider) {
+        for exchange in passed().filter(|exchange| is_provider(exchange) || !is_known) {
             match model_exchange(exchange) {
                 Some(Ok(of_model)) => {
                     own.note(exchange, &of_model);
@@ -248,6 +261,45 @@ fn rules(reach: &Network, allowed: &[HostPort], access: &ProviderAccess) -> Rule
     }
 }
 
+/// The answers of a recording, at the door.
+struct RecordedModel(Arc<Mutex<ModelReplay>>);
+
+impl Answers for RecordedModel {
+    fn answer(&self, request: &Asked<'_>) -> Option<WholeAnswer> {
+        let Asked { method, path, body } = *request;
+        let answer = self.0.lock().unwrap_or_else(PoisonError::into_inner).answer(method, path, body)?;
+        let answer = answer.map_or_else(
+            // Agents end at this status, and ask no more.
+            |why| WholeAnswer {
+                status: 400,
+                content_type: "application/json".to_owned(),
+                body: json!({ "type": "error", "error": { "type": "invalid_request_error", "message": why } })
+                    .to_string(),
+            },
+            |GivenAnswer { status, content_type, answer }| WholeAnswer { status, content_type, body: answer },
+        );
+        Some(answer)
+    }
+}
+
+/// What the stored requests of a trial asked its model, with the answers, as a recording has them; `None` if that is not whole.
+pub fn recorded_model(wire: &Path) -> Option<String> {
+    let exchanges = read_record(wire).ok()?;
+    let asked = exchanges.iter().filter(|exchange| asks_model(exchange)).map(|exchange| {
+        let Exchange { method, path, body, status, answer_headers, answer, end, refused, .. } = exchange;
+        let is_whole = refused.is_none() && *end == ExchangeEnd::Complete && body.left_out + answer.left_out == 0;
+        Some(AnsweredRequest {
+            method,
+            path,
+            body: &body.text,
+            status: status.filter(|_| is_whole)?,
+            content_type: header(answer_headers, "content-type").unwrap_or("application/json"),
+            answer: &answer.text,
+        })
+    });
+    replay::recorded(&asked.collect::<Option<Vec<_>>>()?)
+}
+
 /// What an agent asks for itself, and not for the skill: of hosts that were asked before its model first called a tool, or with the
 /// name of the client that asks its model.
 #[derive(Default)]
@@ -280,6 +332,10 @@ impl<'a> OwnRequests<'a> {
 
 fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+fn asks_model(exchange: &Exchange) -> bool {
+    Protocol::of(&exchange.method, &exchange.path).is_some()
 }
 
 /// A request to a model with its answer, or why it cannot be read; `None` if it is another request.

@@ -9,9 +9,9 @@ mod off;
 use crate::settings::HostPort;
 
 #[cfg(feature = "door")]
-pub use door::RoomDoor;
+pub use door::{RoomDoor, recorded_model};
 #[cfg(not(feature = "door"))]
-pub use off::RoomDoor;
+pub use off::{RoomDoor, recorded_model};
 
 /// What an agent asks its providers for, and with which credentials.
 #[derive(Debug, Default)]

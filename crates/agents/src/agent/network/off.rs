@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use super::ProviderAccess;
 use crate::process::opener::RoomNetwork;
@@ -13,6 +14,7 @@ use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::network::NetworkMeta;
 use crate::trial::witness::WireWitness;
+use crate::wire::replay::ModelReplay;
 
 /// There is none.
 #[derive(Debug)]
@@ -29,6 +31,10 @@ impl RoomDoor {
         match *self {}
     }
 
+    pub fn answer_by(&self, _: Arc<Mutex<ModelReplay>>) {
+        match *self {}
+    }
+
     pub fn admit(&self, _: ProviderAccess) {
         match *self {}
     }
@@ -42,6 +48,11 @@ impl RoomDoor {
     ) -> Result<(NetworkMeta, WireWitness), Trouble> {
         match *self {}
     }
+}
+
+/// Nothing was stored.
+pub fn recorded_model(_: &Path) -> Option<String> {
+    None
 }
 
 impl RoomNetwork for RoomDoor {

@@ -39,6 +39,7 @@ use crate::trace::file::ChangeMeta;
 use crate::trace::trouble::Trouble;
 use crate::trial::network::NetworkMeta;
 use crate::trial::witness::WireWitness;
+use crate::wire::replay::{Divergence, ModelReplay};
 use skills::{EnvSkills, PreparedChanges, rooted_in_parent};
 
 pub use scratch::ScratchDir;
@@ -120,6 +121,8 @@ pub struct TrialEnv {
     /// The id of the agent's session.
     session: OnceLock<String>,
     door: Mutex<Option<Arc<RoomDoor>>>,
+    /// What answers in the place of the agent's model.
+    replay: OnceLock<Arc<Mutex<ModelReplay>>>,
 }
 
 impl Drop for TrialEnv {
@@ -195,12 +198,26 @@ impl TrialEnv {
         Ok(self.add_shown(path, Path::new(name)))
     }
 
+    /// Lets recorded answers be those of the agent's model. Its network must be limited, and not yet be open.
+    pub fn answer_by(&self, replay: ModelReplay) {
+        // The first one counts.
+        let _ = self.replay.set(Arc::new(Mutex::new(replay)));
+    }
+
+    /// How the session differs from the one whose answers it was given.
+    pub fn divergence(&self) -> Option<Divergence> {
+        self.replay.get()?.lock().unwrap_or_else(PoisonError::into_inner).divergence()
+    }
+
     /// The door of its network, if that is limited. The first call opens it, and shows what it needs.
     pub fn door(&self, settings: &NetworkSettings) -> Result<Option<Arc<RoomDoor>>, Trouble> {
         let Some(reach) = settings.limit() else { return Ok(None) };
         let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         if door.is_none() {
             let opened = RoomDoor::open(reach, &settings.allowed, &self.control(), &self.place_of(Path::new("")))?;
+            if let Some(replay) = self.replay.get() {
+                opened.answer_by(Arc::clone(replay));
+            }
             self.shown.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(opened.files());
             *door = Some(Arc::new(opened));
         }

@@ -130,6 +130,7 @@ impl ScratchDir {
             changes: None,
             session: OnceLock::new(),
             door: Mutex::default(),
+            replay: OnceLock::new(),
         })
     }
 }

@@ -36,6 +36,7 @@ use crate::run::planned::PlannedRun;
 use crate::run::preflight;
 use crate::run::record::FailedTrials;
 use crate::run::record_mocks::{self, RecordedMocks};
+use crate::run::replay_model;
 use crate::run::started::StartedRun;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
@@ -94,6 +95,10 @@ pub struct RunArgs {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
     #[arg(conflicts_with_all = WITHOUT_LIFT.split(' '))]
     lift: Option<bool>,
+    /// Run the agents of today against the model's answers in the recordings: free, without an account. Each trial says where
+    /// it asks for something else than was recorded
+    #[arg(long, conflicts_with_all = WITHOUT_MODEL.split(' '))]
+    replay_model: bool,
     /// Print trials and cases that passed too
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
@@ -103,6 +108,10 @@ pub struct RunArgs {
 
 /// Options of one run, which watching has none of.
 const WITHOUT_WATCH: &str = "cases_from resume failed stale aged keep record_mocks shard run_id background dry_run write_progress junit github quiet in_place";
+
+/// Options of a run that asks a model.
+const WITHOUT_MODEL: &str =
+    "replay record record_mocks keep resume lift watch trials threshold shard network judge model endpoint background";
 
 /// Options of a run that compares nothing.
 const WITHOUT_LIFT: &str = "resume failed stale aged shard record record_mocks keep watch replay threshold write_progress junit github in_place";
@@ -167,6 +176,7 @@ impl RunArgs {
             || !self.record_mocks.is_empty()
             || choice.replay
             || self.write_progress
+            || self.replay_model
             || !exports.is_empty();
         is_part || is_stored || choice.threshold.is_some()
     }
@@ -200,6 +210,9 @@ pub fn run(args: &RunArgs) -> CliResult {
     let engine = host.engine(&args.start);
     let Loaded { repository, settings, catalog } = &mut loaded;
     settings.record |= args.record;
+    if args.replay_model {
+        replay_model::choose(settings);
+    }
     record_mocks::ask_for(settings, &repository.root, &args.record_mocks)?;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let mut chosen = args.choice.chosen(settings)?;
