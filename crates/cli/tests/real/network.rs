@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use super::replay_model;
 use crate::support::fixture::Ran;
 use crate::support::live::{Live, request_text};
 use crate::support::real::{HOW_TO_GET_AGENTS, bwrap_works, needing, program_of, programs};
@@ -282,7 +283,7 @@ fn works_with_its_own_host(agent: &OwnHost) {
     let OwnHost { mode, options, key, variables, file, has_shell, host, path } = *agent;
     let live = if has_shell { live("echo from the shell") } else { says_done() };
     let mut proxy = Proxy::new(&live);
-    let mut command = live.command(&[&["--mode", mode, "--network", "provider"], options].concat());
+    let mut command = live.command(&[&["--mode", mode, "--network", "provider", "--record"], options].concat());
     proxy.through(&mut command).env_remove("CODEX_API_KEY").env_remove("ANTHROPIC_API_KEY");
     for kind in AgentKind::ALL {
         let [names, files] = endpoint(kind, &live.model);
@@ -309,6 +310,16 @@ fn works_with_its_own_host(agent: &OwnHost) {
     let keys: Vec<_> = record.iter().filter(|one| one.credentials > 0).collect();
     let is_model = |one: &&Exchange| one.method == "POST" && one.host == host && one.path.starts_with(path);
     assert!(keys.len() as u64 >= least && keys.iter().all(is_model), "{record:#?}");
+    replays_without(&live, mode);
+}
+
+/// The recording answers where nobody has a key, and no server is asked.
+fn replays_without(live: &Live, mode: &str) {
+    let asked = live.model.requests().len();
+    let again = replay_model::replayed(live, mode);
+    let trial = live.kept("greeting", "it", mode).unwrap_or_else(|| panic!("nothing was kept: {again}"));
+    trial.expect(Verdict::Pass);
+    assert_eq!(live.model.requests().len(), asked);
 }
 
 fn a_failure_says_what_the_network_refused() {

@@ -63,8 +63,8 @@ fn script(live: &Live, text: &str) {
 }
 
 /// Runs the case against its recording, by a user without a login.
-fn replayed(live: &Live, mode: &Mode) -> Ran {
-    let mut command = live.command(&["--mode", &mode.name, "--replay-model"]);
+pub(super) fn replayed(live: &Live, mode: &str) -> Ran {
+    let mut command = live.command(&["--mode", mode, "--replay-model"]);
     without_login(&mut command);
     ran(&mut command)
 }
@@ -82,7 +82,7 @@ fn replays(mode: &'static Mode) {
     behind_the_door(|| {
         let live = recorded(mode);
         let asked = live.model.requests().len();
-        let again = replayed(&live, mode);
+        let again = replayed(&live, &mode.name);
         let trial = live.kept("greeting", "it", &mode.name).unwrap_or_else(|| panic!("nothing was kept: {again}"));
         trial.expect(Verdict::Pass);
         assert_eq!(live.model.requests().len(), asked, "a request left the machine");
@@ -96,7 +96,7 @@ fn diverges(mode: &'static Mode) {
     behind_the_door(|| {
         let live = recorded(mode);
         let trouble = |what: &str| {
-            let again = replayed(&live, mode);
+            let again = replayed(&live, &mode.name);
             let trial = live.kept("greeting", "it", &mode.name).unwrap_or_else(|| panic!("nothing was kept: {again}"));
             trial.expect(Verdict::Error);
             let trouble = trial.grade.trouble.clone().expect("a reason");

@@ -97,6 +97,8 @@ fn every_choice_of_the_command_line_has_a_variable() {
         "--aged",
         "--failed",
         "--accept-failing",
+        // Its agents get the answers of a model of another day, which is no test.
+        "--replay-model",
         // It writes mocks for review, which is no test.
         "--record-mocks",
         "--color",
