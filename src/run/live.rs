@@ -49,6 +49,8 @@ pub struct LiveRun {
 pub struct Snapshots {
     /// By commit; `None` is the working tree.
     versions: HashMap<Option<String>, Arc<SkillSnapshot>>,
+    /// The names of the run's own copies of them that are not its first ones, by commit.
+    copies: HashMap<Option<String>, String>,
     parts: Mutex<HashMap<SnapshotKey, Arc<SkillSnapshot>>>,
 }
 
@@ -63,8 +65,16 @@ impl LiveRun {
 }
 
 impl Snapshots {
-    pub(super) fn new(versions: HashMap<Option<String>, Arc<SkillSnapshot>>) -> Self {
-        Self { versions, parts: Mutex::default() }
+    pub(super) fn new(
+        versions: HashMap<Option<String>, Arc<SkillSnapshot>>,
+        copies: HashMap<Option<String>, String>,
+    ) -> Self {
+        Self { versions, copies, parts: Mutex::default() }
+    }
+
+    /// The name of the run's copy of the skills of a commit, or of the working tree, if it is not the first.
+    pub(super) fn copy_of(&self, commit: Option<&String>) -> Option<&str> {
+        self.copies.get(&commit.cloned()).map(String::as_str)
     }
 
     /// The skills for a trial in `mode` of the skill `slug`, which its agent may get with this plugin.

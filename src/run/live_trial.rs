@@ -158,7 +158,8 @@ impl LiveTrial<'_> {
 
     /// The texts of the skills that the agent gets, before and after the changes of the case.
     fn texts(&self) -> SkillTexts {
-        let texts = self.run.texts.snapshot(&self.live.folder.snapshot(self.mode.commit.as_deref()));
+        let copy = self.live.snapshots.copy_of(self.mode.commit.as_ref()).or(self.mode.commit.as_deref());
+        let texts = self.run.texts.snapshot(&self.live.folder.snapshot(copy));
         let changes = self.case.during.iter().map(|change| change.skill.as_str()).enumerate();
         texts.and(self.run.texts.of_changes(&self.folder.changes(), changes))
     }
@@ -194,8 +195,7 @@ impl LiveTrial<'_> {
         tell: &dyn Fn(RunEvent),
     ) -> Result<StoredTrial, Trouble> {
         let Self { run, live, mode, case, id, folder, .. } = *self;
-        let recorded = replay_model::settings_of(run, id);
-        let settings = recorded.as_ref().unwrap_or(&run.settings);
+        let settings = &*replay_model::settings_of(run, id);
         let server = self.server(trial_env)?;
         let schema = self.schema(trial_env, &mut inputs)?;
         let mocks = show(run, mode, case, trial_env, &mut inputs)?;
@@ -216,7 +216,7 @@ impl LiveTrial<'_> {
         };
         // Changes of skills are made during the session, and are not known before its end. A later message may change everything.
         let ends_early = settings.stops() == Stop::Settled && case.during.is_empty() && !case.has_more_messages();
-        let job = AgentJob {
+        let mut ran = agent_run::run(&AgentJob {
             assignment: &assignment,
             timeout: case.timeout.unwrap_or(settings.timeout),
             folder,
@@ -226,8 +226,7 @@ impl LiveTrial<'_> {
             is_settled: ends_early.then_some(&is_settled),
             on_progress: &on_progress,
             on_answer: &on_answer,
-        };
-        let mut ran = agent_run::run(&job)?;
+        })?;
         replay_model::note_divergence(trial_env, &mut ran.ending);
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_disk_space(&trial_env.control()).map_err(|error| unstored(&error))?;
@@ -302,6 +301,7 @@ impl LiveTrial<'_> {
             suite: Some(settings.selection.suite().to_string()),
             offer: mode.offer.clone(),
             commit: mode.commit.clone(),
+            skills_copy: live.snapshots.copy_of(mode.commit.as_ref()).map(str::to_owned),
             scripted: settings.scripted.clone(),
             refused_before,
             doubts: self.known().doubts,

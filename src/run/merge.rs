@@ -225,9 +225,7 @@ fn write(
         add_pairs(shards, &merger.run)?;
     }
     let Merger { run, mut summary, planned, missing, absent, versions, .. } = merger;
-    let commits = sides.iter().flat_map(|sides| [&sides.baseline, &sides.candidate]).map(|side| side.commit.as_deref());
-    let commits: BTreeSet<Option<&str>> = commits.chain([None]).collect();
-    commits.into_iter().try_for_each(|commit| run.add_snapshot(shards[0].folder, commit))?;
+    shards.iter().try_for_each(|shard| run.add_snapshots(shard.folder))?;
     summary.planned = Some(planned);
     let absent_names = absent.iter().map(ToString::to_string).collect();
     let record = RunRecord { sides: sides.clone(), absent: absent_names, ..record(shards, id, planned) };

@@ -12,6 +12,7 @@ use crate::agent::isolation;
 use crate::agent::snapshot::SkillSnapshot;
 use crate::agent::trial_env::{ScratchDir, WorkspaceError};
 use crate::cases::catalog::Catalog;
+use crate::files::look;
 use crate::process::{background, watchdog};
 use crate::results::graded_trial;
 use crate::run::agent_run::files;
@@ -135,10 +136,17 @@ fn snapshots(
     scratch: &ScratchDir,
     is_apart: bool,
 ) -> Result<Snapshots, WorkspaceError> {
-    let mut versions = HashMap::new();
+    let (mut versions, mut copies) = (HashMap::new(), HashMap::new());
     let mut take = |commit: Option<&String>, root: &Path, catalog: &Catalog| {
         let snapshot = SkillSnapshot::take(scratch, root, catalog)?;
-        snapshot.keep(&folder.snapshot(commit.map(String::as_str)))?;
+        let mut path = folder.snapshot(commit.map(String::as_str));
+        // By an earlier part of the run. Its trials are read by that one.
+        if look::exists(&path)? && !snapshot.is_copied_to(&path)? {
+            let name = snapshot.copy_name()?;
+            path = folder.snapshot(Some(&name));
+            copies.insert(commit.cloned(), name);
+        }
+        snapshot.keep(&path)?;
         if is_apart {
             snapshot.keep_apart();
         }
@@ -149,7 +157,7 @@ fn snapshots(
     for version in &run.versions {
         take(Some(&version.commit), version.root(), &version.catalog)?;
     }
-    Ok(Snapshots::new(versions))
+    Ok(Snapshots::new(versions, copies))
 }
 
 /// Makes this process, or the one that shares the run, its runner.

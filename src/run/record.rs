@@ -1,5 +1,6 @@
 //! Makes recordings of finished trials: evidence that is small enough for a repository, without this machine's paths.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,6 +74,8 @@ pub enum RecordingResult {
     Failing(ReplayResult),
     /// Nothing to record: these trials could not be measured, or did not run.
     NotMeasured,
+    /// Not written: so many trials of so many were measured, and the others could change whether the case passes.
+    Partial(usize, usize),
     /// Not written, because a trial ended as soon as its verdict was settled.
     EndedEarly,
     /// Not written, because a trial had the user's own setup.
@@ -82,7 +85,8 @@ pub enum RecordingResult {
 /// Replaces the recordings of these cases by the trials that measured something in this run, numbered from 1.
 pub fn record(run: &StartedRun, plan: &RunPlan, failing: FailedTrials) -> Result<Vec<RecordedTrials>, StoreError> {
     let Some(live) = run.opened() else { return Ok(Vec::new()) };
-    plan.entries.iter().map(|entry| record_case(run, &live.folder, entry, failing)).collect()
+    let planned = live.folder.plan()?;
+    plan.entries.iter().map(|entry| record_case(run, (&live.folder, &planned), entry, failing)).collect()
 }
 
 /// As [`record`], for a run that ended before.
@@ -91,12 +95,13 @@ pub fn record_from(
     from: &RunFolder,
     failing: FailedTrials,
 ) -> Result<Vec<RecordedTrials>, StoreError> {
-    run.plan.entries.iter().map(|entry| record_case(run, from, entry, failing)).collect()
+    let planned = from.plan()?;
+    run.plan.entries.iter().map(|entry| record_case(run, (from, &planned), entry, failing)).collect()
 }
 
 fn record_case(
     run: &PlannedRun,
-    from: &RunFolder,
+    (from, trials): (&RunFolder, &BTreeSet<TrialId>),
     entry: &PlannedCase,
     failing: FailedTrials,
 ) -> Result<RecordedTrials, StoreError> {
@@ -105,10 +110,14 @@ fn record_case(
     let recording = |number| store::recording(&run.root, &planned.trial(number));
     let before = if recording(1).exists()? { Some(replay(run, planned, &recording)?) } else { None };
     let mut measured = Vec::new();
-    let mut refused = None;
+    let (mut refused, mut counts) = (None, TrialCounts::default());
     for number in 1..=entry.most() {
-        let folder = from.trial(&planned.trial(number));
-        if folder.exists()? && folder.has_grade()? && folder.grade()?.verdict != Verdict::Error {
+        let (id, folder) = (planned.trial(number), from.trial(&planned.trial(number)));
+        let ended = if folder.exists()? && folder.has_grade()? { Some(folder.grade()?.verdict) } else { None };
+        // What a run planned, and nobody measured, is missing.
+        let missing = trials.contains(&id).then_some(Verdict::Error);
+        ended.or(missing).into_iter().for_each(|verdict| counts.add_verdict(verdict));
+        if ended.is_some_and(|verdict| verdict != Verdict::Error) {
             let meta = folder.meta()?;
             let has_setup = meta.inputs.0.keys().any(|part| part.starts_with(SETUP_PART));
             refused = refused.or(has_setup.then_some(RecordingResult::UsersSetup));
@@ -116,7 +125,10 @@ fn record_case(
             measured.push(folder);
         }
     }
-    if let Some(now) = refused.or(measured.is_empty().then_some(RecordingResult::NotMeasured)) {
+    let is_open = CaseCounts::of(counts, run.repetition(&planned.found)).verdict() == Some(Verdict::Error);
+    let partial = is_open.then(|| RecordingResult::Partial(measured.len(), counts.ended()));
+    let nothing = measured.is_empty().then_some(RecordingResult::NotMeasured);
+    if let Some(now) = refused.or(nothing).or(partial) {
         return Ok(RecordedTrials { id: first, before, now });
     }
     // Written next to the recordings and replayed before they replace them.
@@ -264,6 +276,10 @@ impl fmt::Display for RecordedTrials {
             }
             RecordingResult::Failing(now) => write!(f, "{now}, not recorded: --accept-failing records what fails"),
             RecordingResult::NotMeasured => f.write_str("not recorded: nothing was measured"),
+            RecordingResult::Partial(measured, all) => write!(
+                f,
+                "not recorded: {measured} of {all} trials were measured, and the others could change the result; run it again with --record"
+            ),
             RecordingResult::EndedEarly => {
                 f.write_str("not recorded: a trial ended when its verdict was settled; run it again with --record")
             }

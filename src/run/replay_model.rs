@@ -1,11 +1,13 @@
 //! Replays the model only: the agent of a trial is the real one, with its tools and the skills of today, and gets the answers that a
 //! recording has. They fit as long as it asks what it asked then; where it asks something else, the trial has diverged, and says where.
 
+use std::borrow::Cow;
+
 use crate::agent::network::recorded_model;
 use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::Case;
 use crate::cases::case_parts;
-use crate::files::bounded;
+use crate::files::{bounded, look};
 use crate::run::digests::{MODEL, PLUGIN_PART};
 use crate::run::planned::PlannedRun;
 use crate::settings::{Calibrate, JudgeSettings, Network, Settings};
@@ -57,7 +59,7 @@ pub(super) fn check(run: &PlannedRun, id: &TrialId) -> Result<(), TrialError> {
     if !recording.exists().map_err(unreadable)? {
         return Err(TrialError::NotRecorded);
     }
-    if recording.path().join(ANSWERS).exists() {
+    if look::exists(&recording.path().join(ANSWERS)).map_err(|error| TrialError::Unreadable(error.to_string()))? {
         return Ok(());
     }
     Err(TrialError::Unreadable(format!(
@@ -68,10 +70,12 @@ pub(super) fn check(run: &PlannedRun, id: &TrialId) -> Result<(), TrialError> {
 }
 
 /// The settings of a trial with a recorded model: agents tell a model its own name.
-pub(super) fn settings_of(run: &PlannedRun, id: &TrialId) -> Option<Settings> {
-    let recording = run.settings.replay_model.then(|| store::recording(&run.root, id))?;
-    let model = recording.meta().ok()?.agent.model;
-    Some(Settings { model: model.or_else(|| run.settings.model.clone()), ..run.settings.clone() })
+pub(super) fn settings_of<'a>(run: &'a PlannedRun, id: &TrialId) -> Cow<'a, Settings> {
+    let recording = run.settings.replay_model.then(|| store::recording(&run.root, id));
+    match recording.and_then(|recording| recording.meta().ok()?.agent.model) {
+        Some(model) => Cow::Owned(Settings { model: Some(model), ..run.settings.clone() }),
+        None => Cow::Borrowed(&run.settings),
+    }
 }
 
 /// Lets the recording answer what the agent of a trial asks.

@@ -403,7 +403,7 @@ impl TextReader {
     }
 
     fn snapshot_of(&self, meta: &Meta, folder: &TrialFolder) -> Option<PathBuf> {
-        let snapshot = folder.snapshot(meta.commit.as_deref());
+        let snapshot = folder.snapshot(meta.skills_copy.as_deref().or(meta.commit.as_deref()));
         snapshot.unwrap_or_else(|error| {
             self.noting::<()>(Err(io::Error::other(error)).at(folder.path()));
             None

@@ -16,6 +16,4 @@ pub mod mock;
 pub mod process;
 
 use skill_evals_cases::{cases, checks, lint};
-#[cfg(feature = "door")]
-use skill_evals_evidence::wire;
-use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};
+use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial, wire};

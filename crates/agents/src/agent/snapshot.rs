@@ -106,6 +106,16 @@ impl SkillSnapshot {
         Self { originals: Arc::new(originals), digests: self.digests.clone(), in_plugins: self.in_plugins.clone() }
     }
 
+    /// Whether a stored copy is one of these skills.
+    pub fn is_copied_to(&self, path: &Path) -> Result<bool, WorkspaceError> {
+        Ok(digest_of_files(path)? == digest_of_files(self.originals.directory())?)
+    }
+
+    /// A name for a stored copy, by what is in it.
+    pub fn copy_name(&self) -> Result<String, WorkspaceError> {
+        Ok(digest_of_files(self.originals.directory())?[..12].to_owned())
+    }
+
     /// Stores a copy at `path`, unless there is one.
     pub fn keep(&self, path: &Path) -> Result<(), WorkspaceError> {
         self.originals.are_kept_in(path);
@@ -121,6 +131,22 @@ impl SkillSnapshot {
             result => Ok(result.at(path)?),
         }
     }
+}
+
+/// A digest of the files in a directory.
+fn digest_of_files(folder: &Path) -> Result<String, WorkspaceError> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in look::Walk::new(folder).all()? {
+        files.extend(entry.file_type().is_file().then(|| entry.path().to_path_buf()));
+    }
+    files.sort();
+    let mut hasher = blake3::Hasher::new();
+    for path in files {
+        let name = path.strip_prefix(folder).unwrap_or(&path);
+        let content = blake3::hash(&fs::read(&path).at(&path)?);
+        hasher.update(format!("{}\0{}\n", name.display(), content.to_hex()).as_bytes());
+    }
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// The files of a plugin of the repository at `root` that an agent gets.

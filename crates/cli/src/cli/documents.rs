@@ -204,6 +204,8 @@ pub enum RecordState {
     Failing,
     /// Nothing to record: its trials could not be measured, or did not run.
     NotMeasured,
+    /// Not written: some trials were not measured, and could change whether the case passes.
+    Partial,
     /// Not written: a trial ended as soon as its verdict was settled.
     EndedEarly,
     /// Not written: a trial had the user's own setup.

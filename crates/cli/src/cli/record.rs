@@ -103,6 +103,7 @@ impl<'a> RecordedCase<'a> {
             RecordingResult::Kept(now, _) => (RecordState::Recorded, Some(now)),
             RecordingResult::Failing(now) => (RecordState::Failing, Some(now)),
             RecordingResult::NotMeasured => (RecordState::NotMeasured, None),
+            RecordingResult::Partial(..) => (RecordState::Partial, None),
             RecordingResult::EndedEarly => (RecordState::EndedEarly, None),
             RecordingResult::UsersSetup => (RecordState::UsersSetup, None),
         };
@@ -129,9 +130,10 @@ fn exit(recorded: &[RecordedTrials]) -> Exit {
     let exits = recorded.iter().map(|recorded| match recorded.now {
         RecordingResult::Kept(..) => Exit::Clean,
         RecordingResult::Failing(_) => Exit::Problems,
-        RecordingResult::NotMeasured | RecordingResult::EndedEarly | RecordingResult::UsersSetup => {
-            Exit::Infrastructure
-        }
+        RecordingResult::NotMeasured
+        | RecordingResult::Partial(..)
+        | RecordingResult::EndedEarly
+        | RecordingResult::UsersSetup => Exit::Infrastructure,
     });
     exits.fold(Exit::Clean, Exit::worse)
 }

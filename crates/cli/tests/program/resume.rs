@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::support::live::{processes_with, wait_until};
-use crate::support::stub::{Stub, ran, signal};
+use crate::support::stub::{ACTIVATES, Stub, ran, signal};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -149,6 +149,27 @@ fn changed_skills_cases_and_settings_are_refused_by_name() {
     forced.exits(0).warns("tidy/c0/codex: kept an outdated result; changed: skill tidy");
     refused(&[], "skill tidy");
     assert_eq!(stub.starts().len(), 1, "and what was measured still stands");
+}
+
+#[test]
+fn what_runs_after_a_skill_has_changed_is_read_by_the_changed_skill() {
+    let stub = Stub::new(2, &format!("{ACTIVATES}activate tidy"));
+    let skill = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&skill).expect("a skill");
+    stub.run("run --run-id r --case c0").exits(1);
+    let (front, _) = text.rsplit_once("---\n").expect("a front matter");
+    fs::write(&skill, format!("{front}---\n# Another\n\nQuite other words, and enough of them to be told apart.\n"))
+        .expect("a skill");
+    // The agent reads all of it, so it has activated the skill.
+    stub.run("run --run-id r --resume --force --case c1").exits(1);
+    let failed = |case: &str| stub.json("r", &format!("work/tidy/{case}/codex/1/grade.json"))["verdict"] == "fail";
+    assert!(failed("c0") && failed("c1"));
+    let grades = stub.run("grade r");
+    assert!(grades.code == 1, "{grades}");
+    let name = stub.json("r", "work/tidy/c1/codex/1/meta.json")["skills_copy"].as_str().expect("a copy").to_owned();
+    let kept = |name: &str| fs::read_to_string(stub.run_folder("r").join(name).join("tidy/SKILL.md")).expect("a copy");
+    assert_eq!(kept("skills_snapshot"), text);
+    assert_ne!(kept(&format!("skills_snapshot_{name}")), text);
 }
 
 #[test]

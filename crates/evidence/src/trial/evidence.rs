@@ -89,6 +89,9 @@ pub struct Meta {
     /// The commit whose skills were offered, if not those of the working tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// The name of the run's copy of the offered skills, if that is not its first: a run was resumed with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skills_copy: Option<String>,
     /// The MCP server that offered the skills, if the mode has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerMeta>,

@@ -90,6 +90,11 @@ fn conversation(protocol: Protocol, body: &str) -> Option<(Vec<String>, String)>
     Some((items.chain(unknown).collect(), blake3::hash(brought.as_bytes()).to_hex()[..16].to_owned()))
 }
 
+#[expect(clippy::expect_used, reason = "tests compile every one")]
+fn fixed(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a fixed pattern compiles")
+}
+
 /// A text without what differs between two sessions that are alike: times, durations, random identifiers.
 fn comparable(text: &str) -> String {
     static VARIES: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
@@ -104,7 +109,7 @@ fn comparable(text: &str) -> String {
             (r"(?:T|\b)\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
             (r"\b\d+(?:\.\d+)? ?(?:ms|s|seconds?)\b", "<duration>"),
         ]
-        .map(|(pattern, with)| (Regex::new(pattern).expect("a fixed pattern compiles"), with))
+        .map(|(pattern, with)| (fixed(pattern), with))
     });
     VARIES.iter().fold(text.to_owned(), |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned())
 }

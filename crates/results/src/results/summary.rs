@@ -245,8 +245,8 @@ impl CaseCounts {
         let threshold = self.threshold.unwrap_or(1.0);
         let measured = TrialCounts { errors: 0, unscored: 0, ..counts };
         Some(match self.side() {
-            Some(ThresholdSide::Above) => Verdict::Pass,
-            Some(ThresholdSide::Below) => Verdict::Fail,
+            // What a crash hides may be of one kind: whatever those trials would have been, the share must be on the same side.
+            Some(ThresholdSide::Above | ThresholdSide::Below) => counts.verdict(threshold),
             // Further trials may decide the case.
             Some(ThresholdSide::Undecided) if not_run > 0 => Verdict::Error,
             // Trials that could not be measured decide nothing.

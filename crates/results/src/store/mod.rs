@@ -323,10 +323,15 @@ impl RunFolder {
         trial_folder::copy_tree(trial.path(), self.trial(id).path())
     }
 
-    /// Adds the other run's copy of the skills of a commit, or of the working tree, if it has one.
-    pub fn add_snapshot(&self, other: &RunFolder, commit: Option<&str>) -> Result<(), StoreError> {
-        let from = other.snapshot(commit);
-        if look::is_directory(&from)? { trial_folder::copy_tree(&from, &self.snapshot(commit)) } else { Ok(()) }
+    /// Adds the other run's copies of skills that this one lacks.
+    pub fn add_snapshots(&self, other: &RunFolder) -> Result<(), StoreError> {
+        for name in sub_folders(&other.path)?.into_iter().filter(|name| name.starts_with(SNAPSHOT)) {
+            let to = self.path.join(&name);
+            if !look::exists(&to)? {
+                trial_folder::copy_tree(&other.path.join(&name), &to)?;
+            }
+        }
+        Ok(())
     }
 
     /// The runs of the shards of the run `id`, in order.

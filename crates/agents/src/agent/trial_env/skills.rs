@@ -185,6 +185,10 @@ impl OriginalSkills {
         Ok(originals)
     }
 
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Notes the run's own copy.
     pub fn are_kept_in(&self, directory: &Path) {
         let _ = self.kept.set(directory.to_path_buf());

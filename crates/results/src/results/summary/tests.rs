@@ -34,3 +34,22 @@ fn a_case_passes_by_its_share_and_depends_on_what_was_not_measured() {
         assert_eq!(counts.verdict(threshold), verdict, "{counts:?} at {threshold}");
     }
 }
+
+#[test]
+fn a_case_until_decided_is_an_error_if_what_crashed_could_change_it() {
+    let until = |passed, failed, errors| CaseCounts {
+        counts: TrialCounts { passed, failed, errors, ..TrialCounts::default() },
+        threshold: Some(0.8),
+        max_trials: Some(100),
+        ..CaseCounts::default()
+    };
+    for (counts, verdict) in [
+        (until(30, 0, 0), Verdict::Pass),
+        (until(30, 0, 3), Verdict::Pass),
+        (until(30, 0, 31), Verdict::Error),
+        (until(0, 12, 2), Verdict::Fail),
+        (until(0, 12, 60), Verdict::Error),
+    ] {
+        assert_eq!(counts.verdict(), Some(verdict), "{counts:?}");
+    }
+}
