@@ -432,7 +432,10 @@ fn time(record: &RunRecord) -> Option<Duration> {
 /// Refuses a shard that compared something else.
 fn check(shard: &RunFolder, commit: &str, asked: &GateSettings) -> Result<(), Problem> {
     let id = shard.id();
-    let sides = shard.run_record()?.and_then(|record| record.sides);
+    // The directory may have another name than the run had.
+    let record = shard.run_record()?;
+    let of = record.as_ref().and_then(|record| record.chosen.shard).map_or(1, |shard| shard.of);
+    let sides = record.and_then(|record| record.sides);
     let sides =
         sides.ok_or_else(|| format!("{id} compares nothing: `skill-evals gate --shard` makes what is merged here"))?;
     if sides.baseline.commit.as_deref() != Some(commit) {
@@ -447,7 +450,7 @@ fn check(shard: &RunFolder, commit: &str, asked: &GateSettings) -> Result<(), Pr
         )
         .into());
     }
-    let alpha = asked.alpha() / f64::from(Shard::of_run(id).map_or(1, |(_, shard)| shard.of));
+    let alpha = asked.alpha() / f64::from(of);
     if (sides.alpha / alpha - 1.0).abs() > 1e-6 {
         return Err(
             format!("{id} ran under another `promise` of evals.toml: give every shard and --merge the same").into()

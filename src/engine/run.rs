@@ -13,7 +13,7 @@ use crate::decide::plan::{USUAL_POWER, detectable_fixed};
 use crate::decide::{MARGIN, Rule};
 use crate::results::estimate::Estimate;
 use crate::results::stored_summary;
-use crate::results::summary::CaseCounts;
+use crate::results::summary::{CaseCounts, Summary};
 use crate::run::kept_store::KeptStore;
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::planned::PlannedRun;
@@ -25,7 +25,7 @@ use crate::store::{self, RunFolder};
 use crate::text::diagnostic::once;
 use crate::text::name::Filters;
 use crate::text::problem::Problem;
-use crate::trial::id::TrialId;
+use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::{TrialError, Verdict};
 use crate::trial::run_record::{RunChoices, RunRecord};
 
@@ -89,6 +89,13 @@ impl Engine<'_> {
         let mut run = with_part(planned(Loaded { repository, settings, catalog }, chosen)?, &part)?;
         if run.plan.is_empty() {
             return Ok(None);
+        }
+        if let RunPart::NotPassed(failed) = &part {
+            let summary = stored_summary::of_run(&RunFolder::open(&run.root, failed)?, &run.settings)?;
+            let gone = gone(&run, &summary);
+            if !gone.is_empty() {
+                self.host.warn(&format!("left out, since no file has them any more: {}", gone.join(", ")));
+            }
         }
         if let Some(shard) = run.chosen.shard {
             let all = run.plan.entries.len();
@@ -223,7 +230,10 @@ pub fn with_part(mut run: PlannedRun, part: &RunPart) -> Result<PlannedRun, Prob
         plan.entries.retain(|entry| summary.cases.get(&entry.planned.case_in_mode()).is_some_and(did_not_pass));
         run.chosen.trials_by_name = plan.first_trials();
         if plan.is_empty() {
-            return Err(format!("no case is selected that did not pass in {failed}").into());
+            let gone = gone(&run, &summary);
+            let gone =
+                if gone.is_empty() { String::new() } else { format!("; no file has {} any more", gone.join(", ")) };
+            return Err(format!("no case is selected that did not pass in {failed}{gone}").into());
         }
     } else if !run.chosen.trials_by_name.is_empty() {
         let chosen: BTreeSet<&String> = run.chosen.trials_by_name.iter().collect();
@@ -237,6 +247,15 @@ pub fn with_part(mut run: PlannedRun, part: &RunPart) -> Result<PlannedRun, Prob
         run.chosen.trials_by_name = plan.first_trials();
     }
     Ok(run.with_plan(plan))
+}
+
+/// The cases of a run that did not pass, and that no file has any more.
+fn gone(run: &PlannedRun, summary: &Summary) -> Vec<String> {
+    let is_here = |of: &CaseInMode| run.catalog.cases.iter().any(|case| *case.skill == of.skill && case.id == of.case);
+    let open = summary.cases.iter().filter(|(_, counts)| counts.verdict() != Some(Verdict::Pass));
+    let gone: BTreeSet<String> =
+        open.filter(|(of, _)| !is_here(of)).map(|(of, _)| format!("{}/{}", of.skill, of.case)).collect();
+    gone.into_iter().collect()
 }
 
 /// The cases whose recordings are aged, or stale, in every mode in which they are recorded.

@@ -10,7 +10,7 @@ use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::planned::{self, PlannedRun};
 use crate::run::skill_version::{ReadTree, SkillVersion};
 use crate::settings::Settings;
-use crate::settings::mode::{Delivery, Mode};
+use crate::settings::mode::{Delivery, Mode, SkillSelection};
 use crate::text::problem::Problem;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord};
@@ -136,6 +136,8 @@ pub fn pair(run: &PlannedRun, sides: &ComparedSides) -> Result<Pairing, Problem>
             pairing.left_out.push((name, format!("in quarantine {until}")));
         } else if let Some((_, side)) = lacking {
             pairing.left_out.push((name, format!("unknown skill `{}` in {}", found.skill, side.label)));
+        } else if differ_by_skills(&a.mode, &b.mode) && a.mode.delivery == Delivery::None && !sides.candidate.again {
+            pairing.left_out.push((name, "no skill reaches an agent in its mode".to_owned()));
         } else if one_lacks_skills && needs_skill(&found, &run.settings) {
             pairing.left_out.push((name, NEEDS_SKILL.to_owned()));
         } else {
@@ -145,6 +147,13 @@ pub fn pair(run: &PlannedRun, sides: &ComparedSides) -> Result<Pairing, Problem>
         }
     }
     Ok(pairing)
+}
+
+/// Whether two modes differ in nothing but which skills there are.
+fn differ_by_skills(a: &Mode, b: &Mode) -> bool {
+    let but_skills =
+        |mode: &Mode| Mode { name: String::new(), commit: None, offer: SkillSelection::All, ..mode.clone() };
+    but_skills(a) == but_skills(b)
 }
 
 /// Whether no check of the case is left without those that need the skill. What is wrong with a case is said when it is run.

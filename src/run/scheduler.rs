@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::agent;
 use crate::cases::selection::TestCase;
 use crate::decide::threshold::{self, ThresholdSide};
+use crate::results::summary::TrialCounts;
 use crate::run::plan::{DecisionGoal, PlannedCase};
 use crate::run::preflight::{self, ReadyCase};
 use crate::run::rate_limiter::{CachedPrompt, Permit, RateLimitWait};
@@ -271,8 +272,9 @@ struct CaseProgress {
 
 impl CaseProgress {
     fn new(goal: DecisionGoal, entry: &PlannedCase, run: &StartedRun) -> Self {
-        let decided =
-            threshold::standing(passed_earlier(run, entry), goal.threshold, LEVEL) != ThresholdSide::Undecided;
+        let earlier = ended_earlier(run, entry);
+        let decided = threshold::standing(earlier.rate(), goal.threshold, LEVEL) != ThresholdSide::Undecided
+            && earlier.verdict(goal.threshold) != Verdict::Error;
         let planned = u64::from(entry.repeats);
         Self { goal, decided, planned, rate: Rate::default(), not_measured: 0, stuck: false }
     }
@@ -345,16 +347,12 @@ impl<'a> TrialQueue<'a> {
 }
 
 /// The passed trials of a case in an earlier part of the run.
-fn passed_earlier(run: &StartedRun, entry: &PlannedCase) -> Rate {
-    let mut rate = Rate::default();
-    let Some(live) = run.opened().filter(|_| run.settings.resume) else { return rate };
+fn ended_earlier(run: &StartedRun, entry: &PlannedCase) -> TrialCounts {
+    let mut counts = TrialCounts::default();
+    let Some(live) = run.opened().filter(|_| run.settings.resume) else { return counts };
     let records = live.before.records.range(entry.planned.trial(1)..=entry.planned.trial(u32::MAX));
-    for (_, record) in records {
-        if let Verdict::Pass | Verdict::Fail = record.verdict {
-            rate.add(record.verdict == Verdict::Pass);
-        }
-    }
-    rate
+    records.for_each(|(_, record)| counts.add_verdict(record.verdict));
+    counts
 }
 
 impl QueuedTrial<'_> {

@@ -79,7 +79,8 @@ pub fn comparison(
     for case in comparison.cases.iter().filter(is_named) {
         let (before, after) = (fraction(case.baseline.rate), fraction(case.candidate.rate));
         let location = locations.of_change(&case.case);
-        text.push_str(&annotation(level, location, &format!("{} broke: {before} → {after} passed", case.case)));
+        let what = compared::broke(comparison);
+        text.push_str(&annotation(level, location, &format!("{} {what}: {before} → {after} passed", case.case)));
     }
     text
 }

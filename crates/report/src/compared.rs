@@ -102,8 +102,19 @@ pub fn behind(compared: &ComparisonResults) -> Vec<String> {
     }
     lines.extend(compared.spread.iter().flat_map(|spread| [Some(unasked(compared, spread)), unlike(spread)]).flatten());
     lines.extend(got_better(comparison));
+    lines.extend(lost_more(comparison));
     lines.extend(not_shown(compared));
     lines
+}
+
+/// The side of which more trials were lost, which may hide what it does.
+fn lost_more(comparison: &Comparison) -> Option<String> {
+    let (a, b) = (comparison.baseline.not_measured, comparison.candidate.not_measured);
+    let (side, lost, other) = if a > b { ("baseline", a, b) } else { ("candidate", b, a) };
+    let line = || {
+        format!("more trials of the {side} were not measured ({lost}, the other side {other}): they are not counted")
+    };
+    (lost != other).then(line)
 }
 
 /// If a case broke: the mean of all cases, among the other figures.
@@ -228,6 +239,11 @@ fn at_most(p: f64) -> String {
     if p < 1.0 { format!(", p ≤ {}", probability(up(p))) } else { String::new() }
 }
 
+/// What a case of [`Comparison::broken`] did.
+pub fn broke(comparison: &Comparison) -> &'static str {
+    if comparison.broke_together { "may have broken" } else { "broke" }
+}
+
 /// The broken cases that the sentence names.
 pub fn named_broken(comparison: &Comparison) -> impl Iterator<Item = &String> {
     comparison.broken.iter().take(MOST_NAMED)
@@ -249,7 +265,8 @@ fn broken(comparison: &Comparison) -> String {
         }),
         ResultBasis::Sequential(evidence) => Some(at_most(1.0 / evidence.broke)),
     };
-    cut::names(&cases, MOST_NAMED) + &p.unwrap_or_default()
+    let which = if comparison.broke_together { "at least one of " } else { "" };
+    which.to_owned() + &cut::names(&cases, MOST_NAMED) + &p.unwrap_or_default()
 }
 
 /// Good news that bad news must not hide.
@@ -266,6 +283,9 @@ fn not_shown(compared: &ComparisonResults) -> Vec<String> {
     if has(CompareResult::Undecided) {
         return vec![match comparison.trials_needed {
             Some(more) => format!("about {} would decide a difference of this size", counted(more, "more trial")),
+            None if comparison.cases.iter().any(|case| case.difference() != 0.0) => {
+                "too few trials to say how many more would decide".to_owned()
+            }
             None => "no difference was seen".to_owned(),
         }];
     }
@@ -478,15 +498,6 @@ pub fn kept(compared: &ComparisonResults) -> Vec<String> {
 fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     let comparison = &compared.comparison;
     lines.extend(kept(compared));
-    let lost = [
-        ("baseline", comparison.baseline.not_measured, comparison.candidate.not_measured),
-        ("candidate", comparison.candidate.not_measured, comparison.baseline.not_measured),
-    ];
-    for (side, lost, other) in lost.into_iter().filter(|(_, lost, other)| lost > other) {
-        lines.push(format!(
-            "more trials of the {side} were not measured ({lost}, the other side {other}): they are not counted"
-        ));
-    }
     let not_counted = [
         (&comparison.lost, "not measured on one side or both"),
         (&comparison.only_baseline, "measured only for the baseline"),

@@ -46,7 +46,7 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
     let base = escape::line(&results.base);
     if results.compares_nothing {
         return vec![format!(
-            "nothing compared: {base} is the commit that is checked out, and nothing differs from it"
+            "nothing compared: {base} is the commit that is checked out, and nothing that is read differs from it"
         )];
     }
     let mut lines = vec![changed_skills(&base, results)];
@@ -352,7 +352,8 @@ fn leads(results: &GateResults) -> Vec<Lead> {
             let case = comparison.cases.iter().find(|case| case.case == *name);
             let rates =
                 case.map(|case| format!(", {} → {}", fraction(case.baseline.rate), fraction(case.candidate.rate)));
-            leads.push(Lead::of_case(format!("{name} broke{}", rates.unwrap_or_default()), counts_of(name)));
+            let what = compared::broke(comparison);
+            leads.push(Lead::of_case(format!("{name} {what}{}", rates.unwrap_or_default()), counts_of(name)));
         }
         if leads.is_empty() {
             leads.push(Lead::of(compared::sentence(found, Paint::Plain)));
@@ -465,7 +466,7 @@ fn moved(page: &mut String, found: &ComparisonResults) {
         let (base, this) = (fraction(case.baseline.rate), fraction(case.candidate.rate));
         let evidence = match compared::changed(case) {
             Some(changed) => changed,
-            None if found.comparison.broken.contains(&case.case) => "broke".to_owned(),
+            None if found.comparison.broken.contains(&case.case) => compared::broke(&found.comparison).to_owned(),
             None => "may be noise".to_owned(),
         };
         let _ = writeln!(page, "| {} | {base} | {this} | {evidence} |", cell(&case.case));

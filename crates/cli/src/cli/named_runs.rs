@@ -1,5 +1,7 @@
 //! Stored runs that users name on the command line.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::{CliResultOf, archive};
@@ -111,7 +113,15 @@ pub fn trials(root: &Path, run: &RunFolder) -> CliResultOf<Vec<TrialFolder>> {
     Ok(recordings)
 }
 
-/// Refuses runs that share trials: one within another, and a merged run next to one of its shards.
+/// Whether two progress files tell of the same trials, because one is a copy: they begin with the same trial, if that says when it ended.
+pub fn is_copy(a: &Path, b: &Path) -> bool {
+    let first = |path: &Path| {
+        BufReader::new(File::open(path).ok()?).lines().next()?.ok().filter(|line| line.contains("\"ended\":"))
+    };
+    first(a).is_some_and(|line| first(b) == Some(line))
+}
+
+/// Refuses runs that share trials: one within another or a copy of it, and a merged run next to one of its shards.
 pub fn check_distinct<'a>(runs: &(impl Iterator<Item = &'a RunFolder> + Clone)) -> CliResultOf<()> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for run in runs.clone() {
@@ -127,6 +137,13 @@ pub fn check_distinct<'a>(runs: &(impl Iterator<Item = &'a RunFolder> + Clone)) 
         let merged = run.run_record().ok().flatten().map(|record| record.merged).unwrap_or_default();
         if let Some(shard) = runs.clone().find(|other| merged.iter().any(|id| id == other.id())) {
             return Err(format!("{} is merged into {}: its trials would count twice", shard.id(), run.id()).into());
+        }
+    }
+    for (number, run) in runs.clone().enumerate() {
+        let progress = run.progress_path();
+        if let Some(copy) = runs.clone().take(number).find(|other| is_copy(&other.progress_path(), &progress)) {
+            let (run, copy) = (run.path().display(), copy.path().display());
+            return Err(format!("{run} is a copy of {copy}: its trials would count twice").into());
         }
     }
     Ok(())

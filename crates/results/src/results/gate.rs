@@ -170,7 +170,7 @@ pub struct GateResults {
     pub broken_cases: usize,
     /// What becomes of a gate that could have compared something, and did not.
     pub nothing_compared: NothingCompared,
-    /// Whether the base is the commit that is checked out, and nothing differs from it.
+    /// Whether the base is the commit that is checked out, and nothing that is read differs from it.
     pub compares_nothing: bool,
     /// Whether the base was named, by the command line or the settings.
     pub names_base: bool,

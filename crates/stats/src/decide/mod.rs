@@ -94,8 +94,10 @@ pub struct Comparison {
     /// The results if every trial that was not measured had spoken against the candidate.
     #[cfg_attr(feature = "schemars", schemars(length(min = 1, max = 2)))]
     pub at_worst: Vec<CompareResult>,
-    /// If some cases broke: those that lost pass rate, the surest first.
+    /// If some cases broke: those that show it, the surest first.
     pub broken: Vec<String>,
+    /// Whether only all of `broken` together show it: at least one of them broke.
+    pub broke_together: bool,
     /// If it is undecided: how many more trials of both sides would find a difference of the size seen with a probability of
     /// 80 %. Null if no difference was seen, or more than a million would be needed.
     pub trials_needed: Option<u64>,
@@ -332,6 +334,7 @@ impl JoinedCases {
             results,
             at_worst: Vec::new(),
             broken: Vec::new(),
+            broke_together: false,
             trials_needed: None,
             baseline,
             candidate,

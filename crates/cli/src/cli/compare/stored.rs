@@ -44,6 +44,11 @@ pub fn compare(
     if let (true, Some(both)) = (a.mode == b.mode, of_a.iter().find(|path| of_b.contains(path))) {
         return Err(format!("{} is on both sides: its trials would be compared with themselves", both.display()).into());
     }
+    let is_copied = |path: &&PathBuf| of_b.iter().any(|other| named_runs::is_copy(path, other));
+    if let (true, Some(both)) = (a.mode == b.mode, of_a.iter().find(is_copied)) {
+        let path = both.display();
+        return Err(format!("{path} is on both sides, as a copy: its trials would be compared with themselves").into());
+    }
     let side = |side: &StoredSide, paths: &[PathBuf]| -> CliResultOf<TrialSide> {
         Ok(TrialSide { label: side.label.clone(), trials: read(paths)?, mode: side.mode.clone() })
     };
@@ -170,6 +175,10 @@ fn sources(root: &Path, side: &StoredSide) -> CliResultOf<Vec<PathBuf>> {
             let path = path.canonicalize()?;
             if paths.contains(&path) {
                 return Err(format!("{source} is named twice on one side: its trials would count twice").into());
+            }
+            if let Some(other) = paths.iter().find(|other| named_runs::is_copy(other, &path)) {
+                let other = other.display();
+                return Err(format!("{source} is a copy of {other}: its trials would count twice").into());
             }
             paths.push(path);
         }

@@ -531,13 +531,15 @@ impl SequentialTest {
             .map(|(name, ..)| (1.0 / e_two_sided(seen(name).losses, seen(name).wins)).min(1.0))
             .collect();
         let mut broken: Vec<String> = Vec::new();
+        let evidence = |name: &String| e_worse(seen(name).losses, seen(name).wins);
         if results.contains(&CompareResult::Broke) {
             broken.extend(self.names.iter().filter(|name| seen(name).losses > seen(name).wins).cloned());
-            broken.sort_by(|x, y| {
-                let evidence = |name| e_worse(seen(name).losses, seen(name).wins);
-                evidence(y).total_cmp(&evidence(x))
-            });
+            broken.sort_by(|x, y| evidence(y).total_cmp(&evidence(x)));
         }
+        // What a case shows by itself is not of another one that lost a pair by chance.
+        let is_of_all = !broken.iter().any(|name| self.shows(evidence(name)));
+        broken.retain(|name| is_of_all || self.shows(evidence(name)));
+        let broke_together = is_of_all && broken.len() > 1;
         let rounds = self.rounds.complete();
         let apart = real(rounds.wins) - real(rounds.losses);
         let trials_needed = Some(apart)
@@ -550,7 +552,7 @@ impl SequentialTest {
         let passed = looks.iter().flat_map(|looks| &looks.passed);
         let passed: std::collections::BTreeSet<&String> = passed.collect();
         comparison.neither.retain(|case| !passed.contains(case));
-        Comparison { at_worst, broken, trials_needed, looks, ..comparison }
+        Comparison { at_worst, broken, broke_together, trials_needed, looks, ..comparison }
     }
 
     /// What the first looks showed, if there were some.

@@ -548,3 +548,24 @@ fn a_case_that_cannot_be_measured_takes_no_pair_of_another() {
     }
     assert_eq!((tried, state.is_done()), ([2, 2, 2], true));
 }
+
+#[test]
+fn a_case_that_lost_a_pair_by_chance_is_not_named_next_to_one_that_broke() {
+    let mut state = test(3, ComparePlan::UntilDecided);
+    feed(&mut state, 0, true, false, 7);
+    feed(&mut state, 1, true, false, 1);
+    let found = state.comparison();
+    assert_eq!(
+        (found.results.contains(&CompareResult::Broke), found.broken, found.broke_together),
+        (true, names(1), false)
+    );
+    // Neither shows it alone.
+    let mut state = test(3, ComparePlan::UntilDecided);
+    feed(&mut state, 0, true, false, 3);
+    feed(&mut state, 1, true, false, 3);
+    let found = state.comparison();
+    assert_eq!(
+        (found.results.contains(&CompareResult::Broke), found.broken, found.broke_together),
+        (true, names(2), true)
+    );
+}
