@@ -116,7 +116,19 @@ fn known_costs(run: &PlannedRun, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownC
 
 /// How often these cases passed in earlier runs and in kept trials, whatever their skills were then.
 pub fn rates<'a>(run: &PlannedRun, cases: impl Iterator<Item = &'a TestCase>) -> Vec<Rate> {
+    rates_besides(run, &cases.collect::<Vec<_>>(), BTreeSet::new())
+}
+
+/// The same without the kept trial of each case that may be evidence. What chooses the evidence must not know it.
+pub fn rates_apart_from_evidence<'a>(run: &PlannedRun, cases: impl Iterator<Item = &'a TestCase>) -> Vec<Rate> {
     let planned: Vec<&TestCase> = cases.collect();
+    let first = |planned: &&TestCase| run.kept.as_ref()?.unused(planned).into_iter().next();
+    let evidence = planned.iter().filter_map(first).map(|trial| TrialOrigin::of(&trial.meta)).collect();
+    rates_besides(run, &planned, evidence)
+}
+
+/// The rates by all trials but those in `seen`.
+fn rates_besides(run: &PlannedRun, planned: &[&TestCase], mut seen: BTreeSet<TrialOrigin>) -> Vec<Rate> {
     let cases: Vec<CaseInMode> = planned.iter().map(|case| case.case_in_mode()).collect();
     let mut known: BTreeMap<&CaseInMode, Rate> = cases.iter().map(|case| (case, Rate::default())).collect();
     let mut add = |case: &CaseInMode, verdict: Verdict| {
@@ -125,7 +137,6 @@ pub fn rates<'a>(run: &PlannedRun, cases: impl Iterator<Item = &'a TestCase>) ->
         }
     };
     // Runs that took in kept trials have copies of them.
-    let mut seen = BTreeSet::new();
     let mut add_trial = |case: &CaseInMode, trial: &TrialFolder| {
         let (Ok(meta), Ok(grade)) = (trial.meta(), trial.grade()) else { return };
         if meta.scripted == run.settings.scripted && seen.insert(TrialOrigin::of(&meta)) {

@@ -139,7 +139,8 @@ pub fn begin(run: &StartedRun, case: &str, number: u32, alone: bool) -> Option<K
     if let Some(known) = comparison.pairs.iter().find(|pair| pair.case == case && pair.number == number) {
         return Some(known.clone());
     }
-    let pair = KeptPair { case: case.to_owned(), number, alone, began: jiff::Timestamp::now().to_string() };
+    let all_from = run.sides.as_ref().and_then(|sides| sides.all_from);
+    let pair = KeptPair { case: case.to_owned(), number, alone, all_from, began: jiff::Timestamp::now().to_string() };
     match comparison.begin(&pair) {
         Ok(()) => Some(pair),
         Err(error) => {
