@@ -158,6 +158,24 @@ fn rates_besides(run: &PlannedRun, planned: &[&TestCase], mut seen: BTreeSet<Tri
     cases.iter().map(|case| known.get(case).copied().unwrap_or_default()).collect()
 }
 
+/// No provider keeps a prompt that is shorter, in tokens. They name 1,024, and for some models up to 4,096.
+const SHORTEST_CACHED: u64 = 1_024;
+
+/// Whether no provider keeps the prompts of a mode: no trial of the last run with it took as many tokens, all requests together. A mode
+/// with the skills of a commit is like the one that it was made of.
+pub fn has_short_prompts(run: &PlannedRun, mode: &Mode) -> bool {
+    let is_of =
+        |id: &TrialId| mode.name.strip_prefix(&id.mode).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let tokens = |earlier: store::RunFolder| {
+        let records = earlier.noted().ok()?.records.into_values();
+        let of_mode = records.filter(|record| record.scripted.is_none() && is_of(&record.id));
+        let spent = of_mode.filter(|record| !record.spent.tokens_incomplete).filter_map(|record| record.spent.tokens);
+        spent.max()
+    };
+    let mut runs = store::runs(&run.root).unwrap_or_default().into_iter().take(RUNS);
+    runs.find_map(tokens).is_some_and(|most| most < SHORTEST_CACHED)
+}
+
 /// In a run of each case in several variants, one that never ran costs about as much as another of the same case.
 fn complete(known: &mut BTreeMap<CaseInMode, KnownCost>, ids: &[TrialId]) {
     let mut of_case = BTreeMap::new();

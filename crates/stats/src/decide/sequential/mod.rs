@@ -520,8 +520,10 @@ impl SequentialTest {
                 ComparePlan::Standard => self.rounds.complete() != RoundPairs::default(),
                 ComparePlan::UntilDecided => false,
             };
-            // What the limit left open of a case that may have broken is no good news.
-            let is_open = self.plan == ComparePlan::Quick && !self.suspects(&self.cases).is_empty();
+            // What is left open of a case that may have broken is no good news: by the limit, or since its base was never measured.
+            let lacks_base = |tally: &Tally| tally.look == FirstLook::Failed && tally.baseline.rate.trials == 0;
+            let is_suspect = || !self.suspects(&self.cases).is_empty() || self.cases.iter().any(lacks_base);
+            let is_open = self.plan == ComparePlan::Quick && is_suspect();
             let harmless = self.is_done() && is_whole && !is_open;
             results.push(if harmless { CompareResult::NoHarmSeen } else { CompareResult::Undecided });
         }

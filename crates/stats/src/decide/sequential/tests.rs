@@ -235,6 +235,17 @@ fn all_cases_get_pairs_from_so_many_failed_looks_on_as_was_chosen_and_kept_trial
 }
 
 #[test]
+fn a_failed_look_at_a_case_whose_base_is_never_measured_is_no_good_news() {
+    let mut state = test(2, ComparePlan::Quick);
+    looks(&mut state, &[false, true]);
+    while !state.is_decided() {
+        let case = state.next_step(&[]).expect("a step").case;
+        state.feed(Pair { case, baseline: None, candidate: Some(false) }).expect("a case");
+    }
+    assert_eq!(state.results(), [CompareResult::Undecided]);
+}
+
+#[test]
 fn a_look_that_was_not_measured_is_not_counted_among_those_that_were() {
     let mut state = test(3, ComparePlan::Quick);
     state.feed_look(0, None).expect("a case");
