@@ -251,15 +251,18 @@ impl Engine<'_> {
             }
             self.host.note(&format!("left out, since they no longer exist on either side: {list}"));
         }
+        if sides.plan == ComparePlan::Quick && begun.is_empty() && sides.all_from.is_none() {
+            let rates = expected_cost::rates_apart_from_evidence(&run, pairing.baselines());
+            sides.all_from = Some(ExpectedCases::by(rates.into_iter()).all_from());
+        }
         // Pairs that started count, whatever the limit is now.
         sides.max_trials = most_trials(request.max_trials, &mut sides, all)
             .max(begun.iter().flat_map(PairRecord::trials).count() as u64);
         let rule = stored_comparison::rule(&sides);
         if request.must_decide {
-            let numbers = (pairing.cases.len(), sides.max_trials / 2);
-            check_reachable(&request.fails, &rule, "pairs of trials", request.remedy, |result| {
-                reach(sides.plan, numbers, &rule, result)
-            })?;
+            let numbers = (pairing.cases.len(), sides.max_trials);
+            let gate = (&*request.fails, request.is_gate);
+            check_reachable(gate, &rule, "trials", request.remedy, |result| reach(sides.plan, numbers, &rule, result))?;
         }
         run = run.with_plan(pairing.plan(&pairs::begun(&begun), sides.plan));
         run.sides = Some(sides.clone());
@@ -521,6 +524,9 @@ pub(super) fn continued(
         None => same_contents::among(run, ended).or_else(|| engine.unfinished(run)),
     };
     let Some(folder) = earlier else { return Ok(Vec::new()) };
+    if run.kept.is_none() {
+        sides.all_from = folder.run_record()?.and_then(|record| record.sides?.all_from);
+    }
     run.settings.resume = true;
     run.settings.run_id = Some(folder.id().to_owned());
     Ok(folder.pairs()?)
@@ -540,6 +546,7 @@ fn of_gates(
         told.get_or_insert_with(|| engine.host.note("another gate has the same contents: waiting for it"));
     };
     sides.measurement = Some(kept.continue_with(contents, &mut waits)?);
+    sides.all_from = kept.all_from();
     run.sides = Some(sides.clone());
     preflight::check(run)?;
     // A run with the id of this one is that of a shard which starts again.
@@ -572,18 +579,18 @@ pub(super) fn gone(begun: &[PairRecord], pairing: &Pairing) -> Option<String> {
 
 // Whether the trials of a comparison can give the results that are asked of it at all.
 
-/// Refuses a gate that can never fail, or never pass. `reach` says whether a result can be reached with the `numbers` of
+/// Refuses what can never fail, or never pass. A gate that is undecided has not passed. `reach` says whether a result can be reached with the `numbers` of
 /// trials, and `remedy` how to get more of them.
 pub fn check_reachable(
-    gate: &[CompareResult],
+    (fails, is_gate): (&[CompareResult], bool),
     rule: &Rule,
     numbers: &str,
     remedy: &str,
     reach: impl Fn(CompareResult) -> Result<(), UnreachableResult>,
 ) -> Result<(), Problem> {
-    let (fails, what) = if gate.is_empty() { (&CompareResult::HARM[..], "comparison") } else { (gate, "gate") };
-    let passes: Vec<CompareResult> =
-        CompareResult::GATED.into_iter().filter(|result| !fails.contains(result)).collect();
+    let (fails, what) = if fails.is_empty() { (&CompareResult::HARM[..], "comparison") } else { (fails, "gate") };
+    let mut passes = CompareResult::GATED.to_vec();
+    passes.retain(|result| !fails.contains(result) && (!is_gate || *result != CompareResult::Undecided));
     if passes.is_empty() {
         return Err("this gate can never pass: it names every result; leave one out".into());
     }
@@ -626,7 +633,7 @@ impl Expectation {
         let ids: Vec<TrialId> = run.plan.ids().collect();
         let first_pass = expected_cost::estimate(run, &ids);
         let rates = expected_cost::rates(run, pairing.cases.iter().map(|case| &case.baseline));
-        let cases = ExpectedCases::by(rates.iter().copied());
+        let cases = ExpectedCases { all_from: sides.all_from, ..ExpectedCases::by(rates.iter().copied()) };
         let rule = stored_comparison::rule(sides);
         let promise = |max_trials| PlanPromise::of(sides.plan, &cases, max_trials, &rule);
         let paid = run.settings.max_cost_usd.and_then(|limit| first_pass.trials_for(limit));

@@ -116,7 +116,19 @@ fn known_costs(run: &PlannedRun, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownC
 
 /// How often these cases passed in earlier runs and in kept trials, whatever their skills were then.
 pub fn rates<'a>(run: &PlannedRun, cases: impl Iterator<Item = &'a TestCase>) -> Vec<Rate> {
+    rates_besides(run, &cases.collect::<Vec<_>>(), BTreeSet::new())
+}
+
+/// The same without the kept trial of each case that may be evidence. What chooses the evidence must not know it.
+pub fn rates_apart_from_evidence<'a>(run: &PlannedRun, cases: impl Iterator<Item = &'a TestCase>) -> Vec<Rate> {
     let planned: Vec<&TestCase> = cases.collect();
+    let first = |planned: &&TestCase| run.kept.as_ref()?.unused(planned).into_iter().next();
+    let evidence = planned.iter().filter_map(first).map(|trial| TrialOrigin::of(&trial.meta)).collect();
+    rates_besides(run, &planned, evidence)
+}
+
+/// The rates by all trials but those in `seen`.
+fn rates_besides(run: &PlannedRun, planned: &[&TestCase], mut seen: BTreeSet<TrialOrigin>) -> Vec<Rate> {
     let cases: Vec<CaseInMode> = planned.iter().map(|case| case.case_in_mode()).collect();
     let mut known: BTreeMap<&CaseInMode, Rate> = cases.iter().map(|case| (case, Rate::default())).collect();
     let mut add = |case: &CaseInMode, verdict: Verdict| {
@@ -125,7 +137,6 @@ pub fn rates<'a>(run: &PlannedRun, cases: impl Iterator<Item = &'a TestCase>) ->
         }
     };
     // Runs that took in kept trials have copies of them.
-    let mut seen = BTreeSet::new();
     let mut add_trial = |case: &CaseInMode, trial: &TrialFolder| {
         let (Ok(meta), Ok(grade)) = (trial.meta(), trial.grade()) else { return };
         if meta.scripted == run.settings.scripted && seen.insert(TrialOrigin::of(&meta)) {
@@ -145,6 +156,24 @@ pub fn rates<'a>(run: &PlannedRun, cases: impl Iterator<Item = &'a TestCase>) ->
         kept.for_each(|trial| add_trial(case, &trial.folder));
     }
     cases.iter().map(|case| known.get(case).copied().unwrap_or_default()).collect()
+}
+
+/// No provider keeps a prompt that is shorter, in tokens. They name 1,024, and for some models up to 4,096.
+const SHORTEST_CACHED: u64 = 1_024;
+
+/// Whether no provider keeps the prompts of a mode: no trial of the last run with it took as many tokens, all requests together. A mode
+/// with the skills of a commit is like the one that it was made of.
+pub fn has_short_prompts(run: &PlannedRun, mode: &Mode) -> bool {
+    let is_of =
+        |id: &TrialId| mode.name.strip_prefix(&id.mode).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let tokens = |earlier: store::RunFolder| {
+        let records = earlier.noted().ok()?.records.into_values();
+        let of_mode = records.filter(|record| record.scripted.is_none() && is_of(&record.id));
+        let spent = of_mode.filter(|record| !record.spent.tokens_incomplete).filter_map(|record| record.spent.tokens);
+        spent.max()
+    };
+    let mut runs = store::runs(&run.root).unwrap_or_default().into_iter().take(RUNS);
+    runs.find_map(tokens).is_some_and(|most| most < SHORTEST_CACHED)
 }
 
 /// In a run of each case in several variants, one that never ran costs about as much as another of the same case.

@@ -15,7 +15,7 @@ use crate::run::pairing::Pairing;
 use crate::run::planned::PlannedRun;
 use crate::run::started::StartedRun;
 use crate::run::{open_run, record, same_contents};
-use crate::settings::mode::Mode;
+use crate::settings::mode::{AgentKind, Mode};
 use crate::store::{
     KeptAs, KeptPair, KeptTrial, KeptTrials, Night, NightCase, NightInputs, PairSide, RunFolder, Staging,
 };
@@ -139,7 +139,8 @@ pub fn begin(run: &StartedRun, case: &str, number: u32, alone: bool) -> Option<K
     if let Some(known) = comparison.pairs.iter().find(|pair| pair.case == case && pair.number == number) {
         return Some(known.clone());
     }
-    let pair = KeptPair { case: case.to_owned(), number, alone, began: jiff::Timestamp::now().to_string() };
+    let all_from = run.sides.as_ref().and_then(|sides| sides.all_from);
+    let pair = KeptPair { case: case.to_owned(), number, alone, all_from, began: jiff::Timestamp::now().to_string() };
     match comparison.begin(&pair) {
         Ok(()) => Some(pair),
         Err(error) => {
@@ -198,10 +199,17 @@ pub fn keep_for_base(run: &StartedRun, planned: &TestCase, numbers: impl IntoIte
     };
     for number in numbers {
         let ended = EndedTrial::of(run, kept, planned, &planned.trial(number));
+        let Some(ended) = ended.filter(|ended| ended.meta.kept_from.is_none()) else { continue };
         // Nobody knows whether an agent without a version is the same tomorrow.
-        let Some(ended) = ended.filter(|ended| ended.meta.kept_from.is_none() && ended.agent.version.is_some()) else {
+        if ended.agent.version.is_none() {
+            if let AgentKind::Custom(_) = planned.mode.agent {
+                let name = planned.mode.agent.as_str();
+                kept.trials.warn(format!(
+                    "{name} reports no version, so its trials are not kept for later bases; a rule that says `version` reports it"
+                ));
+            }
             continue;
-        };
+        }
         let ReportedAgent { version, model } = ended.agent.clone();
         kept.trials.take(&ended.meta);
         let stored = kept.trials.add(&KeptAs { key: key.clone(), version, model }, |to| ended.write(to));

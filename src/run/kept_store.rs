@@ -46,6 +46,11 @@ impl KeptStore {
         Ok(measurement)
     }
 
+    /// From how many failed looks on the comparison that it continues gives all cases pairs, if it has begun.
+    pub fn all_from(&self) -> Option<u64> {
+        self.comparison.as_ref()?.pairs.first()?.all_from
+    }
+
     /// How many trials of the comparison of these contents have been measured.
     pub fn measured(&self, contents: &str) -> usize {
         self.trials.measured(contents)

@@ -204,7 +204,7 @@ impl LiveTrial<'_> {
         let assignment =
             Assignment { root, case, mode, settings, trial_env, server, plugin, schema: schema.as_ref(), redactor };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
-        let lead = run.has_cache_leaders().then(|| run.cache_leaders.enter(rate_limiter::prefix(mode, case)));
+        let lead = run.has_cache_leaders(mode).then(|| run.cache_leaders.enter(rate_limiter::prefix(mode, case)));
         let started = jiff::Timestamp::now();
         let on_answer = || {
             lead.iter().for_each(CacheLeader::answers);

@@ -338,7 +338,8 @@ impl<'a> TrialQueue<'a> {
         let place = state.next()?;
         let (index, number) = state.waiting.remove(place)?;
         state.running += 1;
-        if self.run.has_cache_leaders() && CachedPrompt::waits(state.prompts.get(&index)).is_none() {
+        let leads = self.run.has_cache_leaders(&self.entries[index].planned.mode);
+        if leads && CachedPrompt::waits(state.prompts.get(&index)).is_none() {
             state.prompts.insert(index, CachedPrompt::Leading);
         }
         let decided = state.undecided.get(&index).is_some_and(|progress| progress.decided);

@@ -1,5 +1,6 @@
 //! A run whose trials may start: what they share beyond its plan, from the first event to the summary.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,10 +11,12 @@ use jiff::tz::TimeZone;
 use crate::process::interrupt;
 use crate::report::markdown;
 use crate::results::summary::Summary;
+use crate::run::expected_cost;
 use crate::run::live::LiveRun;
 use crate::run::planned::PlannedRun;
 use crate::run::rate_limiter::{CacheLeaders, ClosedBy, ClosedLogin, RateLimiter, Semaphore};
 use crate::settings::Settings;
+use crate::settings::mode::Mode;
 use crate::store::{RunFolder, StoreError};
 use crate::text::problem::Problem;
 use crate::trial::event::{CurrentTrials, EventListener, RunEvent, RunningTrial};
@@ -26,6 +29,8 @@ pub struct StartedRun {
     planned: PlannedRun,
     pub rate_limiter: RateLimiter,
     pub cache_leaders: CacheLeaders,
+    /// Whether no cache keeps the prompts of a mode, by its name.
+    short_prompts: Mutex<HashMap<String, bool>>,
     pub semaphore: Semaphore,
     /// The results so far.
     progress: Arc<Mutex<ProgressFiles>>,
@@ -57,6 +62,7 @@ impl PlannedRun {
             // A trial that the scripted model of a calibration refuses keeps no other from starting.
             rate_limiter: if self.calibrates { RateLimiter::ignoring_refusals() } else { RateLimiter::default() },
             cache_leaders: CacheLeaders::default(),
+            short_prompts: Mutex::default(),
             semaphore: Semaphore::new(self.settings.jobs()),
             listeners: Mutex::new(vec![Box::new(Arc::clone(&progress))]),
             progress,
@@ -87,9 +93,15 @@ impl StartedRun {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the first trial of a prompt starts before the others. A scripted model has no cache.
-    pub fn has_cache_leaders(&self) -> bool {
-        self.settings.live && self.settings.lead && self.settings.scripted.is_none()
+    /// Whether the first trial of a prompt in a mode starts before the others. A scripted model has no cache, and no cache keeps short
+    /// prompts.
+    pub fn has_cache_leaders(&self, mode: &Mode) -> bool {
+        let asked = self.settings.live && self.settings.lead && self.settings.scripted.is_none();
+        asked && {
+            let mut short = self.short_prompts.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = short.entry(mode.name.clone());
+            !*known.or_insert_with(|| expected_cost::has_short_prompts(self, mode))
+        }
     }
 
     /// Begins the open run: from now on its events are stored.

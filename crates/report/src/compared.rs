@@ -100,6 +100,7 @@ pub fn behind(compared: &ComparisonResults) -> Vec<String> {
     } else {
         lines.extend(mean(compared));
     }
+    lines.extend(comparison.looks.as_ref().and_then(chosen_by));
     lines.extend(compared.spread.iter().flat_map(|spread| [Some(unasked(compared, spread)), unlike(spread)]).flatten());
     lines.extend(got_better(comparison));
     lines.extend(lost_more(comparison));
@@ -115,6 +116,13 @@ fn lost_more(comparison: &Comparison) -> Option<String> {
         format!("more trials of the {side} were not measured ({lost}, the other side {other}): they are not counted")
     };
     (lost != other).then(line)
+}
+
+/// From how many failed looks on all cases get pairs, if earlier trials have chosen that.
+fn chosen_by(looks: &FirstLooks) -> Option<String> {
+    let usual = looks.all_from_if_unknown;
+    let all_from = looks.all_from.filter(|all_from| *all_from != usual)?;
+    Some(format!("by earlier trials, all cases get pairs from {all_from} failed looks on, and not from {usual}"))
 }
 
 /// If a case broke: the mean of all cases, among the other figures.

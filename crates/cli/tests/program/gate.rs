@@ -577,6 +577,24 @@ fn a_gate_that_can_never_fail_is_refused_before_it_costs_anything() {
 }
 
 #[test]
+fn a_limit_that_fits_no_look_at_every_case_is_refused_and_one_that_just_fits_is_not() {
+    let stub = recorded(10);
+    edit(&stub, "Be brief.");
+    let starts = stub.starts().len();
+    let ran = stub.run("gate --max-trials 9");
+    ran.exits(2).warns("this gate can never pass at these numbers: it takes 10 trials, and there are 9 (");
+    assert_eq!(stub.starts().len(), starts);
+    stub.run("gate --max-trials 10").exits(0);
+    let one = recorded(1);
+    edit(&one, "Be brief.");
+    one.run("gate --max-trials 8")
+        .exits(2)
+        .warns("can never fail at these numbers: it takes 9 trials, and there are 8 (");
+    break_skill(&one);
+    one.run("gate --max-trials 9").exits(1).prints("broke: tidy/c0 4/4 → 0/4");
+}
+
+#[test]
 fn what_the_gate_does_not_fail_on_is_said_and_what_it_cannot_fail_on_is_refused() {
     let stub = recorded(3);
     break_skill(&stub);

@@ -214,6 +214,25 @@ fn the_quick_plan_keeps_its_looks_and_asks_the_base_only_of_what_failed() {
 }
 
 #[test]
+fn earlier_trials_choose_from_how_many_failed_looks_on_all_cases_get_pairs_and_that_stays() {
+    let stub = recorded(6);
+    // The candidate fails two cases once, in their looks.
+    let once = r#"case "$prompt" in "Prompt 2"|"Prompt 4") grep -q "Be brief" "$skill" && mkdir "$folder/$prompt" 2>/dev/null && answer=Broken ;; esac"#;
+    stub.body(&format!("{VERSION}{}", BY_SKILL.replacen("\nprintf", &format!("\n{once}\nprintf"), 1)));
+    stub.run("run --keep --trials 3").exits(0);
+    edit(&stub, "Be brief.");
+    let words = "  by earlier trials, all cases get pairs from 2 failed looks on, and not from 3\n";
+    let (first, starts) = passes(&stub, &["--jobs", "1"]);
+    assert!(first.contains(words) && first.contains("of which 2 failed, so that all get pairs; "), "{first}");
+    assert!(starts > 12, "{starts} {first}");
+    // What is known later changes nothing of a comparison that has begun.
+    keep_the_cache_only(&stub);
+    fs::remove_dir_all(stub.root().join("artifacts/skill-evals/kept/trials")).expect("removed");
+    let (again, starts) = passes(&stub, &[]);
+    assert!(starts == 0 && again.contains(words) && again.contains("so that all get pairs"), "{starts} {again}");
+}
+
+#[test]
 fn a_gate_that_was_killed_or_stopped_goes_on_with_every_stored_trial_of_both_sides() {
     for (how, elsewhere) in [(Signal::SIGKILL, true), (Signal::SIGTERM, false), (Signal::SIGINT, true)] {
         let stub = paired(6);

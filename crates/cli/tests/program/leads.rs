@@ -63,6 +63,24 @@ fn nobody_waits_with_no_lead_in_other_modes_or_after_a_leader_without_an_answer(
 }
 
 #[test]
+fn nobody_waits_once_an_earlier_run_took_fewer_tokens_than_a_cache_keeps() {
+    for (input, waits) in [(10, false), (2_000, true)] {
+        let turn = json!({ "type": "turn.completed", "usage": { "input_tokens": input, "output_tokens": 5 } });
+        let answer =
+            json!({ "type": "item.completed", "item": { "id": "0", "type": "agent_message", "text": "Done." } });
+        let start = r#"{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}"#;
+        let ends = format!("printf '%s\\n' '{start}' '{answer}' '{turn}'\nexit 0");
+        let stub = Stub::new(3, &ends);
+        led(&stub, &["run", "--run-id", "first", "--jobs", "3"]);
+        // They start at once, or one after the other: the first waits for the others in vain.
+        let starts = r#"echo >> "$folder/second"; n=0; until [ $(wc -l < "$folder/second") -ge 3 ]; do n=$((n + 1)); [ $n -lt 40 ] || { touch "$folder/alone"; break; }; sleep 0.05; done"#;
+        stub.body(&format!("{starts}\n{ends}"));
+        led(&stub, &["run", "--run-id", "second", "--jobs", "3"]);
+        assert_eq!((stub.progress("second").len(), stub.root().join("alone").exists()), (3, waits), "{input}");
+    }
+}
+
+#[test]
 fn the_summary_says_what_was_read_from_a_cache_and_the_cost_without() {
     let turn = json!({ "type": "turn.completed", "usage": { "input_tokens": 1_000_000, "cached_input_tokens": 800_000, "cache_write_input_tokens": 100_000, "output_tokens": 5 } });
     let answer = json!({ "type": "item.completed", "item": { "id": "0", "type": "agent_message", "text": "Done." } });

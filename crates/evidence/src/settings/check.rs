@@ -406,7 +406,7 @@ impl GateSettings {
     }
 
     /// Refuses to fail on a result that the plan never has. `quick` and `standard` are undecided only for lost trials, which are
-    /// `not measured`.
+    /// `not measured`, and at a limit.
     pub fn check_reachable(&self) -> Result<(), String> {
         let never = match self.plan {
             ComparePlan::UntilDecided => CompareResult::NoHarmSeen,

@@ -110,6 +110,9 @@ pub struct ComparedSides {
     pub pairs: BTreeMap<String, u64>,
     /// The seed for the choice of the next case.
     pub seed: u64,
+    /// From how many failed looks on the quick plan gives all cases pairs, as it was chosen before the first trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_from: Option<u64>,
     /// Which measurement of the same contents it is, from 1, if gates share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measurement: Option<u32>,
@@ -136,6 +139,7 @@ impl ComparedSides {
             alpha,
             max_trials: shards.iter().map(|shard| shard.max_trials).sum(),
             seed: 0,
+            all_from: None,
             measurement: shards.iter().filter_map(|shard| shard.measurement).max(),
             cases: shards.iter().flat_map(|shard| shard.cases.clone()).collect(),
             left_out: shards.iter().flat_map(|shard| shard.left_out.clone()).collect(),
@@ -149,7 +153,17 @@ impl ComparedSides {
     #[must_use]
     pub fn of_all_shards(&self) -> Self {
         let (pairs, cases, left_out, shards) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { max_trials: 0, pairs, seed: 0, measurement: None, cases, left_out, shards, ..self.clone() }
+        Self {
+            max_trials: 0,
+            pairs,
+            seed: 0,
+            all_from: None,
+            measurement: None,
+            cases,
+            left_out,
+            shards,
+            ..self.clone()
+        }
     }
 
     /// Two sides without cases yet, and without a limit.

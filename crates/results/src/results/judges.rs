@@ -120,7 +120,7 @@ fn power(trials: &[JudgedTrial], judge: (f64, f64)) -> Power {
     let cases = trials.iter().map(case).collect::<BTreeSet<_>>().len();
     let (plan, rule) = (ComparePlan::Quick, Rule { margin: Some(MARGIN), ..Rule::default() });
     let expected = ExpectedCases { judge, ..ExpectedCases::unknown(cases) };
-    Power::of(plan, &expected, plan.default_limit(cases) / 2, &rule)
+    Power::of(plan, &expected, plan.default_limit(cases), &rule)
 }
 
 // Probes: what a judge answers where the answer is known without a label.

@@ -39,7 +39,8 @@ pub fn rule(sides: &ComparedSides) -> Rule {
 
 /// The comparison of a run with these sides before its first pair.
 pub fn sequential_test(sides: &ComparedSides) -> SequentialTest {
-    let test = SequentialTest::new(sides.cases.clone(), rule(sides), sides.plan, sides.max_trials / 2, sides.seed);
+    let test = SequentialTest::new(sides.cases.clone(), rule(sides), sides.plan, sides.max_trials, sides.seed)
+        .with_all_from(sides.all_from);
     if sides.pairs.is_empty() {
         return test;
     }
@@ -163,8 +164,9 @@ pub fn compared(
     let power = comparison.results.contains(&CompareResult::NoHarmSeen).then(|| {
         // A case that passed its look has no other trial.
         let passed = comparison.looks.iter().flat_map(|looks| &looks.passed).map(|_| Rate::new(1, 1));
-        let expected = ExpectedCases::by(comparison.cases.iter().map(|case| case.baseline.rate).chain(passed));
-        Power::of(sides.plan, &expected, sides.max_trials / 2, &rule)
+        let by_trials = ExpectedCases::by(comparison.cases.iter().map(|case| case.baseline.rate).chain(passed));
+        let expected = ExpectedCases { all_from: sides.all_from, ..by_trials };
+        Power::of(sides.plan, &expected, sides.max_trials, &rule)
     });
     let compared = ComparisonResults {
         trials: Some(spent),

@@ -59,6 +59,9 @@ pub struct KeptPair {
     /// Whether the candidate ran alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
+    /// The [`ComparedSides::all_from`](crate::trial::run_record::ComparedSides::all_from) of its comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_from: Option<u64>,
     /// When it began, RFC 3339, UTC.
     pub began: String,
 }
@@ -194,9 +197,10 @@ fn trial_name(pair: &KeptPair, side: PairSide) -> String {
 }
 
 fn seal(seal_key: &SealKey, key: &str, measurement: u32, pair: &KeptPair) -> String {
-    let KeptPair { case, number, alone, began } = pair;
+    let KeptPair { case, number, alone, all_from, began } = pair;
     let alone = if *alone { "\nalone" } else { "" };
-    seal_key.digest(format!("{key}\n{measurement}\n{case}\n{number}\n{began}{alone}").as_bytes())
+    let all_from = all_from.map(|looks| format!("\nall from {looks}")).unwrap_or_default();
+    seal_key.digest(format!("{key}\n{measurement}\n{case}\n{number}\n{began}{alone}{all_from}").as_bytes())
 }
 
 /// The latest measurement in the directory of a comparison.

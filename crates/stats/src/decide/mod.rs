@@ -163,6 +163,10 @@ pub struct FirstLooks {
     /// How many cases had one that was measured.
     #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub cases: usize,
+    /// From so many failed looks on, all cases get pairs. Null if the comparison is of shards, which have numbers of their own.
+    pub all_from: Option<u64>,
+    /// The same number if nothing were known of how often the cases pass.
+    pub all_from_if_unknown: u64,
     /// The cases that passed theirs and had no pair.
     pub passed: Vec<String>,
     /// The cases that failed theirs.

@@ -69,43 +69,46 @@ fn smallest(most: f64, found: impl Fn(f64) -> bool) -> Option<f64> {
 /// A result that cannot be reached, whatever the trials yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnreachableResult {
-    /// The trials there are: of one case on one side for stored trials, otherwise pairs in all.
+    /// The trials there are: of one case on one side for stored trials, otherwise all of both sides.
     pub have: u64,
     /// How many of them it takes; none if no number up to 10,000 does.
     pub needed: Option<u64>,
 }
 
-/// Whether a comparison of `cases` that runs at most `pairs` can reach `result`: at best one side always passes and the other never, or for `no worse`
-/// both always pass.
+/// Whether a comparison of `cases` that runs at most `max_trials` can reach `result`: at best one side always passes and the other never,
+/// or for `no worse` both always pass.
 ///
 /// # Errors
 ///
-/// With the pairs that it takes.
+/// With the trials that it takes.
 pub fn reach(
     plan: ComparePlan,
-    (cases, pairs): (usize, u64),
+    (cases, max_trials): (usize, u64),
     rule: &Rule,
     result: CompareResult,
 ) -> Result<(), UnreachableResult> {
     let enough = |evidence: f64| evidence >= 1.0 / rule.alpha;
-    let cases = cases.max(1) as u64;
+    let of_each = cases.max(1) as u64;
     let is_quick = plan == ComparePlan::Quick;
-    // A case that broke fails its look first, and so do several before all get pairs.
-    let rounds = |pairs: u64| pairs.saturating_sub(u64::from(is_quick)) / cases * cases;
-    let reached_by = |pairs: u64| match result {
-        CompareResult::Broke if is_quick => enough(screen::most_evidence(pairs.saturating_sub(1))),
-        CompareResult::Broke => enough(e_broke(&[(pairs, 0)])),
+    // Two looks fail at least before all cases get pairs.
+    let looks = if is_quick { of_each.min(2) } else { 0 };
+    let rounds = |trials: u64| trials.saturating_sub(looks) / 2 / of_each * of_each;
+    let reached_by = |trials: u64| match result {
+        // A case that broke fails its look first.
+        CompareResult::Broke if is_quick => enough(screen::most_evidence(cases, trials.saturating_sub(1) / 2)),
+        CompareResult::Broke => enough(e_broke(&[(trials / 2, 0)])),
         CompareResult::Worse | CompareResult::Better => {
-            enough(RoundPairs { wins: rounds(pairs), ..RoundPairs::default() }.above(0.0))
+            enough(RoundPairs { wins: rounds(trials), ..RoundPairs::default() }.above(0.0))
         }
         CompareResult::NoWorse => rule
             .margin
-            .is_some_and(|margin| enough(RoundPairs { ties: rounds(pairs), ..RoundPairs::default() }.above(-margin))),
-        CompareResult::NoHarmSeen if is_quick => 2 * pairs >= cases,
-        CompareResult::NoHarmSeen => plan == ComparePlan::Standard && pairs >= cases,
+            .is_some_and(|margin| enough(RoundPairs { ties: rounds(trials), ..RoundPairs::default() }.above(-margin))),
+        CompareResult::NoHarmSeen if is_quick => trials >= of_each,
+        CompareResult::NoHarmSeen => plan == ComparePlan::Standard && trials >= 2 * of_each,
         CompareResult::Undecided | CompareResult::NothingMeasured => true,
     };
-    reached(pairs, reached_by)
+    // What takes pairs takes an even number of trials.
+    reached(max_trials, if is_quick { 1 } else { 2 }, reached_by)
 }
 
 /// Whether stored trials can show `result`; `design` are the trials of the baseline and the candidate in each case.
@@ -135,23 +138,23 @@ pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, result: CompareResult) ->
         return Ok(());
     }
     let have = design.iter().map(|(a, b)| *a.min(b)).min().unwrap_or_default();
-    reached(have, |trials| trials > have && reached_by(&vec![(trials, trials); design.len().max(1)]))
+    reached(have, 1, |trials| trials > have && reached_by(&vec![(trials, trials); design.len().max(1)]))
 }
 
-/// Whether `said` holds for `have`, and from which number on it does.
-fn reached(have: u64, said: impl Fn(u64) -> bool) -> Result<(), UnreachableResult> {
+/// Whether `said` holds for `have`, and from which multiple of `step` on it does.
+fn reached(have: u64, step: u64, said: impl Fn(u64) -> bool) -> Result<(), UnreachableResult> {
     if said(have) {
         return Ok(());
     }
     if !said(MOST) {
         return Err(UnreachableResult { have, needed: None });
     }
-    let (mut low, mut high) = (have, MOST);
+    let (mut low, mut high) = (have / step, MOST / step);
     while high - low > 1 {
         let middle = u64::midpoint(low, high);
-        *(if said(middle) { &mut high } else { &mut low }) = middle;
+        *(if said(step * middle) { &mut high } else { &mut low }) = middle;
     }
-    Err(UnreachableResult { have, needed: Some(high) })
+    Err(UnreachableResult { have, needed: Some(step * high) })
 }
 
 /// Nobody pays for more.
@@ -179,6 +182,7 @@ const MOST_PAIRS: u64 = 500_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::sequential::{Pair, SequentialTest};
 
     const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(0.05) };
 
@@ -205,25 +209,43 @@ mod tests {
 
     #[test]
     fn a_result_out_of_reach_comes_with_the_numbers_that_would_do() {
-        let reach = |pairs, result| reach(ComparePlan::Standard, (5, pairs), &RULE, result);
-        assert_eq!(reach(5, CompareResult::Broke), Err(UnreachableResult { have: 5, needed: Some(6) }));
-        assert_eq!(reach(6, CompareResult::Broke), Ok(()));
+        let reach = |trials, result| reach(ComparePlan::Standard, (5, trials), &RULE, result);
+        assert_eq!(reach(11, CompareResult::Broke), Err(UnreachableResult { have: 11, needed: Some(12) }));
+        assert_eq!(reach(12, CompareResult::Broke), Ok(()));
         // The mean takes complete rounds.
         for result in [CompareResult::Worse, CompareResult::Better] {
-            assert_eq!(reach(9, result), Err(UnreachableResult { have: 9, needed: Some(10) }));
+            assert_eq!(reach(18, result), Err(UnreachableResult { have: 18, needed: Some(20) }));
         }
-        let needed = reach(20, CompareResult::NoWorse).expect_err("too few").needed.expect("some number");
-        assert!(needed > 50 && reach(needed, CompareResult::NoWorse).is_ok(), "{needed}");
-        assert_eq!(reach(4, CompareResult::NoHarmSeen), Err(UnreachableResult { have: 4, needed: Some(5) }));
-        // The quick plan takes a look at each, and four pairs of the one that fails.
-        let quick = |pairs, result| super::reach(ComparePlan::Quick, (9, pairs), &RULE, result);
-        assert_eq!(quick(4, CompareResult::NoHarmSeen), Err(UnreachableResult { have: 4, needed: Some(5) }));
-        assert_eq!(quick(4, CompareResult::Broke), Err(UnreachableResult { have: 4, needed: Some(5) }));
+        let needed = reach(40, CompareResult::NoWorse).expect_err("too few").needed.expect("some number");
+        assert!(needed > 100 && reach(needed, CompareResult::NoWorse).is_ok(), "{needed}");
+        assert_eq!(reach(8, CompareResult::NoHarmSeen), Err(UnreachableResult { have: 8, needed: Some(10) }));
         let none = Rule { margin: None, ..RULE };
         assert_eq!(
-            super::reach(ComparePlan::Standard, (5, 500), &none, CompareResult::NoWorse),
-            Err(UnreachableResult { have: 500, needed: None })
+            super::reach(ComparePlan::Standard, (5, 1000), &none, CompareResult::NoWorse),
+            Err(UnreachableResult { have: 1000, needed: None })
         );
+    }
+
+    #[test]
+    fn the_quick_plan_takes_a_look_at_each_case_and_four_pairs_of_the_one_that_fails() {
+        let reach = |cases, trials, result| reach(ComparePlan::Quick, (cases, trials), &RULE, result);
+        for cases in [1, 9] {
+            let nine = UnreachableResult { have: 8, needed: Some(9) };
+            assert_eq!(reach(cases, 8, CompareResult::Broke), Err(nine));
+            assert_eq!(reach(cases, 9, CompareResult::Broke), Ok(()));
+        }
+        assert_eq!(reach(9, 8, CompareResult::NoHarmSeen), Err(UnreachableResult { have: 8, needed: Some(9) }));
+        assert_eq!(reach(9, 9, CompareResult::NoHarmSeen), Ok(()));
+        // It is what the plan does.
+        for (trials, expected) in [(8, CompareResult::Undecided), (9, CompareResult::Broke)] {
+            let mut state = SequentialTest::new(vec!["a".to_owned()], RULE, ComparePlan::Quick, trials, 1);
+            state.feed_look(0, Some(false)).expect("a case");
+            while state.trials() + 2 <= trials {
+                let pair = Pair { case: 0, baseline: Some(true), candidate: Some(false) };
+                state.feed(pair).expect("a case");
+            }
+            assert_eq!(state.results(), [expected], "{trials}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::plan::{ComparePlan, USUAL_POWER};
 use super::result::CompareResult;
 use super::sequential::{Pair, SequentialTest, Step};
-use super::{Rule, USUAL_RATE};
+use super::{Rule, USUAL_RATE, screen};
 use crate::stats::proportion::Rate;
 use crate::stats::{len, real};
 
@@ -19,6 +19,8 @@ pub struct ExpectedCases {
     pub rates: Vec<f64>,
     /// Of what people pass and of what they fail, the shares that the judge gets right; both 1 without one.
     pub judge: (f64, f64),
+    /// From how many failed looks on the quick plan gives all cases pairs; `None` for the number that fits the rates.
+    pub all_from: Option<u64>,
 }
 
 impl ExpectedCases {
@@ -30,7 +32,12 @@ impl ExpectedCases {
     /// Cases by their earlier trials. Two more trials at the usual rate count with those of each, since a few trials say little.
     pub fn by(earlier: impl Iterator<Item = Rate>) -> Self {
         let rate = |rate: Rate| (real(rate.passed) + 2.0 * USUAL_RATE) / (real(rate.trials) + 2.0);
-        Self { rates: earlier.map(rate).collect(), judge: (1.0, 1.0) }
+        Self { rates: earlier.map(rate).collect(), judge: (1.0, 1.0), all_from: None }
+    }
+
+    /// From how many failed looks on the quick plan gives all cases pairs.
+    pub fn all_from(&self) -> u64 {
+        self.all_from.unwrap_or_else(|| screen::several(&self.rates))
     }
 
     /// The mean of their rates.
@@ -61,14 +68,14 @@ pub struct PlanPromise {
 impl PlanPromise {
     /// What `plan` finds of these cases, with at most `max_trials` trials.
     pub fn of(plan: ComparePlan, cases: &ExpectedCases, max_trials: u64, rule: &Rule) -> Self {
-        let worlds = Worlds { plan, cases, pairs: max_trials / 2, rule };
+        let worlds = Worlds::new(plan, cases, max_trials, rule);
         Self { plan, max_trials, usual_trials: worlds.usual_trials(), power: worlds.power() }
     }
 }
 
 /// How many trials a plan takes on average if nothing changed.
 pub fn usual_trials(plan: ComparePlan, cases: &ExpectedCases, max_trials: u64, rule: &Rule) -> f64 {
-    let ended = Worlds { plan, cases, pairs: max_trials / 2, rule }.unchanged();
+    let ended = Worlds::new(plan, cases, max_trials, rule).unchanged();
     real(ended.trials) / real(ended.runs.max(1))
 }
 
@@ -91,9 +98,9 @@ pub struct Power {
 }
 
 impl Power {
-    /// What `plan` finds of these cases, with at most `pairs` pairs.
-    pub fn of(plan: ComparePlan, cases: &ExpectedCases, pairs: u64, rule: &Rule) -> Self {
-        Worlds { plan, cases, pairs, rule }.power()
+    /// What `plan` finds of these cases, with at most `max_trials` trials.
+    pub fn of(plan: ComparePlan, cases: &ExpectedCases, max_trials: u64, rule: &Rule) -> Self {
+        Worlds::new(plan, cases, max_trials, rule).power()
     }
 
     /// The mean rate after the drop.
@@ -106,7 +113,8 @@ impl Power {
 struct Worlds<'a> {
     plan: ComparePlan,
     cases: &'a ExpectedCases,
-    pairs: u64,
+    max_trials: u64,
+    all_from: u64,
     rule: &'a Rule,
 }
 
@@ -146,7 +154,11 @@ impl Ended {
     }
 }
 
-impl Worlds<'_> {
+impl<'a> Worlds<'a> {
+    fn new(plan: ComparePlan, cases: &'a ExpectedCases, max_trials: u64, rule: &'a Rule) -> Self {
+        Self { plan, cases, max_trials, all_from: cases.all_from(), rule }
+    }
+
     fn power(&self) -> Power {
         let (detectable_drop, finds_drop) = self.detectable_drop().unzip();
         Power { finds_dead_case: self.finds_dead_case(), before: self.cases.mean(), detectable_drop, finds_drop }
@@ -228,7 +240,8 @@ impl Worlds<'_> {
     /// A comparison of cases that people pass with these rates.
     fn compare(&self, rates: &[(f64, f64)], seed: u64) -> Ended {
         let names = vec![String::new(); rates.len()];
-        let mut state = SequentialTest::new(names, *self.rule, self.plan, self.pairs, seed);
+        let mut state =
+            SequentialTest::new(names, *self.rule, self.plan, self.max_trials, seed).with_all_from(Some(self.all_from));
         let mut world = fastrand::Rng::with_seed(seed ^ 0x5EED);
         let finds_harm = |state: &SequentialTest| state.results().iter().any(|of| CompareResult::HARM.contains(of));
         while !state.is_decided() {
@@ -236,7 +249,7 @@ impl Worlds<'_> {
             let mut trials = state.trials();
             // Looks run at once, so a limit may be used up by them. A pair comes by itself.
             while let Some(step) = state.next_step(&steps)
-                && trials + step.trials() <= 2 * self.pairs
+                && trials + step.trials() <= self.max_trials
                 && (step.alone || steps.is_empty())
             {
                 trials += step.trials();
@@ -274,7 +287,7 @@ mod tests {
     fn the_drop_that_the_quick_plan_is_said_to_find_is_the_one_that_another_program_found() {
         // In points: `crates/cli/benches/gates.c`.
         for (cases, points) in [(3, 58), (5, 51), (10, 39), (20, 28), (40, 21)] {
-            let found = Power::of(ComparePlan::Quick, &ExpectedCases::unknown(cases), 200, &RULE);
+            let found = Power::of(ComparePlan::Quick, &ExpectedCases::unknown(cases), 400, &RULE);
             let drop = found.detectable_drop.expect("a drop");
             assert!((drop - f64::from(points) / 100.0).abs() < 0.03, "{cases} cases: {found:?}");
             assert!(found.finds_drop.is_some_and(|share| (0.8..0.86).contains(&share)), "{found:?}");

@@ -285,7 +285,7 @@ fn a_plan_finds_the_drop_that_it_promised_to_as_often_as_it_said() {
     ] {
         let many = u32::try_from(cases).expect("few");
         let expected = ExpectedCases { rates: vec![before; cases], ..ExpectedCases::unknown(cases) };
-        let said = Power::of(plan, &expected, pairs, &rule);
+        let said = Power::of(plan, &expected, 2 * pairs, &rule);
         let (drop, share) = said.detectable_drop.zip(said.finds_drop).expect("a drop");
         let rates = rates(&[(many, before, before - drop)]);
         let most = usize::try_from(pairs).expect("few");

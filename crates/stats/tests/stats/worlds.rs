@@ -32,7 +32,7 @@ pub fn difference(rates: &Rates) -> f64 {
 /// A new comparison of such cases.
 pub fn state(rates: &Rates, rule: Rule, plan: ComparePlan, most: usize, seed: u64) -> SequentialTest {
     let names = (0..rates.len()).map(|case| format!("{case:03}")).collect();
-    SequentialTest::new(names, rule, plan, most as u64, seed)
+    SequentialTest::new(names, rule, plan, 2 * most as u64, seed)
 }
 
 /// One pair of the case `case`.

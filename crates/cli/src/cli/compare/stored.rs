@@ -114,7 +114,9 @@ pub fn decided(
         let design = design(&a.counts, &b.counts);
         let numbers = "trials of each case on each side";
         let remedy = "measure more with run --trials, or choose other results";
-        check_reachable(&args.fail_on, &rule, numbers, remedy, |claim| plan::reach_fixed(&design, &rule, claim))?;
+        check_reachable((&args.fail_on, false), &rule, numbers, remedy, |claim| {
+            plan::reach_fixed(&design, &rule, claim)
+        })?;
     }
     Ok(compared::stored(labels, a, b, rule))
 }

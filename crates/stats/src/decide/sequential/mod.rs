@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::pair_choice::{self, CaseTally, FirstRound, MeanRates, PairPurpose};
 use crate::decide::plan::{self, ComparePlan};
+use crate::decide::promise::ExpectedCases;
 use crate::decide::result::CompareResult;
 use crate::decide::screen::{self, FirstLook};
 use crate::decide::{
@@ -67,10 +68,13 @@ pub struct SequentialTest {
     names: Vec<String>,
     rule: Rule,
     plan: ComparePlan,
-    max_pairs: u64,
+    /// The most trials of both sides together.
+    max_trials: u64,
     /// The most pairs of each case; empty if only all pairs together have a limit.
     of_each: Vec<u64>,
     seed: u64,
+    /// From so many failed looks on all cases get pairs.
+    all_from: u64,
     pairs: Vec<Pair>,
     /// The first looks at cases, and whether the candidate passed.
     looks: Vec<(usize, Option<bool>)>,
@@ -168,16 +172,18 @@ impl Tally {
 
 impl SequentialTest {
     /// A comparison of `cases` before its first pair. `seed` chooses among cases that seem to tell the same.
-    pub fn new(cases: Vec<String>, rule: Rule, plan: ComparePlan, max_pairs: u64, seed: u64) -> Self {
+    pub fn new(cases: Vec<String>, rule: Rule, plan: ComparePlan, max_trials: u64, seed: u64) -> Self {
         let (tallies, rounds) = (vec![Tally::default(); cases.len()], Rounds::new(cases.len()));
+        let all_from = ExpectedCases::unknown(cases.len()).all_from();
         let evidence = SequentialEvidence { broke: 1.0, worse: 1.0, better: 1.0, no_worse: rule.margin.map(|_| 1.0) };
         Self {
             names: cases,
             rule,
             plan,
-            max_pairs,
+            max_trials,
             of_each: Vec::new(),
             seed,
+            all_from,
             pairs: Vec::new(),
             looks: Vec::new(),
             several: None,
@@ -197,6 +203,12 @@ impl SequentialTest {
         Self { of_each, ..self }
     }
 
+    /// The same if all cases get pairs from so many failed looks on. To be chosen before the first trial.
+    #[must_use]
+    pub fn with_all_from(self, all_from: Option<u64>) -> Self {
+        Self { all_from: all_from.unwrap_or(self.all_from), ..self }
+    }
+
     /// Whether this case may have no further pair.
     fn is_used_up(&self, case: usize, tally: &Tally) -> bool {
         self.of_each.get(case).is_some_and(|most| tally.seen.tried >= *most)
@@ -211,8 +223,8 @@ impl SequentialTest {
         let names = shards.iter().flat_map(|shard| shard.names.clone()).collect();
         // The plan of all is done if that of each is.
         let done = shards.iter().all(Self::is_done);
-        let max_pairs = if done { shards.iter().map(Self::measured).sum::<u64>().div_ceil(2) } else { u64::MAX / 2 };
-        let mut whole = Self::new(names, rule, plan, max_pairs, 0);
+        let max_trials = if done { shards.iter().map(Self::measured).sum::<u64>() } else { u64::MAX };
+        let mut whole = Self::new(names, rule, plan, max_trials, 0).with_all_from(Some(u64::MAX));
         let mut before = 0;
         for shard in shards {
             // Every case is in the list.
@@ -224,6 +236,7 @@ impl SequentialTest {
             }
             before += shard.names.len();
         }
+        whole.several = shards.iter().find_map(|shard| shard.several);
         whole.harm = shards.iter().map(|shard| shard.evidence.broke * shard.rule.alpha / rule.alpha).sum();
         whole.evidence.broke = whole.harm;
         whole.of_shards = shards.iter().map(Self::first_round).collect();
@@ -298,12 +311,16 @@ impl SequentialTest {
         self.looks.push((case, passed));
         self.cases[case].look = FirstLook::of(passed);
         self.cases[case].candidate.not_measured += u64::from(passed.is_none());
-        let failed = self.cases.iter().filter(|tally| tally.look == FirstLook::Failed).count();
-        if self.several.is_none() && failed >= screen::several(cases) {
+        if self.several.is_none() && self.failed() >= self.all_from {
             // Some pairs may have kept trials of the base, which count no longer if the provider seems to have moved.
             self.several = Some((self.together(), self.harm.min(1.0)));
         }
         Ok(())
+    }
+
+    /// How many looks have failed.
+    fn failed(&self) -> u64 {
+        self.cases.iter().filter(|tally| tally.look == FirstLook::Failed).count() as u64
     }
 
     /// The evidence that some case broke, by pairs.
@@ -320,7 +337,8 @@ impl SequentialTest {
         self.harm = match (self.plan, self.several) {
             (ComparePlan::Quick, None) => {
                 let apart = self.cases.iter().map(|tally| tally.ln_apart).sum::<f64>().exp().min(f64::MAX);
-                (1.0 - screen::APART) * together + screen::APART * apart
+                let of_apart = screen::apart(self.cases.len());
+                (1.0 - of_apart) * together + of_apart * apart
             }
             (ComparePlan::Quick, Some((before, all))) => all * together / before,
             _ => together,
@@ -342,10 +360,10 @@ impl SequentialTest {
     }
 
     /// Whether a kept trial may stand for that of the baseline in the pair with this number of a case, from 1. It was measured on
-    /// another day, so the quick plan takes one of each case at most, and none once so many looks have failed that the provider may
-    /// have moved.
+    /// another day, so the quick plan takes one of each case at most, and none once half as many looks as several have failed: the
+    /// provider may have moved.
     pub fn takes_kept(&self, number: u32) -> bool {
-        self.plan != ComparePlan::Quick || number == 1 && self.several.is_none()
+        self.plan != ComparePlan::Quick || number == 1 && 2 * self.failed() <= self.all_from
     }
 
     /// The first looks fed so far, in their order: the place of the case, and whether the candidate passed.
@@ -459,7 +477,7 @@ impl SequentialTest {
     /// Whether the plan is done: it wants no further pair, or as many as it may run were measured, or no case may have more.
     pub fn is_done(&self) -> bool {
         let is_used_up = || self.cases.iter().enumerate().all(|(case, tally)| self.is_used_up(case, tally));
-        self.is_decided() || self.measured() + 2 > 2 * self.max_pairs || is_used_up()
+        self.is_decided() || self.measured() + 2 > self.max_trials || is_used_up()
     }
 
     /// How many trials were measured, by looks and pairs that were.
@@ -502,8 +520,10 @@ impl SequentialTest {
                 ComparePlan::Standard => self.rounds.complete() != RoundPairs::default(),
                 ComparePlan::UntilDecided => false,
             };
-            // What the limit left open of a case that may have broken is no good news.
-            let is_open = self.plan == ComparePlan::Quick && !self.suspects(&self.cases).is_empty();
+            // What is left open of a case that may have broken is no good news: by the limit, or since its base was never measured.
+            let lacks_base = |tally: &Tally| tally.look == FirstLook::Failed && tally.baseline.rate.trials == 0;
+            let is_suspect = || !self.suspects(&self.cases).is_empty() || self.cases.iter().any(lacks_base);
+            let is_open = self.plan == ComparePlan::Quick && is_suspect();
             let harmless = self.is_done() && is_whole && !is_open;
             results.push(if harmless { CompareResult::NoHarmSeen } else { CompareResult::Undecided });
         }
@@ -564,6 +584,8 @@ impl SequentialTest {
         let measured = self.looks.iter().filter(|(_, passed)| passed.is_some()).count();
         (measured > 0).then(|| FirstLooks {
             cases: measured,
+            all_from: self.of_shards.is_empty().then_some(self.all_from),
+            all_from_if_unknown: ExpectedCases::unknown(self.names.len()).all_from(),
             passed: named(&|tally| tally.look == FirstLook::Passed && tally.seen.tried == 0),
             failed: named(&|tally| tally.look == FirstLook::Failed),
             several: self.several.is_some(),
@@ -608,7 +630,7 @@ impl SequentialTest {
             return None;
         }
         // If the limit allows no second round, there is nothing that the results of the first could prolong.
-        if self.max_pairs >= 2 * self.names.len() as u64 {
+        if self.max_trials >= 4 * self.names.len() as u64 {
             let interval = self.rounds.complete().interval(self.rule.level);
             let cases = self.cases.iter().filter(|tally| tally.baseline.rate.trials > 0).count();
             let difference = MeanDifference { difference: None, interval, cases };

@@ -11,7 +11,7 @@ fn names(count: usize) -> Vec<String> {
 }
 
 fn test(cases: usize, plan: ComparePlan) -> SequentialTest {
-    SequentialTest::new(names(cases), RULE, plan, 500, 1)
+    SequentialTest::new(names(cases), RULE, plan, 1000, 1)
 }
 
 fn feed(state: &mut SequentialTest, case: usize, baseline: bool, candidate: bool, times: usize) {
@@ -84,7 +84,7 @@ fn run_shards(shards: &[&[(f64, f64)]], plan: ComparePlan, seed: u64) -> Sequent
     for (number, rates) in shards.iter().enumerate() {
         let cases = (0..rates.len()).map(|case| format!("{number}-{case}")).collect();
         let rule = Rule { alpha: RULE.alpha / crate::stats::len(shards.len()), ..RULE };
-        let mut state = SequentialTest::new(cases, rule, plan, 60, seed);
+        let mut state = SequentialTest::new(cases, rule, plan, 120, seed);
         while !state.is_done() {
             run_next(&mut state, rates, &mut world);
         }
@@ -176,7 +176,14 @@ fn the_quick_plan_looks_at_each_case_with_the_candidate_alone_and_pairs_what_fai
     assert_eq!((state.results(), state.trials(), state.steps()), (vec![CompareResult::NoHarmSeen], 6, 5));
     let found = state.comparison();
     let named = |cases: &[usize]| -> Vec<String> { cases.iter().map(|case| format!("case-{case}")).collect() };
-    let expected = FirstLooks { cases: 4, passed: named(&[0, 2, 3]), failed: named(&[1]), several: false };
+    let expected = FirstLooks {
+        cases: 4,
+        all_from: Some(3),
+        all_from_if_unknown: 3,
+        passed: named(&[0, 2, 3]),
+        failed: named(&[1]),
+        several: false,
+    };
     assert_eq!((found.looks, found.neither, found.difference), (Some(expected), Vec::new(), None));
     // The look is in no rate.
     assert_eq!(found.candidate.rate, Rate::new(1, 1));
@@ -202,12 +209,39 @@ fn the_quick_plan_finds_a_case_that_broke_by_its_pairs_and_never_by_its_look() {
 
 #[test]
 fn a_limit_that_leaves_open_whether_a_case_broke_is_no_good_news() {
-    let mut state = SequentialTest::new(names(4), RULE, ComparePlan::Quick, 7, 1);
+    let mut state = SequentialTest::new(names(4), RULE, ComparePlan::Quick, 14, 1);
     looks(&mut state, &[false; 4]);
     for case in [0, 0, 0, 1, 2] {
         feed(&mut state, case, true, false, 1);
     }
     assert!(state.is_done() && !state.is_decided());
+    assert_eq!(state.results(), [CompareResult::Undecided]);
+}
+
+#[test]
+fn all_cases_get_pairs_from_so_many_failed_looks_on_as_was_chosen_and_kept_trials_stand_for_none_from_half_of_them() {
+    // Four of ten, if nothing is known of them.
+    for (chosen, all_get_pairs, takes_kept) in [(None, false, true), (Some(2), true, false), (Some(3), false, false)] {
+        let mut state = test(10, ComparePlan::Quick).with_all_from(chosen);
+        looks(&mut state, &[false, false]);
+        assert_eq!(state.takes_kept(1), takes_kept, "{chosen:?}");
+        for case in [0, 1] {
+            feed(&mut state, case, true, true, 1);
+        }
+        let next = state.next_step(&[]).expect("a step");
+        assert_eq!((next.case, next.alone), (2, !all_get_pairs), "{chosen:?}");
+    }
+    assert!(!test(10, ComparePlan::Quick).takes_kept(2) && test(10, ComparePlan::Standard).takes_kept(2));
+}
+
+#[test]
+fn a_failed_look_at_a_case_whose_base_is_never_measured_is_no_good_news() {
+    let mut state = test(2, ComparePlan::Quick);
+    looks(&mut state, &[false, true]);
+    while !state.is_decided() {
+        let case = state.next_step(&[]).expect("a step").case;
+        state.feed(Pair { case, baseline: None, candidate: Some(false) }).expect("a case");
+    }
     assert_eq!(state.results(), [CompareResult::Undecided]);
 }
 
@@ -288,16 +322,16 @@ fn no_harm_is_seen_only_once_the_plan_is_done() {
     for (plan, expected) in
         [(ComparePlan::Standard, CompareResult::NoHarmSeen), (ComparePlan::UntilDecided, CompareResult::Undecided)]
     {
-        let mut state = SequentialTest::new(names(2), RULE, plan, 9, 1);
+        let mut state = SequentialTest::new(names(2), RULE, plan, 18, 1);
         feed(&mut state, 0, true, true, 8);
         assert_eq!(state.results(), [CompareResult::Undecided]);
         feed(&mut state, 1, true, true, 1);
         assert_eq!(state.results(), [expected]);
     }
-    let mut state = SequentialTest::new(names(2), RULE, ComparePlan::Standard, 4, 1);
+    let mut state = SequentialTest::new(names(2), RULE, ComparePlan::Standard, 8, 1);
     feed(&mut state, 0, true, true, 4);
     assert_eq!(state.results(), [CompareResult::Undecided], "a case was never tried");
-    let mut state = SequentialTest::new(names(1), RULE, ComparePlan::Standard, 4, 1);
+    let mut state = SequentialTest::new(names(1), RULE, ComparePlan::Standard, 8, 1);
     feed(&mut state, 0, true, true, 3);
     state.feed(Pair { case: 0, baseline: Some(true), candidate: None }).expect("a case");
     assert_eq!(state.results(), [CompareResult::Undecided], "a pair was not measured");
@@ -423,7 +457,7 @@ fn the_p_of_a_case_is_one_by_the_evidence_of_its_losses_and_wins() {
 fn shards_together_keep_the_counts_of_each_case_and_weigh_the_evidence_that_one_broke() {
     let shard = |number: usize, alpha: f64, losses: [usize; 2]| {
         let names = (0..2).map(|case| format!("{number}-{case}")).collect();
-        let mut state = SequentialTest::new(names, Rule { alpha, ..RULE }, ComparePlan::Standard, 60, 1);
+        let mut state = SequentialTest::new(names, Rule { alpha, ..RULE }, ComparePlan::Standard, 120, 1);
         for (case, losses) in losses.into_iter().enumerate() {
             feed(&mut state, case, true, true, 1);
             feed(&mut state, case, true, false, losses);
@@ -443,7 +477,7 @@ fn shards_together_keep_the_counts_of_each_case_and_weigh_the_evidence_that_one_
 /// The cases that comparisons with 50 seeds try next, after pairs that both sides passed, and losses after those.
 fn next_cases(rule: Rule, pairs: &[(usize, usize)]) -> Vec<usize> {
     let next = |seed| {
-        let mut state = SequentialTest::new(names(pairs.len()), rule, ComparePlan::Standard, 500, seed);
+        let mut state = SequentialTest::new(names(pairs.len()), rule, ComparePlan::Standard, 1000, seed);
         for (case, (losses, ties)) in pairs.iter().enumerate() {
             feed(&mut state, case, true, false, *losses);
             feed(&mut state, case, true, true, *ties);
@@ -467,7 +501,7 @@ fn pairs_go_to_what_may_have_broken_until_the_mean_shows_more() {
 
 #[test]
 fn cases_that_tell_the_same_are_chosen_by_chance_at_every_step() {
-    let mut state = SequentialTest::new(names(3), RULE, ComparePlan::Standard, 500, u64::MAX);
+    let mut state = SequentialTest::new(names(3), RULE, ComparePlan::Standard, 1000, u64::MAX);
     feed(&mut state, 0, true, false, 1);
     feed(&mut state, 1, true, false, 1);
     feed_unmeasured(&mut state, 2, 5);
@@ -482,7 +516,7 @@ fn cases_that_tell_the_same_are_chosen_by_chance_at_every_step() {
 #[test]
 fn the_mean_is_decided_by_worse_or_better_without_a_margin_and_by_no_worse_unless_better_is_near() {
     let decided = |rule, (losses, wins, ties): (usize, usize, usize)| {
-        let mut state = SequentialTest::new(names(1), rule, ComparePlan::UntilDecided, 500, 1);
+        let mut state = SequentialTest::new(names(1), rule, ComparePlan::UntilDecided, 1000, 1);
         feed(&mut state, 0, true, true, ties);
         feed(&mut state, 0, true, false, losses);
         feed(&mut state, 0, false, true, wins);
@@ -513,7 +547,7 @@ fn an_undecided_comparison_says_what_it_takes() {
 fn good_news_that_lost_trials_might_have_turned_is_known_by_their_number() {
     let better = |lost: usize| {
         let names = vec!["a".to_owned(), "b".to_owned()];
-        let mut course = SequentialTest::new(names, Rule::default(), ComparePlan::Standard, 200, 0);
+        let mut course = SequentialTest::new(names, Rule::default(), ComparePlan::Standard, 400, 0);
         for number in 0..40 {
             let candidate = (number >= lost).then_some(true);
             course.feed(Pair { case: number % 2, baseline: Some(false), candidate }).expect("a known case");
@@ -525,7 +559,7 @@ fn good_news_that_lost_trials_might_have_turned_is_known_by_their_number() {
     assert_eq!((better(2).results, better(2).at_worst), (vec![CompareResult::Better], vec![CompareResult::Better]));
     assert_eq!(better(2).lost_trials(), 0);
     let half_lost = || {
-        let mut course = SequentialTest::new(vec!["a".to_owned()], Rule::default(), ComparePlan::Standard, 200, 0);
+        let mut course = SequentialTest::new(vec!["a".to_owned()], Rule::default(), ComparePlan::Standard, 400, 0);
         for number in 0..60 {
             let (a, b) = if number % 2 == 1 { (Some(true), None) } else { (Some(number % 3 == 0), Some(true)) };
             course.feed(Pair { case: 0, baseline: a, candidate: b }).expect("a known case");
@@ -539,7 +573,7 @@ fn good_news_that_lost_trials_might_have_turned_is_known_by_their_number() {
 #[test]
 fn a_case_that_cannot_be_measured_takes_no_pair_of_another() {
     let mut state =
-        SequentialTest::new(names(3), RULE, ComparePlan::UntilDecided, 6, 1).with_pairs_of_each(vec![2, 2, 2]);
+        SequentialTest::new(names(3), RULE, ComparePlan::UntilDecided, 12, 1).with_pairs_of_each(vec![2, 2, 2]);
     let mut tried = [0; 3];
     while let Some(case) = next(&state, &[]) {
         tried[case] += 1;
