@@ -14,10 +14,10 @@ fn the_page_of_formats_lists_the_files_and_the_keys_of_each() {
     let (before, rest) = page.split_once(MARKS[0]).expect("a comment where the list begins");
     let (list, after) = rest.split_once(MARKS[1]).expect("a comment where the list ends");
     let mut rows = vec![
-        "| format | files | keys that are read | graders | keys that only label |".to_owned(),
-        "| --- | --- | --- | --- | --- |".to_owned(),
+        "| format | files | keys that are read | graders | unsupported, and why | keys that only label |".to_owned(),
+        "| --- | --- | --- | --- | --- | --- |".to_owned(),
     ];
-    let (mut common, mut above) = (Vec::new(), [const { String::new() }; 5]);
+    let (mut common, mut above) = (Vec::new(), [const { String::new() }; 6]);
     for (format, files) in foreign_formats() {
         let row = files.row(&common);
         // Two formats may be parts of one.

@@ -256,16 +256,6 @@ impl<'a> Document<'a> {
         Unsupported { what: what.into(), place: self.place(node.range.clone()) }
     }
 
-    /// A grader of another program, which calls it `kind`, that has no equal here. Reports a name that is nearly a known one.
-    pub fn unsupported_grader(&mut self, kind: &str, name: &str, node: &Node, known: &[&str]) -> Option<Unsupported> {
-        let near = nearest(name, known.iter().copied()).filter(|near| *near != name);
-        let Some(near) = near else { return Some(self.unsupported(format!("the {kind} `{}`", shorten(name)), node)) };
-        let message = format!("unknown {kind} `{}`", shorten(name));
-        let help = format!("did you mean `{near}`?");
-        self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);
-        None
-    }
-
     /// The value of a key that must be there.
     pub fn required<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n Node> {
         let found = object.get(last(name));

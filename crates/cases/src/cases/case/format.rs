@@ -60,14 +60,8 @@ pub struct FileKeys {
     pub notes: Vec<&'static str>,
     /// The graders that are read, and those that are known and have no equal here.
     pub graders: [Vec<&'static str>; 2],
-}
-
-impl FileKeys {
-    /// The same with these graders.
-    #[must_use]
-    pub fn with_graders(self, graders: [Vec<&'static str>; 2]) -> Self {
-        Self { graders, ..self }
-    }
+    /// Keys whose values are not done, or some of them, each with what that is called.
+    pub not_done: Vec<(&'static str, &'static str)>,
 }
 
 /// A file that may hold the cases of another program.
@@ -394,9 +388,9 @@ impl ForeignFiles {
         ending.is_some_and(|ending| self.endings().contains(&ending))
     }
 
-    /// The cells of a row of docs/formats.md: what the files are, their names, their keys and graders, and keys that only label. Of
-    /// these, the ones that are `common` to formats have one name.
-    pub fn row(&self, common: &[&str]) -> [String; 5] {
+    /// The cells of a row of docs/formats.md: what the files are, their names, their keys and graders, what of them is not done, and keys
+    /// that only label. Of these, the ones that are `common` to formats have one name.
+    pub fn row(&self, common: &[&str]) -> [String; 6] {
         let code = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
         let open = match (code(self.possible_names), self.mark) {
             (names, _) if names.is_empty() => names,
@@ -404,8 +398,13 @@ impl ForeignFiles {
             (names, mark) => format!("{names}, if they have `{mark}`"),
         };
         let names = [code(self.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
-        let FileKeys { read, notes, graders: [graders, others] } = (self.all_keys)();
+        let FileKeys { read, notes, graders: [graders, others], not_done } = (self.all_keys)();
         let others = if others.is_empty() { String::new() } else { format!("; not {}", code(&others)) };
+        let reason = |(key, what): &(&str, &str)| {
+            // Some say which key it is.
+            if what.contains(&format!("`{key}`")) { (*what).to_owned() } else { format!("`{key}`: {what}") }
+        };
+        let not_done = not_done.iter().map(reason).collect::<Vec<_>>().join("; ");
         let has_all = !common.is_empty() && common.iter().all(|note| notes.contains(note));
         let own = code(&notes.into_iter().filter(|note| !has_all || !common.contains(note)).collect::<Vec<_>>());
         let notes = match (has_all, own.is_empty()) {
@@ -413,7 +412,7 @@ impl ForeignFiles {
             (true, true) => "those of `evals.json`".to_owned(),
             (true, false) => format!("those of `evals.json`, {own}"),
         };
-        [self.about.to_owned(), names.join("; "), code(&read), code(&graders) + &others, notes]
+        [self.about.to_owned(), names.join("; "), code(&read), code(&graders) + &others, not_done, notes]
     }
 
     /// Whether their names have parts that are open.

@@ -17,7 +17,8 @@
 use super::document::Node;
 use super::fields::assertions;
 use super::foreign_reader::Meaning::{By, EachBy, Field, Known, Object};
-use super::foreign_reader::{ForeignReader, KeyTable, said};
+use super::foreign_reader::{ForeignReader, KeyTable};
+use super::graders::said;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::checks::TextPlace;
 use crate::checks::pattern::{Pattern, Style};
