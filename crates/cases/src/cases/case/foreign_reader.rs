@@ -238,8 +238,7 @@ impl<'a> ForeignReader<'a> {
     /// Whether a value is the path of a file here.
     fn names_file(&self, node: &Node) -> bool {
         let text = node.text().filter(|text| !text.contains(char::is_whitespace));
-        let path = text.and_then(|text| RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok());
-        path.is_some_and(|path| self.file.tree.kind(self.file.named_file(&path).as_path()) == FileKind::File)
+        text.is_some_and(|text| self.file.here(text, FileKind::File).is_some())
     }
 
     /// The cases of a list of objects, each with an id and a prompt at these keys.
@@ -444,11 +443,8 @@ impl ForeignReader<'_> {
         let written = text.trim();
         let is_path =
             [".md", ".txt"].iter().any(|end| written.ends_with(end)) && !written.contains(char::is_whitespace);
-        let path = RelativePath::parse(written.strip_prefix("./").unwrap_or(written)).ok().filter(|_| is_path);
-        let path = path.map(|path| self.file.named_file(&path).as_path().to_path_buf());
-        let Some(path) = path.filter(|path| self.file.tree.kind(path) == FileKind::File) else {
-            return text.to_owned();
-        };
+        let path = Some(written).filter(|_| is_path).and_then(|path| self.file.here(path, FileKind::File));
+        let Some(path) = path.map(|path| path.as_path().to_path_buf()) else { return text.to_owned() };
         let Some(prompt) = self.text_of(&path, range) else { return text.to_owned() };
         self.claims.push(path);
         prompt.trim().to_owned()

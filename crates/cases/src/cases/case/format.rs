@@ -233,6 +233,12 @@ impl<'a> ForeignFile<'a> {
         found.find(exists).unwrap_or_else(|| path.clone().under(self.path.parent().unwrap_or(self.path)))
     }
 
+    /// What a text in this file names, if it is the path of something of this kind.
+    pub fn here(&self, text: &str, kind: FileKind) -> Option<RelativePath> {
+        let path = RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok()?;
+        Some(self.named_file(&path)).filter(|path| self.tree.kind(path.as_path()) == kind)
+    }
+
     /// The text of the file at this path from the repository's root, or why it has none.
     pub fn text_of(&self, path: &Path) -> Result<String, String> {
         let bytes = self.tree.read(path).map_err(|error| error.to_string())?;

@@ -39,8 +39,6 @@ pub enum Asks {
     File,
     /// There is a final message.
     Done,
-    /// The command at the first of these keys exits with 0.
-    Command(&'static str),
     /// What these keys ask for.
     Keys(&'static KeyTable),
     /// What these keys ask for, and what this makes of the grader and the object with the keys.
@@ -99,7 +97,7 @@ impl Asks {
     /// The keys of its object.
     pub fn keys(&self) -> Vec<&'static str> {
         match self {
-            Self::Text(_, keys, _) | Self::Command(keys) => words(keys),
+            Self::Text(_, keys, _) => words(keys),
             Self::FileText(keys, _) => ["path"].into_iter().chain(words(keys)).collect(),
             Self::File => vec!["path"],
             Self::Done => Vec::new(),
@@ -304,10 +302,6 @@ impl ForeignReader<'_> {
             }
             Asks::File => self.file_at_path(config, FileWant::Exists(!negated)),
             Asks::Done => self.case.checks.push(checks::final_message()),
-            Asks::Command(key) => {
-                let command = self.required_text(config, key).map(str::to_owned);
-                self.case.checks.extend(command.map(|command| checks::run(command, 0, None, None)));
-            }
             Asks::Keys(keys) => self.read_keys(config, keys),
             Asks::By(keys, read) => {
                 self.read_keys(config, keys);

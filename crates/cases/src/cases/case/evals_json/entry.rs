@@ -15,7 +15,6 @@ use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, TextPlace};
 use crate::text::diagnostic::{Code, shorten, slip};
-use crate::text::name::RelativePath;
 use crate::trial::outcome::Weight;
 
 /// The key of whether the skill should trigger, or of the skill that should.
@@ -201,9 +200,8 @@ fn script(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
 /// A directory that the workspace is a copy of.
 fn fixture(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     let Some(written) = node.get(key) else { return };
-    let path = written.text().map(|path| path.strip_prefix("./").unwrap_or(path).trim_end_matches('/'));
-    let found = path.and_then(|path| RelativePath::parse(path).ok()).map(|path| reader.file.named_file(&path));
-    match found.filter(|path| reader.file.tree.kind(path.as_path()) == FileKind::Folder) {
+    let path = written.text().map(|path| path.trim_end_matches('/'));
+    match path.and_then(|path| reader.file.here(path, FileKind::Folder)) {
         Some(path) => reader.case.fixture = Some(path),
         None => reader.not_done(written, format!("the key `{key}`, whose value is not a directory here")),
     }
@@ -453,9 +451,12 @@ pub(super) static TYPES: Graders = Graders::of(
         ("file_exists file_exist exists file_created", Asks::File),
         ("file_contains file_contain", Asks::FileText(VALUES, Style::Verbatim)),
         ("file_matches file_match", Asks::FileText(VALUES, Style::Exact)),
-        ("command_succeeds command command_exit_zero run_command", Asks::Command(COMMANDS)),
+        ("command_succeeds command command_exit_zero run_command", Asks::Keys(&COMMAND)),
     ],
 );
+
+/// A command that exits with 0.
+static COMMAND: KeyTable = KeyTable::of(&[(COMMANDS, Known)]);
 
 /// Words that negate a type and say nothing else.
 const NOT: &str = "not does do must should doesnt dont";
@@ -656,8 +657,8 @@ fn typed(node: &Node, kind: &[String]) -> Typed {
             let test = test(searched, *style);
             (vec![key, searched], test.and_then(|test| checks::file(text(node, key), FileWant::Content(test))))
         }),
-        Some(Asks::Command(keys)) if !negated => {
-            value(keys).map(|key| (vec![key], Ok(checks::run(text(node, key).to_owned(), 0, None, None))))
+        Some(Asks::Keys(_)) if !negated => {
+            value(COMMANDS).map(|key| (vec![key], Ok(checks::run(text(node, key).to_owned(), 0, None, None))))
         }
         _ => {
             let is_meant = |word: &String| {
