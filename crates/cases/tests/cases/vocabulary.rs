@@ -48,79 +48,117 @@ const PROGRAMS: [Words; 6] = [
     ),
 ];
 
-/// What a text or a file must be, in the words of each program that has some for it.
-fn graders() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
-    ("[a-z]{1,8}", any::<bool>(), any::<bool>(), 0..8).prop_map(|(word, negated, by_option, kind)| {
-        let not = |sign: &str| if negated { format!("{sign}not{sign}") } else { sign.to_owned() };
-        let infix = |name: &str, sign: &str| json!(name.replacen(sign, &not(sign), 1));
-        let before = |name: &str, sign: &str| json!(if negated { format!("not{sign}{name}") } else { name.to_owned() });
-        let vally = |name: &str, mut config: Value| {
-            if negated && by_option {
-                config["negate"] = json!(true);
-            }
-            ("vally", json!({ "type": if by_option { json!(name) } else { infix(name, "-") }, "config": config }))
-        };
-        let waza = |kind: &str, config: Value| ("waza", json!({ "type": kind, "config": config }));
-        let ours = |check: Value| ("ours", check);
-        match kind {
+/// A word that a text or a file has or has not, and how that is written.
+#[derive(Clone, Debug)]
+struct Wanted {
+    word: String,
+    negated: bool,
+    /// Whether Vally says so by an option.
+    by_option: bool,
+    kind: u8,
+}
+
+/// The name of a program and a grader in its words.
+type Grader = (&'static str, Value);
+
+fn waza(kind: &str, config: &Value) -> Grader {
+    ("waza", json!({ "type": kind, "config": config }))
+}
+
+impl Wanted {
+    fn infix(&self, name: &str, sign: &str) -> Value {
+        json!(if self.negated { name.replacen(sign, &format!("{sign}not{sign}"), 1) } else { name.to_owned() })
+    }
+
+    fn before(&self, name: &str, sign: &str) -> Value {
+        json!(if self.negated { format!("not{sign}{name}") } else { name.to_owned() })
+    }
+
+    fn one_of<'a>(&self, positive: &'a str, negative: &'a str) -> &'a str {
+        if self.negated { negative } else { positive }
+    }
+
+    fn vally(&self, name: &str, mut config: Value) -> Grader {
+        if self.negated && self.by_option {
+            config["negate"] = json!(true);
+        }
+        ("vally", json!({ "type": if self.by_option { json!(name) } else { self.infix(name, "-") }, "config": config }))
+    }
+
+    /// The graders of texts, in the words of each program that has some.
+    fn of_text(&self) -> Vec<Grader> {
+        let (word, not) = (&self.word, self.negated);
+        match self.kind {
             0 => vec![
-                ours(json!({ "text": "final", "contains": word, "ignoreCase": true, "not": negated })),
-                vally("output-contains", json!({ "substring": word })),
-                ("scenario", json!({ "type": infix("output_contains", "_"), "value": word })),
-                ("promptfoo", json!({ "type": before("icontains", "-"), "value": word })),
-                ("evals.json", json!({ "type": before("icontains", "_"), "value": word })),
+                ("ours", json!({ "text": "final", "contains": word, "ignoreCase": true, "not": not })),
+                self.vally("output-contains", json!({ "substring": word })),
+                ("scenario", json!({ "type": self.infix("output_contains", "_"), "value": word })),
+                ("promptfoo", json!({ "type": self.before("icontains", "-"), "value": word })),
+                ("evals.json", json!({ "type": self.before("icontains", "_"), "value": word })),
             ],
             1 => vec![
-                ours(json!({ "text": "final", "contains": word, "not": negated })),
-                vally("output-contains", json!({ "substring": word, "case_sensitive": true })),
-                ("promptfoo", json!({ "type": before("contains", "-"), "value": word })),
-                ("evals.json", json!({ "type": before("contains", "_"), "phrase": word })),
+                ("ours", json!({ "text": "final", "contains": word, "not": not })),
+                self.vally("output-contains", json!({ "substring": word, "case_sensitive": true })),
+                ("promptfoo", json!({ "type": self.before("contains", "-"), "value": word })),
+                ("evals.json", json!({ "type": self.before("contains", "_"), "phrase": word })),
             ],
             2 => vec![
-                ours(json!({ "text": "final", "matches": word, "not": negated })),
-                vally("output-matches", json!({ "pattern": word })),
-                ("evals.json", json!({ "type": before("regex", "_"), "pattern": word })),
+                ("ours", json!({ "text": "final", "matches": word, "not": not })),
+                self.vally("output-matches", json!({ "pattern": word })),
+                ("evals.json", json!({ "type": self.before("regex", "_"), "pattern": word })),
             ],
             3 => vec![
-                vally("transcript-contains", json!({ "substring": word })),
-                waza("text", json!({ if negated { "not_contains" } else { "contains" }: [word] })),
-            ],
-            4 => vec![
-                vally("transcript-matches", json!({ "pattern": word })),
-                waza("text", json!({ if negated { "regex_not_match" } else { "regex_match" }: [word] })),
-            ],
-            5 => vec![
-                ours(json!({ "file": "a.txt", "contains": word, "not": negated })),
-                vally("file-contains", json!({ "path": "a.txt", "value": word })),
-                ("scenario", json!({ "type": infix("file_contains", "_"), "path": "a.txt", "value": word })),
-                ("evals.json", json!({ "type": before("file_contains", "_"), "file": "a.txt", "value": word })),
-            ],
-            6 => vec![
-                ours(json!({ "file": "a.txt", "matches": word, "not": negated })),
-                vally("file-matches", json!({ "path": "./a.txt", "pattern": word })),
-                waza("file", {
-                    let pattern =
-                        json!({ "path": "a.txt", if negated { "must_not_match" } else { "must_match" }: [word] });
-                    json!({ "content_patterns": [pattern] })
-                }),
-                ("evals.json", json!({ "type": before("file_matches", "_"), "path": "a.txt", "pattern": word })),
+                self.vally("transcript-contains", json!({ "substring": word })),
+                waza("text", &json!({ self.one_of("contains", "not_contains"): [word] })),
             ],
             _ => vec![
-                ours(json!({ "file": "a.txt", "exists": !negated })),
-                vally("file-exists", json!({ "path": "a.txt" })),
-                ("scenario", json!({ "type": infix("file_exists", "_"), "path": "a.txt" })),
-                waza("file", json!({ if negated { "must_not_exist" } else { "must_exist" }: ["a.txt"] })),
-                ("evals.json", json!({ "type": before("file_exists", "_"), "path": "a.txt" })),
+                self.vally("transcript-matches", json!({ "pattern": word })),
+                waza("text", &json!({ self.one_of("regex_match", "regex_not_match"): [word] })),
             ],
         }
-    })
+    }
+
+    /// The same of files.
+    fn of_file(&self) -> Vec<Grader> {
+        let (word, not) = (&self.word, self.negated);
+        match self.kind {
+            5 => vec![
+                ("ours", json!({ "file": "a.txt", "contains": word, "not": not })),
+                self.vally("file-contains", json!({ "path": "a.txt", "value": word })),
+                ("scenario", json!({ "type": self.infix("file_contains", "_"), "path": "a.txt", "value": word })),
+                ("evals.json", json!({ "type": self.before("file_contains", "_"), "file": "a.txt", "value": word })),
+            ],
+            6 => vec![
+                ("ours", json!({ "file": "a.txt", "matches": word, "not": not })),
+                self.vally("file-matches", json!({ "path": "./a.txt", "pattern": word })),
+                waza(
+                    "file",
+                    &json!({ "content_patterns": [{ "path": "a.txt", self.one_of("must_match", "must_not_match"): [word] }] }),
+                ),
+                ("evals.json", json!({ "type": self.before("file_matches", "_"), "path": "a.txt", "pattern": word })),
+            ],
+            _ => vec![
+                ("ours", json!({ "file": "a.txt", "exists": !not })),
+                self.vally("file-exists", json!({ "path": "a.txt" })),
+                ("scenario", json!({ "type": self.infix("file_exists", "_"), "path": "a.txt" })),
+                waza("file", &json!({ self.one_of("must_exist", "must_not_exist"): ["a.txt"] })),
+                ("evals.json", json!({ "type": self.before("file_exists", "_"), "path": "a.txt" })),
+            ],
+        }
+    }
+}
+
+fn wanted() -> impl Strategy<Value = Wanted> {
+    let all = ("[a-z]{1,8}", any::<bool>(), any::<bool>(), 0_u8..8);
+    all.prop_map(|(word, negated, by_option, kind)| Wanted { word, negated, by_option, kind })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn graders_that_ask_for_the_same_are_the_same_check(graders in graders()) {
+    fn graders_that_ask_for_the_same_are_the_same_check(wanted in wanted()) {
+        let graders = if wanted.kind < 5 { wanted.of_text() } else { wanted.of_file() };
         let spec = json!({ "config": { "trials_per_task": 1 }, "skill": "tidy", "tasks": ["tasks/*.yaml"] });
         let has = |program: &str| graders.iter().any(|(known, _)| *known == program);
         let mut fixture = Fixture::new().skill("tidy");

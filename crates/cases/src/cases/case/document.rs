@@ -364,7 +364,11 @@ impl<'a> Document<'a> {
             self.wrong_type(&format!("`{key}`"), "a string", node);
             return None;
         };
-        let pattern = Pattern { text: text.to_owned(), style: Style::Exact };
+        self.compiled(key, node, Pattern { text: text.to_owned(), style: Style::Exact })
+    }
+
+    /// A pattern that is written in `node`, the value of `key`, if it compiles.
+    pub fn compiled(&mut self, key: &str, node: &Node, pattern: Pattern) -> Option<Pattern> {
         let Err(error) = pattern.check() else { return Some(pattern) };
         let (message, help) = pattern.problem(key, &error);
         self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);

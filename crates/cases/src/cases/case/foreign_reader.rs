@@ -323,6 +323,14 @@ impl ForeignReader<'_> {
         self.read_keys(object, table);
     }
 
+    /// Reads what a file says of all its cases. Each case in one of the `lists` looks at its own keys.
+    pub fn read_root(&mut self, table: &KeyTable, lists: &[&str]) {
+        let root = self.root;
+        self.check_keys(root, table);
+        self.duplicate_keys(root, lists);
+        self.read_keys(root, table);
+    }
+
     /// Keys that the table does not have make the case unsupported.
     pub fn check_keys(&mut self, object: &Node, table: &KeyTable) {
         self.only_keys(object, &table.keys().map(|(key, _)| key).collect::<Vec<_>>(), table.notes);
@@ -540,6 +548,11 @@ fn camel(key: &str) -> String {
         |word: &String| word.chars().take(1).flat_map(char::to_uppercase).chain(word.chars().skip(1)).collect();
     let rest = words.iter().skip(1).map(capital);
     words.first().cloned().into_iter().chain(rest).collect()
+}
+
+/// The text of a value that is one word: also of a number, and of true and false.
+pub fn word(node: &Node) -> Option<String> {
+    if let NodeValue::Flag(flag) = node.value { Some(flag.to_string()) } else { name(node) }
 }
 
 /// The text of a name, which may be a number.

@@ -80,9 +80,7 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     if !tasks.iter().any(|task| task.entry(INSTRUCTION).is_some()) {
         return None;
     }
-    reader.check_keys(root, &FILE);
-    reader.duplicate_keys(root, &["tasks"]);
-    reader.read_keys(root, &FILE);
+    reader.read_root(&FILE, &["tasks"]);
     // The skill is that of the directory which the file names, or which holds the file.
     let named = reader.text(root, "skill").and_then(|named| resolved(&reader.folder().join(named)));
     let directory = named.map(|path| if path.ends_with(SKILL_FILE) { path.with_file_name("") } else { path });

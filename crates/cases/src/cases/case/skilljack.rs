@@ -73,9 +73,7 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     if !tasks.iter().any(is_ours) {
         return None;
     }
-    reader.check_keys(root, &FILE);
-    reader.duplicate_keys(root, &["tasks"]);
-    reader.read_keys(root, &FILE);
+    reader.read_root(&FILE, &["tasks"]);
     reader.case.skill = reader.file.skill_slug(skill);
     Some(reader.tasks(tasks, "id", "prompt", &TASK))
 }

@@ -11,7 +11,7 @@ use crate::cases::case::graders::{Graders, KnownTool};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{JsonPart, TextTest, TextWant};
 use crate::checks::{self, Origin, TextPlace};
-use crate::text::diagnostic::{Code, shorten};
+use crate::text::diagnostic::shorten;
 use crate::trial::outcome::Weight;
 
 /// Assertions, each also with `not-`: the key of what they ask for, more keys, and what reads them.
@@ -186,14 +186,8 @@ impl TestReader<'_, '_> {
 
     /// The answer has this text, or a match of this pattern.
     fn matches(&mut self, written: Written<'_>, text: String, style: Style) {
-        let pattern = Pattern { text, style };
-        match pattern.check() {
-            Ok(()) => self.answer(written, pattern.into()),
-            Err(error) => {
-                let (message, help) = pattern.problem(VALUE, &error);
-                let range = written.value.range.clone();
-                self.problem_with_help(Code::InvalidCheck, range, message, help);
-            }
+        if let Some(pattern) = self.compiled(VALUE, written.value, Pattern { text, style }) {
+            self.answer(written, pattern.into());
         }
     }
 

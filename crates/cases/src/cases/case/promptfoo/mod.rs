@@ -182,9 +182,7 @@ fn parse(dialect: &'static Dialect, mut reader: ForeignReader<'_>) -> Option<Fil
         return None;
     }
     reader.case.default_activation = ActivationRule::Tool;
-    reader.check_keys(root, &dialect.file);
-    reader.duplicate_keys(root, &TESTS);
-    reader.read_keys(root, &dialect.file);
+    reader.read_root(&dialect.file, &TESTS);
     let prompts = prompts(&mut reader, dialect.implied_prompt);
     if let Some(default) = default.filter(|default| !default.is_map() && default.text().is_none()) {
         reader.wrong_type(&format!("`{}`", dialect.default_test), "an object", default);

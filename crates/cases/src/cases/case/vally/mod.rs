@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::foreign_reader::Meaning::{self, By, EachBy, Field, Known, Number, Object, Part, Skills, Tools};
-use super::foreign_reader::{ForeignReader, KeyTable};
-use crate::cases::case::document::{Node, NodeEntry, NodeValue};
+use super::foreign_reader::{ForeignReader, KeyTable, word};
+use crate::cases::case::document::{Node, NodeEntry};
 use crate::cases::case::foreign_reader::words;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
@@ -270,17 +270,11 @@ fn prompt<'n>(reader: &mut ForeignReader<'_>, node: &'n Node, key: &'static str)
 
 /// The tags of the file and of the stimulus as words: those of a map as `key=value`.
 fn tags(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
-    let value = |node: &Node| match &node.value {
-        NodeValue::Text(text) | NodeValue::Number(text) => Some(text.clone()),
-        NodeValue::Flag(flag) => Some(flag.to_string()),
-        _ => None,
-    };
     for tags in [reader.root, node].into_iter().filter_map(|object| object.get(key)) {
-        reader.case.tags.extend(tags.elements().unwrap_or_default().iter().filter_map(value));
+        reader.case.tags.extend(tags.elements().unwrap_or_default().iter().filter_map(word));
         for entry in tags.entries() {
-            let values = entry.value.elements().unwrap_or(std::slice::from_ref(&entry.value));
-            let words = values.iter().filter_map(|node| Some(format!("{}={}", entry.key, value(node)?)));
-            reader.case.tags.extend(words);
+            let words = entry.value.elements().unwrap_or(std::slice::from_ref(&entry.value)).iter().filter_map(word);
+            reader.case.tags.extend(words.map(|word| format!("{}={word}", entry.key)));
         }
     }
 }
