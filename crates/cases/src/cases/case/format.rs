@@ -400,8 +400,8 @@ impl ForeignFiles {
         let code = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
         let open = match (code(self.possible_names), self.mark) {
             (names, _) if names.is_empty() => names,
-            (names, "") => format!("{names}, if their content says so"),
-            (names, mark) => format!("{names}, if they have `{mark}`"),
+            (names, "") => format!("{names}, by their content"),
+            (names, mark) => format!("{names}, with `{mark}`"),
         };
         let names = [code(self.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
         let FileKeys { read, notes, graders: [graders, others], not_done } = (self.all_keys)();
