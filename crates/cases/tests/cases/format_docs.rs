@@ -2,10 +2,37 @@
 
 use std::path::Path;
 
-use skill_evals_cases::cases::case::foreign_formats;
+use skill_evals_cases::cases::case::{FileKeys, ForeignFiles, foreign_formats};
 use skill_evals_testing::fixture::Fixture;
 
 const MARKS: [&str; 2] = ["<!-- formats -->\n", "<!-- /formats -->"];
+
+/// The cells of a row: what the files are, their names, their keys and graders, what of them is not done, and keys
+/// that only label. Of these, the ones that are `common` to formats have one name.
+fn row(files: &ForeignFiles, common: &[&str]) -> [String; 6] {
+    let code = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let open = match (code(files.possible_names), files.mark) {
+        (names, _) if names.is_empty() => names,
+        (names, "") => format!("{names}, by their content"),
+        (names, mark) => format!("{names}, with `{mark}`"),
+    };
+    let names = [code(files.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
+    let FileKeys { read, notes, graders: [graders, others], not_done } = (files.all_keys)();
+    let others = if others.is_empty() { String::new() } else { format!("; not {}", code(&others)) };
+    let reason = |(key, what): &(&str, &str)| {
+        // Some say which key it is.
+        if what.contains(&format!("`{key}`")) { (*what).to_owned() } else { format!("`{key}`: {what}") }
+    };
+    let not_done = not_done.iter().map(reason).collect::<Vec<_>>().join("; ");
+    let has_all = !common.is_empty() && common.iter().all(|note| notes.contains(note));
+    let own = code(&notes.into_iter().filter(|note| !has_all || !common.contains(note)).collect::<Vec<_>>());
+    let notes = match (has_all, own.is_empty()) {
+        (false, _) => own,
+        (true, true) => "those of `evals.json`".to_owned(),
+        (true, false) => format!("those of `evals.json`, {own}"),
+    };
+    [files.about.to_owned(), names.join("; "), code(&read), code(&graders) + &others, not_done, notes]
+}
 
 /// With `INSTA_UPDATE=always` it is written.
 #[test]
@@ -20,7 +47,7 @@ fn the_page_of_formats_lists_the_files_and_the_keys_of_each() {
     ];
     let (mut common, mut above) = (Vec::new(), [const { String::new() }; 6]);
     for (format, files) in foreign_formats() {
-        let row = files.row(&common);
+        let row = row(files, &common);
         // Two formats may be parts of one.
         if row != above && !files.about.is_empty() {
             let cells = row.iter().zip(&above);

@@ -394,33 +394,6 @@ impl ForeignFiles {
         ending.is_some_and(|ending| self.endings().contains(&ending))
     }
 
-    /// The cells of a row of docs/formats.md: what the files are, their names, their keys and graders, what of them is not done, and keys
-    /// that only label. Of these, the ones that are `common` to formats have one name.
-    pub fn row(&self, common: &[&str]) -> [String; 6] {
-        let code = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-        let open = match (code(self.possible_names), self.mark) {
-            (names, _) if names.is_empty() => names,
-            (names, "") => format!("{names}, by their content"),
-            (names, mark) => format!("{names}, with `{mark}`"),
-        };
-        let names = [code(self.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
-        let FileKeys { read, notes, graders: [graders, others], not_done } = (self.all_keys)();
-        let others = if others.is_empty() { String::new() } else { format!("; not {}", code(&others)) };
-        let reason = |(key, what): &(&str, &str)| {
-            // Some say which key it is.
-            if what.contains(&format!("`{key}`")) { (*what).to_owned() } else { format!("`{key}`: {what}") }
-        };
-        let not_done = not_done.iter().map(reason).collect::<Vec<_>>().join("; ");
-        let has_all = !common.is_empty() && common.iter().all(|note| notes.contains(note));
-        let own = code(&notes.into_iter().filter(|note| !has_all || !common.contains(note)).collect::<Vec<_>>());
-        let notes = match (has_all, own.is_empty()) {
-            (false, _) => own,
-            (true, true) => "those of `evals.json`".to_owned(),
-            (true, false) => format!("those of `evals.json`, {own}"),
-        };
-        [self.about.to_owned(), names.join("; "), code(&read), code(&graders) + &others, not_done, notes]
-    }
-
     /// Whether their names have parts that are open.
     pub fn have_many_names(&self) -> bool {
         self.names.iter().chain(self.possible_names).any(|name| name.contains('*'))
