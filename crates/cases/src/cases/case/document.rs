@@ -256,16 +256,6 @@ impl<'a> Document<'a> {
         Unsupported { what: what.into(), place: self.place(node.range.clone()) }
     }
 
-    /// A grader of another program, which calls it `kind`, that has no equal here. Reports a name that is nearly a known one.
-    pub fn unsupported_grader(&mut self, kind: &str, name: &str, node: &Node, known: &[&str]) -> Option<Unsupported> {
-        let near = nearest(name, known.iter().copied()).filter(|near| *near != name);
-        let Some(near) = near else { return Some(self.unsupported(format!("the {kind} `{}`", shorten(name)), node)) };
-        let message = format!("unknown {kind} `{}`", shorten(name));
-        let help = format!("did you mean `{near}`?");
-        self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);
-        None
-    }
-
     /// The value of a key that must be there.
     pub fn required<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n Node> {
         let found = object.get(last(name));
@@ -374,7 +364,11 @@ impl<'a> Document<'a> {
             self.wrong_type(&format!("`{key}`"), "a string", node);
             return None;
         };
-        let pattern = Pattern { text: text.to_owned(), style: Style::Exact };
+        self.compiled(key, node, Pattern { text: text.to_owned(), style: Style::Exact })
+    }
+
+    /// A pattern that is written in `node`, the value of `key`, if it compiles.
+    pub fn compiled(&mut self, key: &str, node: &Node, pattern: Pattern) -> Option<Pattern> {
         let Err(error) = pattern.check() else { return Some(pattern) };
         let (message, help) = pattern.problem(key, &error);
         self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);

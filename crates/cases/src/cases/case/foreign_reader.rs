@@ -12,13 +12,11 @@ use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue};
 use crate::cases::case::fields::{self, CaseDraft, CaseField};
 pub use crate::cases::case::key_words::words;
 use crate::cases::case::key_words::{is_expectation, is_prompt, kind_words};
-use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
+use crate::cases::case::{Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::text_test::TextTest;
-use crate::checks::{self, CaseCheck, FieldValue, FileWant, InvalidCheck, Origin, TextPlace, Work};
-use crate::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, shorten};
+use crate::checks::{FieldValue, TextPlace};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
 use crate::text::name::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
 use crate::trial::outcome::Weight;
@@ -59,8 +57,9 @@ impl FileKeys {
     }
 
     fn add(&mut self, table: &'static KeyTable) {
+        self.add_reasons(table);
         for (key, meaning) in table.keys() {
-            if !self.read.contains(&key) {
+            if !self.read.contains(&key) && !matches!(meaning, Meaning::Not(_)) {
                 self.read.push(key);
             }
             if let Meaning::Object(inner) | Meaning::Each(inner) = meaning {
@@ -69,6 +68,13 @@ impl FileKeys {
         }
         let notes: Vec<&str> = words(table.notes).into_iter().filter(|note| !self.notes.contains(note)).collect();
         self.notes.extend(notes);
+    }
+
+    /// Adds the keys of a table whose values are not done, or some of them, each with what that is called.
+    pub fn add_reasons(&mut self, table: &KeyTable) {
+        let reasons = table.keys().filter_map(|(key, meaning)| Some((key, meaning.not_done()?)));
+        let reasons: Vec<_> = reasons.filter(|reason| !self.not_done.contains(reason)).collect();
+        self.not_done.extend(reasons);
     }
 }
 
@@ -99,12 +105,29 @@ pub enum Meaning {
     Files(bool),
     /// Patterns that the content of the file at `path` has, or has not.
     Content(bool),
-    /// A statement for the judge. It must be there.
-    Judged,
-    /// Anything but this text is not done, which is called so.
+    /// A statement for the judge, and whether it must be there.
+    Judged(bool),
+    /// No value is done, which is called so.
+    Not(&'static str),
+    /// Anything but this text is not done.
     Only(&'static str, &'static str),
+    /// This reads the value of the key in the object. What it returns is not done.
+    Part(Part, &'static str),
     /// This reads the value of the key in the object.
     By(fn(&mut ForeignReader<'_>, &Node, &'static str)),
+}
+
+/// Reads the value of a key, and returns the one that is not done.
+pub type Part = for<'n> fn(&mut ForeignReader<'_>, &'n Node, &'static str) -> Option<&'n Node>;
+
+impl Meaning {
+    /// What is not done of the values of the key.
+    fn not_done(&self) -> Option<&'static str> {
+        match self {
+            Self::Not(what) | Self::Only(_, what) | Self::Part(_, what) => Some(what),
+            _ => None,
+        }
+    }
 }
 
 /// A file of another program while its cases are read, one after another.
@@ -215,8 +238,7 @@ impl<'a> ForeignReader<'a> {
     /// Whether a value is the path of a file here.
     fn names_file(&self, node: &Node) -> bool {
         let text = node.text().filter(|text| !text.contains(char::is_whitespace));
-        let path = text.and_then(|text| RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok());
-        path.is_some_and(|path| self.file.tree.kind(self.file.named_file(&path).as_path()) == FileKind::File)
+        text.is_some_and(|text| self.file.here(text, FileKind::File).is_some())
     }
 
     /// The cases of a list of objects, each with an id and a prompt at these keys.
@@ -301,6 +323,14 @@ impl ForeignReader<'_> {
         self.read_keys(object, table);
     }
 
+    /// Reads what a file says of all its cases. Each case in one of the `lists` looks at its own keys.
+    pub fn read_root(&mut self, table: &KeyTable, lists: &[&str]) {
+        let root = self.root;
+        self.check_keys(root, table);
+        self.duplicate_keys(root, lists);
+        self.read_keys(root, table);
+    }
+
     /// Keys that the table does not have make the case unsupported.
     pub fn check_keys(&mut self, object: &Node, table: &KeyTable) {
         self.only_keys(object, &table.keys().map(|(key, _)| key).collect::<Vec<_>>(), table.notes);
@@ -343,15 +373,19 @@ impl ForeignReader<'_> {
                 let names = self.texts(object, key);
                 self.names_skills(names, is_required);
             }
-            Meaning::Judged => {
-                if let (Some(text), Some(written)) = (self.required_text(object, key), object.get(key)) {
+            Meaning::Judged(is_required) => {
+                let text = (is_required || object.get(key).is_some()).then(|| self.required_text(object, key));
+                if let (Some(text), Some(written)) = (text.flatten(), object.get(key)) {
                     self.judge(written, text);
                 }
             }
+            Meaning::Not(what) => self.not_done_of(object.get(key), what),
             Meaning::Only(text, what) => {
-                if let Some(other) = object.get(key).filter(|written| written.text() != Some(text)) {
-                    self.not_done(other, what);
-                }
+                self.not_done_of(object.get(key).filter(|written| written.text() != Some(text)), what);
+            }
+            Meaning::Part(read, what) => {
+                let part = read(self, object, key);
+                self.not_done_of(part, what);
             }
             Meaning::Each(_)
             | Meaning::EachBy(_)
@@ -360,42 +394,6 @@ impl ForeignReader<'_> {
             | Meaning::Files(_)
             | Meaning::Content(_) => self.read_list(object, key, meaning),
         }
-    }
-
-    fn read_list(&mut self, object: &Node, key: &'static str, meaning: Meaning) {
-        let list = self.list(object, key).unwrap_or_default();
-        for element in list {
-            match meaning {
-                Meaning::Each(table) => self.read(element, table),
-                Meaning::EachBy(read) => read(self, element),
-                Meaning::Tools(is_required) => self.calls_tool(element, list, is_required),
-                Meaning::Said(place, style, negated) => {
-                    if let Some(pattern) = self.text_or_pattern(key, element, style) {
-                        self.case.checks.push(said(place, pattern, negated));
-                    }
-                }
-                Meaning::Files(exists) => self.file_check(element, FileWant::Exists(exists)),
-                Meaning::Content(negated) => {
-                    if let Some(path) = object.get("path")
-                        && let Some(pattern) = (self.read_pattern)(self, key, element)
-                    {
-                        self.file_check(path, FileWant::Content(TextTest { negated, ..pattern.into() }));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// A regular expression, or a text of another style, in a list at `key`.
-    fn text_or_pattern(&mut self, key: &str, written: &Node, style: Style) -> Option<Pattern> {
-        if style == Style::Exact {
-            return (self.read_pattern)(self, key, written);
-        }
-        if written.text().is_none() {
-            self.wrong_type(&format!("an element of `{key}`"), "a string", written);
-        }
-        Some(Pattern { text: written.text()?.to_owned(), style })
     }
 
     /// Reads a value as that of a field, which messages call `key`, and checks `name`.
@@ -441,16 +439,20 @@ impl ForeignReader<'_> {
         self.case.unsupported.extend(unknown);
     }
 
+    /// Reads a prompt that is never a path.
+    pub fn literal_prompt(&mut self, object: &Node, key: &str) {
+        if let Some(prompt) = self.required_text(object, key) {
+            prompt.clone_into(&mut self.case.prompt);
+        }
+    }
+
     /// The prompt that a text at `range` says: itself, or what is in the file of the repository whose path it is.
     pub fn prompt_in(&mut self, text: &str, range: Range<usize>) -> String {
         let written = text.trim();
         let is_path =
             [".md", ".txt"].iter().any(|end| written.ends_with(end)) && !written.contains(char::is_whitespace);
-        let path = RelativePath::parse(written.strip_prefix("./").unwrap_or(written)).ok().filter(|_| is_path);
-        let path = path.map(|path| self.file.named_file(&path).as_path().to_path_buf());
-        let Some(path) = path.filter(|path| self.file.tree.kind(path) == FileKind::File) else {
-            return text.to_owned();
-        };
+        let path = Some(written).filter(|_| is_path).and_then(|path| self.file.here(path, FileKind::File));
+        let Some(path) = path.map(|path| path.as_path().to_path_buf()) else { return text.to_owned() };
         let Some(prompt) = self.text_of(&path, range) else { return text.to_owned() };
         self.claims.push(path);
         prompt.trim().to_owned()
@@ -465,6 +467,35 @@ impl ForeignReader<'_> {
         };
         self.problem(code, range, format!("the file {} {why}", path.display()));
         None
+    }
+
+    /// Adds what the agent finds in its workspace at a path.
+    pub fn add_file(&mut self, path: RelativePath, content: InputContent) {
+        self.case.files.push(InputFile { path, content });
+    }
+
+    /// Adds the file of the workspace that `written` says: its path, and its content, or else this file of the repository.
+    pub fn input_file(
+        &mut self,
+        written: &Node,
+        path: &str,
+        content: Option<&str>,
+        source: impl FnOnce(RelativePath) -> RelativePath,
+    ) {
+        match RelativePath::parse(path.strip_prefix("./").unwrap_or(path)) {
+            Ok(path) => {
+                let content = content.map(|text| InputContent::Text(text.to_owned()));
+                let content = content.unwrap_or_else(|| InputContent::Source(source(path.clone())));
+                self.add_file(path, content);
+            }
+            Err(why) => self.bad_path(path, why, written),
+        }
+    }
+
+    fn not_done_of(&mut self, part: Option<&Node>, what: &str) {
+        if let Some(node) = part {
+            self.not_done(node, what);
+        }
     }
 
     /// What is not done of the case.
@@ -519,9 +550,9 @@ fn camel(key: &str) -> String {
     words.first().cloned().into_iter().chain(rest).collect()
 }
 
-/// The check that a text of this place has a pattern, or that none has.
-pub fn said(place: TextPlace, pattern: Pattern, negated: bool) -> CaseCheck {
-    checks::text(place, TextTest { negated, ..pattern.into() })
+/// The text of a value that is one word: also of a number, and of true and false.
+pub fn word(node: &Node) -> Option<String> {
+    if let NodeValue::Flag(flag) = node.value { Some(flag.to_string()) } else { name(node) }
 }
 
 /// The text of a name, which may be a number.
@@ -529,236 +560,5 @@ pub fn name(node: &Node) -> Option<String> {
     match &node.value {
         NodeValue::Text(name) | NodeValue::Number(name) => Some(name.clone()),
         _ => None,
-    }
-}
-
-/// A word for a shell.
-pub fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-// The vocabulary of graders: what graders of other programs ask for, whatever they call it.
-
-/// The names of the tools that create and edit files.
-const WRITERS: [&str; 2] = ["create", "edit"];
-
-/// The names of tools that run commands.
-const SHELLS: [&str; 4] = ["bash", "powershell", "pwsh", "shell"];
-
-/// The name of the tool that activates skills.
-const SKILL: &str = "skill";
-
-/// Names of other tools, by which a pattern of names is tried.
-const OTHERS: &str = "view create edit grep glob task web_fetch web_search read_file write_file create_file \
-    str_replace_editor update_todo";
-
-/// The graders of texts and files of a program.
-#[derive(Debug)]
-pub struct TextGraders {
-    /// What messages call one.
-    pub word: &'static str,
-    /// What is between the words of a name: with a `not` there, it is the opposite.
-    pub sign: char,
-    /// Whether all but the type is at `config`, with `negate` and `case_sensitive`.
-    pub has_options: bool,
-    /// The name of each, the place of the text, or nothing for the file at `path`, and how what it looks for is written at which key,
-    /// or nothing if the file is there.
-    pub graders: &'static [(&'static str, Option<TextPlace>, Option<Wanted>)],
-    /// The names of other graders.
-    pub others: &'static str,
-}
-
-/// A key, and how a text or a pattern is written there.
-pub type Wanted = (&'static str, Style);
-
-impl TextGraders {
-    /// The names of all, without negations.
-    pub fn names(&self) -> [Vec<&'static str>; 2] {
-        [self.graders.iter().map(|(name, ..)| *name).chain(words(self.others)).collect(), Vec::new()]
-    }
-}
-
-/// A tool that each agent has under a name of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KnownTool {
-    /// It runs commands.
-    Shell,
-    /// It activates skills.
-    Skill,
-}
-
-impl KnownTool {
-    /// The tool that a pattern of names is for, if it is for no other.
-    pub fn of(names: &str) -> Option<Self> {
-        let pattern = Pattern { text: names.to_owned(), style: Style::Exact };
-        let search = pattern.compile().ok()?;
-        let is_match = |name: &&str| search.matches(name, 1).is_ok_and(|found| !found.is_empty());
-        match (SHELLS.iter().any(is_match), is_match(&SKILL), words(OTHERS).iter().any(is_match)) {
-            (true, false, false) => Some(Self::Shell),
-            (false, true, false) => Some(Self::Skill),
-            _ => None,
-        }
-    }
-
-    /// The tool is called, or if not `is_required`, it is not.
-    pub fn called(self, is_required: bool) -> CaseCheck {
-        let any = || vec!["*".to_owned()];
-        match (self, is_required) {
-            (Self::Shell, _) => checks::work(Work::Commands, is_required),
-            (Self::Skill, true) => checks::activates(any(), false),
-            (Self::Skill, false) => checks::rejects(any()),
-        }
-    }
-}
-
-impl ForeignReader<'_> {
-    /// Adds a statement for the judge.
-    pub fn judge(&mut self, node: &Node, text: impl Into<String>) {
-        let place = self.place(node.range.clone());
-        self.case.assertions.push(Assertion { text: text.into(), place, weight: None });
-    }
-
-    /// Adds a check that is written in `node`, or the problem of its values.
-    pub fn add(&mut self, node: &Node, check: Result<CaseCheck, InvalidCheck>) {
-        let check = self.check(node, check);
-        self.case.checks.extend(check);
-    }
-
-    /// Adds a check that is written in `value`, the value of `key`.
-    pub fn add_at(&mut self, key: &str, value: &Node, check: CaseCheck) {
-        let origin = Origin { key: key.to_owned().into(), line: self.line_of(value.range.start), elsewhere: None };
-        self.case.checks.push(CaseCheck { origin, ..check });
-    }
-
-    /// Says that the checks from this position on are written in `node`, at `key`.
-    pub fn locate_checks(&mut self, key: &str, node: &Node, from: usize) {
-        let (documents, checks) = (&self.documents, &mut self.case.checks);
-        documents[self.at].locate(key, node, &mut checks[from..]);
-    }
-
-    /// A grader that has no equal here.
-    pub fn unknown_grader(&mut self, word: &str, kind: &str, node: &Node, known: &[&str]) {
-        let unknown = self.unsupported_grader(word, kind, node.get("type").unwrap_or(node), known);
-        self.case.unsupported.extend(unknown);
-    }
-
-    /// Adds a check of the file at the path in `node`, where nothing stands for several files.
-    pub fn file_check(&mut self, node: &Node, want: FileWant) {
-        match node.text() {
-            Some(text) if text.contains(['*', '?', '[', '{']) => self.not_done(node, "a path with a sign of globs"),
-            Some(text) => self.add(node, checks::file(text, want)),
-            None => self.wrong_type("a path", "a string", node),
-        }
-    }
-
-    /// Adds the check of a grader of this kind, about a text or a file, whose parameters are in `config`.
-    pub fn text_grader(&mut self, grader: &Node, config: &Node, kind: &str, table: &TextGraders) {
-        let (sign, not) = (table.sign, format!("{0}not{0}", table.sign));
-        let (name, is_not) = (kind.replacen(&not, &sign.to_string(), 1), kind.contains(&not));
-        let Some((_, place, wanted)) = table.graders.iter().find(|(known, ..)| *known == name) else {
-            let negated = table.graders.iter().map(|(name, ..)| name.replacen(sign, &not, 1)).collect::<Vec<_>>();
-            let known = [table.names().concat(), negated.iter().map(String::as_str).collect()].concat();
-            return self.unknown_grader(table.word, kind, grader, &known);
-        };
-        let options: &[&str] = match wanted {
-            _ if !table.has_options => &["type"],
-            Some((_, Style::Literal)) => &["negate", "case_sensitive"],
-            _ => &["negate"],
-        };
-        let path = place.is_none().then_some("path");
-        let known = path.into_iter().chain(wanted.map(|(key, _)| key)).chain(options.iter().copied());
-        if !table.has_options || grader.get("config").is_some() {
-            self.only_keys(config, &known.collect::<Vec<_>>(), "");
-        }
-        let mut flag = |key| options.contains(&key) && self.flag(config, key) == Some(true);
-        let (negated, is_exact) = (is_not != flag("negate"), flag("case_sensitive"));
-        let pattern = match *wanted {
-            Some((key, Style::Exact)) => {
-                self.required(config, key).and_then(|written| (self.read_pattern)(self, key, written))
-            }
-            Some((key, style)) => {
-                let style = if is_exact { Style::Verbatim } else { style };
-                self.required_text(config, key).map(|text| Pattern { text: text.to_owned(), style })
-            }
-            None => None,
-        };
-        let test = pattern.map(|pattern| TextTest { negated, ..pattern.into() });
-        match place {
-            _ if wanted.is_some() && test.is_none() => {}
-            Some(place) => self.case.checks.extend(test.map(|test| checks::text(*place, test))),
-            None => {
-                let Some(path) = self.required_text(config, "path") else { return };
-                let want = test.map_or(FileWant::Exists(!negated), FileWant::Content);
-                self.add(config, checks::file(path.strip_prefix("./").unwrap_or(path), want));
-            }
-        }
-    }
-
-    /// Whether these skills are only the one under test, so that its activation is triggering, which has a check of its own and is also
-    /// counted over all cases. What is said of it may be said before only if it may be `repeated`.
-    pub fn triggers(&mut self, skills: &[String], should: bool, repeated: bool) -> bool {
-        let is_own = !skills.is_empty() && skills.iter().all(|name| slug(name) == self.case.skill);
-        let is_said = is_own && self.should_trigger.is_none_or(|said| repeated && said == should);
-        self.should_trigger = if is_said { Some(should) } else { self.should_trigger };
-        is_said
-    }
-
-    /// Skills are activated, or none of them is.
-    pub fn names_skills(&mut self, names: Vec<String>, is_required: bool) {
-        if !names.is_empty() {
-            self.case.checks.push(if is_required { checks::activates(names, false) } else { checks::rejects(names) });
-        }
-    }
-
-    /// Whether what a place says of triggering agrees with all that others say.
-    pub fn agrees(&mut self, should: bool) -> bool {
-        *self.should_trigger.get_or_insert(should) == should
-    }
-
-    /// Adds the check of a tool by its name alone, which is a pattern, in a list of them.
-    pub fn calls_tool(&mut self, tool: &Node, list: &[Node], is_required: bool) {
-        let Some(written) = tool.text() else { return self.wrong_type("a tool", "a string", tool) };
-        let name = written.trim_start_matches('^').trim_end_matches('$');
-        if let Some(known) = KnownTool::of(written) {
-            self.case.checks.push(known.called(is_required));
-        } else if WRITERS.contains(&name) && !is_required {
-            let is_in_list = |name: &&str| list.iter().any(|tool| tool.text() == Some(name));
-            match WRITERS.iter().all(is_in_list) {
-                // One check for both.
-                true if name != WRITERS[0] => {}
-                true => self.case.checks.push(checks::work(Work::Changes, false)),
-                false => self.case.checks.push(checks::work(Work::SomeChanges, false)),
-            }
-        } else {
-            self.other_tool(tool, written);
-        }
-    }
-
-    /// A call of a tool that only some agents have.
-    pub fn other_tool(&mut self, node: &Node, name: &str) {
-        self.not_done(node, format!("a call of the tool `{}`", shorten(name)));
-    }
-
-    /// Adds what the agent finds in its workspace at a path.
-    pub fn add_file(&mut self, path: RelativePath, content: InputContent) {
-        self.case.files.push(InputFile { path, content });
-    }
-
-    /// Adds the file of the workspace that `written` says: its path, and its content, or else this file of the repository.
-    pub fn input_file(
-        &mut self,
-        written: &Node,
-        path: &str,
-        content: Option<&str>,
-        source: impl FnOnce(RelativePath) -> RelativePath,
-    ) {
-        match RelativePath::parse(path.strip_prefix("./").unwrap_or(path)) {
-            Ok(path) => {
-                let content = content.map(|text| InputContent::Text(text.to_owned()));
-                let content = content.unwrap_or_else(|| InputContent::Source(source(path.clone())));
-                self.add_file(path, content);
-            }
-            Err(why) => self.bad_path(path, why, written),
-        }
     }
 }

@@ -60,14 +60,8 @@ pub struct FileKeys {
     pub notes: Vec<&'static str>,
     /// The graders that are read, and those that are known and have no equal here.
     pub graders: [Vec<&'static str>; 2],
-}
-
-impl FileKeys {
-    /// The same with these graders.
-    #[must_use]
-    pub fn with_graders(self, graders: [Vec<&'static str>; 2]) -> Self {
-        Self { graders, ..self }
-    }
+    /// Keys whose values are not done, or some of them, each with what that is called.
+    pub not_done: Vec<(&'static str, &'static str)>,
 }
 
 /// A file that may hold the cases of another program.
@@ -239,6 +233,12 @@ impl<'a> ForeignFile<'a> {
         found.find(exists).unwrap_or_else(|| path.clone().under(self.path.parent().unwrap_or(self.path)))
     }
 
+    /// What a text in this file names, if it is the path of something of this kind.
+    pub fn here(&self, text: &str, kind: FileKind) -> Option<RelativePath> {
+        let path = RelativePath::parse(text.strip_prefix("./").unwrap_or(text)).ok()?;
+        Some(self.named_file(&path)).filter(|path| self.tree.kind(path.as_path()) == kind)
+    }
+
     /// The text of the file at this path from the repository's root, or why it has none.
     pub fn text_of(&self, path: &Path) -> Result<String, String> {
         let bytes = self.tree.read(path).map_err(|error| error.to_string())?;
@@ -392,28 +392,6 @@ impl ForeignFiles {
     pub fn have_ending_of(&self, path: &Path) -> bool {
         let ending = path.extension().map(|end| format!(".{}", end.to_string_lossy().to_ascii_lowercase()));
         ending.is_some_and(|ending| self.endings().contains(&ending))
-    }
-
-    /// The cells of a row of docs/formats.md: what the files are, their names, their keys and graders, and keys that only label. Of
-    /// these, the ones that are `common` to formats have one name.
-    pub fn row(&self, common: &[&str]) -> [String; 5] {
-        let code = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-        let open = match (code(self.possible_names), self.mark) {
-            (names, _) if names.is_empty() => names,
-            (names, "") => format!("{names}, if their content says so"),
-            (names, mark) => format!("{names}, if they have `{mark}`"),
-        };
-        let names = [code(self.names), open].into_iter().filter(|names| !names.is_empty()).collect::<Vec<_>>();
-        let FileKeys { read, notes, graders: [graders, others] } = (self.all_keys)();
-        let others = if others.is_empty() { String::new() } else { format!("; not {}", code(&others)) };
-        let has_all = !common.is_empty() && common.iter().all(|note| notes.contains(note));
-        let own = code(&notes.into_iter().filter(|note| !has_all || !common.contains(note)).collect::<Vec<_>>());
-        let notes = match (has_all, own.is_empty()) {
-            (false, _) => own,
-            (true, true) => "those of `evals.json`".to_owned(),
-            (true, false) => format!("those of `evals.json`, {own}"),
-        };
-        [self.about.to_owned(), names.join("; "), code(&read), code(&graders) + &others, notes]
     }
 
     /// Whether their names have parts that are open.

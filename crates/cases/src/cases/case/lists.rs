@@ -192,6 +192,10 @@ const ROLE: &str = "role";
 /// The key of its text.
 const CONTENT: &str = "content";
 
+/// The keys of a message.
+pub(super) const MESSAGE_KEYS: [(&str, FieldForm); 2] =
+    [(ROLE, FieldForm::Choice(&Speaker::WORDS)), (CONTENT, FieldForm::Text)];
+
 /// Reads a conversation.
 pub(super) fn messages(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<HistoryMessage> {
     let elements = elements(file, name, list, "a list of messages");
@@ -209,7 +213,7 @@ fn message(file: &mut Document<'_>, name: &str, index: usize, message: &Node) ->
     if !is_object(file, "a message", message) {
         return None;
     }
-    file.unknown_keys(message, &[ROLE, CONTENT]);
+    file.unknown_keys(message, &MESSAGE_KEYS.map(|(key, _)| key));
     let written = file.required(message, ROLE);
     let role =
         written.and_then(|role| file.field_value(&format!("{name}.{ROLE}"), FieldForm::Choice(&Speaker::WORDS), role));

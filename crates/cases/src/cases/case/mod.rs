@@ -8,6 +8,7 @@ pub mod evals_json;
 pub mod fields;
 mod foreign_reader;
 mod format;
+mod graders;
 pub(in crate::cases) mod key_words;
 mod lists;
 mod named_files;

@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 use super::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use super::evals_json::{NOTES, is_none};
 use super::fields::{self, CaseField};
-use super::foreign_reader::{ForeignReader, name};
+use super::foreign_reader::{ForeignReader, name, word};
 use super::named_files::PathPatterns;
 use super::prompts_csv;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, file_formats};
@@ -365,8 +365,7 @@ fn values(reader: &mut ForeignReader<'_>, field: &OwnField, case: &OwnCase<'_>) 
         // A key that says nothing says that, if words stand for values.
         let null = || parts.first().and_then(|key| case.node.entry(key)).map(|entry| &entry.value);
         let Some(written) = case.value(key).or_else(null) else { continue };
-        let word = name(written).or_else(|| matches!(written.value, NodeValue::Flag(true)).then(|| "true".to_owned()));
-        let word = word.or_else(|| matches!(written.value, NodeValue::Flag(false)).then(|| "false".to_owned()));
+        let word = word(written);
         match word.as_ref().and_then(|word| field.values.get(word)) {
             Some(value) => values.push((key.clone(), node_of(value, &written.range))),
             None if field.values.is_empty() => values.push((key.clone(), written.clone())),

@@ -12,7 +12,8 @@
 use super::document::Node;
 use super::evals_json::NOTES;
 use super::foreign_reader::Meaning::{By, Field, Known};
-use super::foreign_reader::{ForeignReader, KeyTable, said};
+use super::foreign_reader::{ForeignReader, KeyTable};
+use super::graders::said;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{self, CaseCheck, TextPlace};

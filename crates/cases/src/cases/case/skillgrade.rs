@@ -19,7 +19,8 @@ use std::path::Path;
 
 use super::document::Node;
 use super::foreign_reader::Meaning::{By, EachBy, Field, Known, Object};
-use super::foreign_reader::{ForeignReader, KeyTable, quoted};
+use super::foreign_reader::{ForeignReader, KeyTable};
+use super::graders::{Graders, quoted};
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::cases::repo_files::FileKind;
 use crate::checks::{self, CaseCheck, Origin};
@@ -38,7 +39,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         mark: INSTRUCTION,
         keys: &["tasks", INSTRUCTION, GRADERS],
         about: "[tasks of skillgrade](#what-a-task-of-skillgrade-asks-for)",
-        all_keys: || FileKeys::of(&[&FILE, &TASK]).with_graders([KINDS.map(|(kind, _)| kind).to_vec(), Vec::new()]),
+        all_keys: || FileKeys::of(&[&FILE, &TASK]).with_names(&KINDS),
         parse,
     },
 );
@@ -49,7 +50,7 @@ const INSTRUCTION: &str = "instruction";
 const GRADERS: &str = "graders";
 
 /// The graders, each with the key of what it asks.
-const KINDS: [(&str, &str); 2] = [("deterministic", "run"), ("llm_rubric", "rubric")];
+static KINDS: Graders<&str> = Graders::of("grader", &[("deterministic", "run"), ("llm_rubric", "rubric")]);
 
 /// The key of what a grader counts in the score of a trial.
 const WEIGHT: &str = "weight";
@@ -79,9 +80,7 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     if !tasks.iter().any(|task| task.entry(INSTRUCTION).is_some()) {
         return None;
     }
-    reader.check_keys(root, &FILE);
-    reader.duplicate_keys(root, &["tasks"]);
-    reader.read_keys(root, &FILE);
+    reader.read_root(&FILE, &["tasks"]);
     // The skill is that of the directory which the file names, or which holds the file.
     let named = reader.text(root, "skill").and_then(|named| resolved(&reader.folder().join(named)));
     let directory = named.map(|path| if path.ends_with(SKILL_FILE) { path.with_file_name("") } else { path });
@@ -176,7 +175,7 @@ fn graders(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
 
 fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
     let Some(kind) = reader.required_text(node, "type") else { return };
-    let Some((_, key)) = KINDS.into_iter().find(|(known, _)| *known == kind) else {
+    let Some(&key) = KINDS.find(kind) else {
         return reader.not_done(node, format!("the grader `{}`", shorten(kind)));
     };
     reader.only_keys(node, &["type", key], "weight model provider");

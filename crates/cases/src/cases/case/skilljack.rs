@@ -17,7 +17,8 @@
 use super::document::Node;
 use super::fields::assertions;
 use super::foreign_reader::Meaning::{By, EachBy, Field, Known, Object};
-use super::foreign_reader::{ForeignReader, KeyTable, said};
+use super::foreign_reader::{ForeignReader, KeyTable};
+use super::graders::said;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::checks::TextPlace;
 use crate::checks::pattern::{Pattern, Style};
@@ -72,9 +73,7 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
     if !tasks.iter().any(is_ours) {
         return None;
     }
-    reader.check_keys(root, &FILE);
-    reader.duplicate_keys(root, &["tasks"]);
-    reader.read_keys(root, &FILE);
+    reader.read_root(&FILE, &["tasks"]);
     reader.case.skill = reader.file.skill_slug(skill);
     Some(reader.tasks(tasks, "id", "prompt", &TASK))
 }

@@ -31,7 +31,6 @@ use crate::settings::trials::TRIALS;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name;
-use crate::trial::input_file::Speaker;
 use crate::trial::quarantine::QUARANTINE;
 
 /// By default, tasks run under the Agent SDK with our MCP server: the format was made for it.
@@ -259,38 +258,34 @@ fn input_file() -> Value {
     object(&properties, &[])
 }
 
+/// An object with these keys, and one of another form.
+fn keys(forms: &[(&str, FieldForm)], more: Option<(&str, Value)>, required: &[&str]) -> Value {
+    let forms = forms.iter().map(|(key, form)| (*key, value(*form))).chain(more);
+    object(&forms.map(|(key, schema)| (key.to_owned(), schema)).collect(), required)
+}
+
 fn history() -> Value {
-    let message = [("role", value(FieldForm::Choice(&Speaker::WORDS))), ("content", value(FieldForm::Text))];
-    let message = Map::from_iter(message.map(|(key, schema)| (key.to_owned(), schema)));
-    json!({ "type": "array", "minItems": 2, "items": object(&message, &["role", "content"]) })
+    let message = keys(&lists::MESSAGE_KEYS, None, &lists::MESSAGE_KEYS.map(|(key, _)| key));
+    json!({ "type": "array", "minItems": 2, "items": message })
 }
 
 fn mocks() -> Value {
-    let mut keys = Map::from_iter(lists::ANSWER_KEYS.map(|(key, form)| (key.to_owned(), value(form))));
     let files = json!({ "description": "files of the repository, by the paths where the call writes them", "type": "object",
                         "additionalProperties": value(FieldForm::Source) });
-    keys.insert(lists::ANSWER_FILES.to_owned(), files);
-    json!({ "type": "array", "minItems": 1, "items": object(&keys, &[lists::COMMAND]) })
+    let answer = keys(&lists::ANSWER_KEYS, Some((lists::ANSWER_FILES, files)), &[lists::COMMAND]);
+    json!({ "type": "array", "minItems": 1, "items": answer })
 }
 
 fn user() -> Value {
-    let mut keys = Map::from_iter(lists::USER_KEYS.map(|(key, form)| (key.to_owned(), value(form))));
     let facts = json!({ "description": "values by names", "type": "object", "additionalProperties": { "type": ["string", "number"] } });
-    keys.insert(lists::FACTS.to_owned(), facts);
-    object(&keys, &[lists::GOAL])
+    keys(&lists::USER_KEYS, Some((lists::FACTS, facts)), &[lists::GOAL])
 }
 
 fn changes() -> Value {
-    let text = || json!({ "type": "string", "minLength": 1 });
-    let change = [
-        ("afterTurn", json!({ "type": "integer", "minimum": 1, "maximum": MOST_TURNS })),
-        ("add", text()),
-        ("edit", text()),
-        ("remove", text()),
-        ("expectSeen", json!({ "type": "boolean" })),
-    ];
-    let change = Map::from_iter(change.map(|(key, schema)| (key.to_owned(), schema)));
-    json!({ "type": "array", "items": object(&change, &["afterTurn"]) })
+    let turn = FieldForm::Number { least: 1, most: MOST_TURNS };
+    let texts = ["add", "edit", "remove"].map(|key| (key, FieldForm::Text));
+    let forms = [("afterTurn", turn)].into_iter().chain(texts).chain([("expectSeen", FieldForm::Flag)]);
+    json!({ "type": "array", "items": keys(&forms.collect::<Vec<_>>(), None, &["afterTurn"]) })
 }
 
 // A case of any format as the text of a task file.

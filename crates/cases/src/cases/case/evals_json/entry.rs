@@ -7,6 +7,7 @@ use super::{EvalEntry, ForeignReader, NOTES, PROMPT_FILES, PROMPTS, SKILL, SKILL
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::Meaning::{By, EachBy, Known};
 use crate::cases::case::foreign_reader::{KeyTable, name};
+use crate::cases::case::graders::{Asks, Graders};
 use crate::cases::case::key_words::{kind_words, words};
 use crate::cases::case::{Assertion, ForeignFile, FoundCase, Unsupported};
 use crate::cases::repo_files::FileKind;
@@ -14,7 +15,6 @@ use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, TextPlace};
 use crate::text::diagnostic::{Code, shorten, slip};
-use crate::text::name::RelativePath;
 use crate::trial::outcome::Weight;
 
 /// The key of whether the skill should trigger, or of the skill that should.
@@ -200,9 +200,8 @@ fn script(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
 /// A directory that the workspace is a copy of.
 fn fixture(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
     let Some(written) = node.get(key) else { return };
-    let path = written.text().map(|path| path.strip_prefix("./").unwrap_or(path).trim_end_matches('/'));
-    let found = path.and_then(|path| RelativePath::parse(path).ok()).map(|path| reader.file.named_file(&path));
-    match found.filter(|path| reader.file.tree.kind(path.as_path()) == FileKind::Folder) {
+    let path = written.text().map(|path| path.trim_end_matches('/'));
+    match path.and_then(|path| reader.file.here(path, FileKind::Folder)) {
         Some(path) => reader.case.fixture = Some(path),
         None => reader.not_done(written, format!("the key `{key}`, whose value is not a directory here")),
     }
@@ -436,23 +435,28 @@ const COMMANDS: &str = "command cmd run value";
 /// The keys that may be next to those of a check.
 const WORDS: &str = "text description id name reason message type";
 
-/// Types that look for a text, the first as all others.
-const CONTAINS: &str = "contains contain contains_text contains_phrase contains_string include includes output_contains \
-                        response_contains icontains substring";
+/// The types that are checks, without their negations.
+pub(super) static TYPES: Graders = Graders::of(
+    "type",
+    &[
+        (
+            "contains contain contains_text contains_phrase contains_string include includes output_contains response_contains substring",
+            Asks::Text(TextPlace::Final, VALUES, Style::Verbatim),
+        ),
+        ("icontains", Asks::Text(TextPlace::Final, VALUES, Style::Literal)),
+        (
+            "regex match matches pattern contains_pattern regex_match output_matches contains_regex matches_regex",
+            Asks::Text(TextPlace::Final, VALUES, Style::Exact),
+        ),
+        ("file_exists file_exist exists file_created", Asks::File),
+        ("file_contains file_contain", Asks::FileText(VALUES, Style::Verbatim)),
+        ("file_matches file_match", Asks::FileText(VALUES, Style::Exact)),
+        ("command_succeeds command command_exit_zero run_command", Asks::Keys(&COMMAND)),
+    ],
+);
 
-/// Types that look for a regular expression.
-const MATCHES: &str =
-    "regex match matches pattern contains_pattern regex_match output_matches contains_regex matches_regex";
-
-/// Types of files and of commands.
-const FILE_EXISTS: &str = "file_exists file_exist exists file_created";
-const FILE_HAS: &str = "file_contains file_contain file_matches file_match";
-const RUNS: &str = "command_succeeds command command_exit_zero run_command";
-
-/// The types that are checks.
-pub(super) fn types() -> Vec<&'static str> {
-    [CONTAINS, MATCHES, FILE_EXISTS, FILE_HAS, RUNS].into_iter().flat_map(words).collect()
-}
+/// A command that exits with 0.
+static COMMAND: KeyTable = KeyTable::of(&[(COMMANDS, Known)]);
 
 /// Words that negate a type and say nothing else.
 const NOT: &str = "not does do must should doesnt dont";
@@ -632,39 +636,36 @@ enum Typed {
 /// What an assertion whose type has these words asks for.
 fn typed(node: &Node, kind: &[String]) -> Typed {
     let (name, negated) = positive(kind);
-    let is = |types: &str| words(types).contains(&&*name);
     let value = |keys: &'static str| {
         words(keys).into_iter().find(|key| node.get(key).is_some_and(|node| node.text().is_some()))
     };
-    let test = |key: &'static str, is_pattern: bool| {
-        let style = match (is_pattern, &*name) {
-            (true, _) => Style::Exact,
-            (false, "icontains") => Style::Literal,
-            (false, _) => Style::Verbatim,
-        };
+    let is_pattern = |key: &str| ["pattern", "regex"].contains(&key);
+    let test = |key: &'static str, style: Style| {
+        let style = if is_pattern(key) { Style::Exact } else { style };
         of_pattern(key, Pattern { text: text(node, key).to_owned(), style }, negated)
     };
-    let is_pattern = |key: &str| ["pattern", "regex"].contains(&key);
-    let found = if is(CONTAINS) || is(MATCHES) {
-        value(VALUES).filter(|key| !(name == "icontains" && is_pattern(key))).map(|key| {
-            let test = test(key, is(MATCHES) || is_pattern(key));
-            (vec![key], test.map(|test| checks::text(TextPlace::Final, test)))
-        })
-    } else if is(FILE_EXISTS) {
-        let key = value(PATHS).or_else(|| value("value"));
-        key.map(|key| (vec![key], checks::file(text(node, key), FileWant::Exists(!negated))))
-    } else if is(FILE_HAS) {
-        value(PATHS).zip(value(VALUES)).map(|(key, searched)| {
-            let test = test(searched, name.starts_with("file_match") || is_pattern(searched));
+    let found = match TYPES.find(&name) {
+        Some(Asks::Text(place, keys, style)) => {
+            // A pattern that ignores case is something else.
+            let key = value(keys).filter(|key| *style != Style::Literal || !is_pattern(key));
+            key.map(|key| (vec![key], test(key, *style).map(|test| checks::text(*place, test))))
+        }
+        Some(Asks::File) => value(PATHS)
+            .or_else(|| value("value"))
+            .map(|key| (vec![key], checks::file(text(node, key), FileWant::Exists(!negated)))),
+        Some(Asks::FileText(keys, style)) => value(PATHS).zip(value(keys)).map(|(key, searched)| {
+            let test = test(searched, *style);
             (vec![key, searched], test.and_then(|test| checks::file(text(node, key), FileWant::Content(test))))
-        })
-    } else if is(RUNS) && !negated {
-        value(COMMANDS).map(|key| (vec![key], Ok(checks::run(text(node, key).to_owned(), 0, None, None))))
-    } else {
-        let is_meant = |word: &String| {
-            [NEGATIONS, PROGRAMS].iter().flat_map(|list| words(list)).any(|start| word.starts_with(start))
-        };
-        return if kind.iter().any(is_meant) { Typed::Unknown } else { Typed::Words };
+        }),
+        Some(Asks::Keys(_)) if !negated => {
+            value(COMMANDS).map(|key| (vec![key], Ok(checks::run(text(node, key).to_owned(), 0, None, None))))
+        }
+        _ => {
+            let is_meant = |word: &String| {
+                [NEGATIONS, PROGRAMS].iter().flat_map(|list| words(list)).any(|start| word.starts_with(start))
+            };
+            return if kind.iter().any(is_meant) { Typed::Unknown } else { Typed::Words };
+        }
     };
     match found {
         Some((used, check))

@@ -66,7 +66,7 @@ pub static TRIGGERS: CaseFormat = CaseFormat::foreign(
 
 fn all_keys() -> FileKeys {
     let read = LISTS.into_iter().chain(PROMPTS).chain(SKILL).chain([SKILLS_TESTED]).chain(entry::keys());
-    FileKeys { read: read.collect(), notes: words(NOTES), graders: [entry::types(), Vec::new()] }
+    FileKeys { read: read.collect(), notes: words(NOTES), ..FileKeys::default() }.with_graders(&entry::TYPES)
 }
 
 /// The keys of lists of cases.

@@ -3,6 +3,7 @@
 use super::{CaseReader, GRADERS, no_nulls};
 use crate::cases::case::document::{Document, Node};
 use crate::cases::case::foreign_reader::words;
+use crate::cases::case::graders::Graders;
 use crate::cases::case::{Assertion, Case};
 use crate::checks::pattern::PatternSearch;
 use crate::checks::{CallPattern, CaseCheck, Grader, GraderTest, Origin, TextMatch, TextSource};
@@ -13,20 +14,21 @@ use crate::trial::outcome::Weight;
 const SKILL_TOOL: &str = "Skill";
 
 /// The types of graders, each with its keys.
-const TYPES: [(&str, &str); 6] = [
-    ("regex", "pattern flags match target"),
-    ("tool_used", "tool input_match min max"),
-    ("tool_order", "before after"),
-    ("file_exists", "path exists"),
-    ("llm", "criteria focus"),
-    ("baseline", "criteria baseline_file"),
-];
+pub(super) static TYPES: Graders<&str> = Graders::of(
+    "grader",
+    &[
+        ("regex", "pattern flags match target"),
+        ("tool_used", "tool input_match min max"),
+        ("tool_order", "before after"),
+        ("file_exists", "path exists"),
+        ("llm", "criteria focus"),
+    ],
+)
+.and_others(BASELINE);
 
-/// The graders that are read, and the other one.
-pub(super) fn names() -> [Vec<&'static str>; 2] {
-    let names = TYPES.map(|(name, _)| name);
-    [names[..5].to_vec(), names[5..].to_vec()]
-}
+/// The one that compares with another answer, and its keys.
+const BASELINE: &str = "baseline";
+const BASELINE_KEYS: &str = "criteria baseline_file";
 
 /// The source of the calls that mocks answered.
 const MOCK_CALLS: &str = "mock_calls";
@@ -81,8 +83,8 @@ impl CaseReader<'_> {
         }
         no_nulls(document, node);
         let Some(kind) = document.required_text(node, "type") else { return };
-        let Some((kind, own)) = TYPES.iter().find(|(known, _)| *known == kind) else {
-            let known = TYPES.map(|(name, _)| name).join(", ");
+        let Some(own) = TYPES.find(kind).or((kind == BASELINE).then_some(&BASELINE_KEYS)) else {
+            let known = TYPES.names().concat().join(", ");
             let message = format!("unknown type of grader `{}`; expected {known}", shorten(kind));
             return document.problem_at(Code::InvalidCheck, node, "type", message);
         };
@@ -100,7 +102,7 @@ impl CaseReader<'_> {
         let weight = document.amount(node, "weight", f64::MIN_POSITIVE..=f64::MAX, "a number above 0").unwrap_or(1.0);
         let arm = choice(document, node, "arm", &["with-only", "both"]);
         let body = file.map_or("", |(_, body)| body);
-        let (judged, test) = match *kind {
+        let (judged, test) = match kind {
             "llm" => self.judged(node, body).unzip(),
             kind => (None, self.test(node, kind, body).map(Some)),
         };
@@ -114,7 +116,7 @@ impl CaseReader<'_> {
         let with_only = of_skill && judged.is_some();
         let not_done = [
             with_only.then_some(("`arm: with-only` of a grader that a judge answers", node.get("arm").unwrap_or(node))),
-            (*kind == "baseline").then_some(("the grader `baseline`", node)),
+            (kind == BASELINE).then_some(("the grader `baseline`", node)),
             target.map(|target| ("`target: mock_calls` of a grader", target)),
         ];
         let not_done = not_done.into_iter().flatten().map(|(what, node)| self.reader.unsupported(what, node));

@@ -25,8 +25,9 @@ use self::mocks::FrontMatter;
 use self::plugin::EvalPlugin;
 use super::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use super::fields::CaseDraft;
-use super::foreign_reader::Meaning::{By, EachBy, Field, Known, List, Number};
-use super::foreign_reader::{ForeignReader, KeyTable, quoted};
+use super::foreign_reader::Meaning::{By, EachBy, Field, Known, List, Number, Part};
+use super::foreign_reader::{ForeignReader, KeyTable};
+use super::graders::quoted;
 use crate::cases::case::{
     Case, CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, FoundCase, ReadCase, ToolLimits, Unsupported,
 };
@@ -60,7 +61,7 @@ const fn format(
             mark,
             keys,
             about,
-            all_keys: || FileKeys::of(&[&HEAD, &EXECUTION, &CONTEXT]).with_graders(graders::names()),
+            all_keys: || FileKeys::of(&[&HEAD, &EXECUTION, &CONTEXT]).with_names(&graders::TYPES),
             parse,
         },
     )
@@ -82,9 +83,10 @@ pub(in crate::cases) const VERSION: &str = "schema_version";
 static HEAD: KeyTable = KeyTable::of(&[
     (VERSION, By(version)),
     ("name", By(name)),
-    ("description expected_outcome plugins", Known),
+    ("description expected_outcome", Known),
     ("tags", List(|case| &mut case.tags)),
     ("runs", Number(1, 50, "a number from 1 to 50", runs)),
+    ("plugins", Part(other_plugins, "other plugins than the one whose directory holds the case")),
 ]);
 
 /// What is about a run.
@@ -104,8 +106,8 @@ static EXECUTION: KeyTable = KeyTable::of(&[
 
 /// What is about the state before a run.
 static CONTEXT: KeyTable = KeyTable::of(&[
-    ("scaffold_script", By(scaffold)),
-    ("history_file", By(history_file)),
+    ("scaffold_script", Part(scaffold, "a scaffold script that looks for files next to itself")),
+    ("history_file", Part(history_file, "a history of anything but texts of the user and the agent in turn")),
     ("add_dirs", EachBy(copied)),
 ]);
 
@@ -236,7 +238,7 @@ impl<'a> CaseReader<'a> {
                 no_nulls(&mut self.reader, &root);
                 let known = HEAD.keys().chain(EXECUTION.keys().skip(1)).map(|(key, _)| key);
                 self.reader.unknown_keys(&root, &known.collect::<Vec<_>>());
-                self.head(&root);
+                self.reader.read_keys(&root, &HEAD);
                 self.reader.read_keys(&root, &EXECUTION);
             }
         }
@@ -256,7 +258,7 @@ impl<'a> CaseReader<'a> {
         self.reader.required(&root, VERSION);
         self.reader.required_text(&root, "name");
         self.ignored(&root, &HEAD, &[GRADERS, "context", "execution"]);
-        self.head(&root);
+        self.reader.read_keys(&root, &HEAD);
         for (key, table) in [("execution", &EXECUTION), ("context", &CONTEXT)] {
             if let Some(object) = self.reader.map(&root, key) {
                 no_nulls(&mut self.reader, object);
@@ -276,17 +278,6 @@ impl<'a> CaseReader<'a> {
             let message = format!("`claude plugin eval` ignores the key `{}` here", entry.key);
             let place = self.reader.place(entry.key_range.clone());
             self.warnings.push(Diagnostic::new(Code::Inert, place, message));
-        }
-    }
-
-    fn head(&mut self, object: &Node) {
-        self.reader.read_keys(object, &HEAD);
-        if let Some(written) = object.get("plugins") {
-            let (paths, folder) = (self.reader.text_list(object, "plugins"), self.reader.folder());
-            let is_own = |path: &String| resolved(&folder.join(path)).is_some_and(|path| path == self.plugin.root);
-            if paths.len() != 1 || !paths.iter().all(is_own) {
-                self.reader.not_done(written, "other plugins than the one whose directory holds the case");
-            }
         }
     }
 
@@ -352,23 +343,27 @@ fn environment(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str)
     }
 }
 
-fn scaffold(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
-    let Some(script) = near(reader, object, key) else { return };
-    // How a script names its own path.
-    if ["BASH_SOURCE", "$0"].iter().any(|own| script.contains(own)) {
-        reader.not_done(object.get(key).unwrap_or(object), "a scaffold script that looks for files next to itself");
-    }
-    reader.case.setup.push(format!("bash -c {}", quoted(&script)));
+fn other_plugins<'n>(reader: &mut ForeignReader<'_>, object: &'n Node, key: &'static str) -> Option<&'n Node> {
+    let written = object.get(key)?;
+    let (paths, folder) = (reader.text_list(object, key), reader.folder());
+    let plugin = EvalPlugin::of(reader.file);
+    let root = plugin.map(|plugin| plugin.root.to_path_buf());
+    let is_own = matches!(&paths[..], [only] if resolved(&folder.join(only)) == root);
+    (!is_own).then_some(written)
 }
 
-fn history_file(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
-    let Some(lines) = near(reader, object, key) else { return };
-    if let Some(history) = history(&lines) {
-        reader.case.history = history;
-    } else {
-        let what = "a history of anything but texts of the user and the agent in turn";
-        reader.not_done(object.get(key).unwrap_or(object), what);
-    }
+fn scaffold<'n>(reader: &mut ForeignReader<'_>, object: &'n Node, key: &'static str) -> Option<&'n Node> {
+    let script = near(reader, object, key)?;
+    reader.case.setup.push(format!("bash -c {}", quoted(&script)));
+    // How a script names its own path.
+    object.get(key).filter(|_| ["BASH_SOURCE", "$0"].iter().any(|own| script.contains(own)))
+}
+
+fn history_file<'n>(reader: &mut ForeignReader<'_>, object: &'n Node, key: &'static str) -> Option<&'n Node> {
+    let history = history(&near(reader, object, key)?);
+    let is_other = history.is_none();
+    reader.case.history = history.unwrap_or_else(|| std::mem::take(&mut reader.case.history));
+    object.get(key).filter(|_| is_other)
 }
 
 /// The text of the file of the case at the path in this key.

@@ -12,9 +12,9 @@
 //!
 //! The assertions are those of promptfoo. A text among them is a statement for the judge.
 
-use super::{Dialect, RUN_NOTES, milliseconds, of_file, parse, working_directory};
+use super::{Dialect, LONG, RUN_NOTES, milliseconds, of_file, parse, working_directory};
 use crate::cases::case::document::Node;
-use crate::cases::case::foreign_reader::Meaning::{By, Field, Known, Object, Only};
+use crate::cases::case::foreign_reader::Meaning::{By, Field, Known, Object, Only, Part};
 use crate::cases::case::foreign_reader::{ForeignReader, KeyTable};
 use crate::cases::case::{CaseFormat, ForeignFiles};
 
@@ -36,8 +36,8 @@ static DIALECT: Dialect = Dialect {
     file: KeyTable::of(&[
         ("tests prompts default_test assert threshold targets", Known),
         ("providers", By(of_file)),
-        ("extensions", By(extensions)),
-        ("environment", By(environment)),
+        ("extensions", Part(extensions, "the key `extensions`")),
+        ("environment", Part(environment, "the environment of another file")),
         ("evaluate_options", Object(&RUNS)),
     ])
     .and_notes(
@@ -55,26 +55,25 @@ static DIALECT: Dialect = Dialect {
 };
 
 static RUNS: KeyTable =
-    KeyTable::of(&[("repeat", Field("trials")), ("timeout_ms", By(milliseconds))]).and_notes(RUN_NOTES);
+    KeyTable::of(&[("repeat", Field("trials")), ("timeout_ms", Part(milliseconds, LONG))]).and_notes(RUN_NOTES);
 
 static ENVIRONMENT: KeyTable =
     KeyTable::of(&[("type", Only("host", "an environment that is not `host`")), ("workdir", By(directory))]);
 
 /// What runs around the tests. The only known one gives an agent the rules and skills of its place.
-fn extensions(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
+fn extensions<'n>(_: &mut ForeignReader<'_>, root: &'n Node, key: &'static str) -> Option<&'n Node> {
     let is_other = |extensions: &&Node| extensions.each().iter().any(|name| name.text() != Some("agentv:agent-rules"));
-    if let Some(extensions) = root.get(key).filter(is_other) {
-        reader.not_done(extensions, "the key `extensions`");
-    }
+    root.get(key).filter(is_other)
 }
 
 /// The place where the agent works.
-fn environment(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
-    match root.get(key) {
-        Some(written) if written.is_map() => reader.read(written, &ENVIRONMENT),
-        Some(written) => reader.not_done(written, "the environment of another file"),
-        None => {}
+fn environment<'n>(reader: &mut ForeignReader<'_>, root: &'n Node, key: &'static str) -> Option<&'n Node> {
+    let written = root.get(key)?;
+    if !written.is_map() {
+        return Some(written);
     }
+    reader.read(written, &ENVIRONMENT);
+    None
 }
 
 fn directory(reader: &mut ForeignReader<'_>, environment: &Node, key: &'static str) {

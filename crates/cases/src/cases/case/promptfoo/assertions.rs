@@ -7,40 +7,41 @@ use serde_json::Value as Json;
 use super::template;
 use super::test_reader::{ASSERT, SKILL_USED, THRESHOLD, TestReader, VALUE, WEIGHT, kind, weight};
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::foreign_reader::KnownTool;
-use crate::cases::case::foreign_reader::words;
+use crate::cases::case::graders::{Graders, KnownTool};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{JsonPart, TextTest, TextWant};
 use crate::checks::{self, Origin, TextPlace};
-use crate::text::diagnostic::{Code, shorten};
+use crate::text::diagnostic::shorten;
 use crate::trial::outcome::Weight;
 
-/// Assertions with a meaning here, each also with `not-`: their names, the key of what they ask for, more keys, and what reads them.
-static ASSERTIONS: [(&str, &str, &[&str], Read); 11] = [
-    ("contains contains-any contains-all icontains icontains-any icontains-all", VALUE, &[], |reader, written| {
-        reader.contains(written);
-    }),
-    ("starts-with ends-with", VALUE, &[], |reader, written| reader.at_end(written)),
-    ("equals", VALUE, &[], |reader, written| reader.equals(written)),
-    ("regex", VALUE, &[], |reader, written| reader.regex(written)),
-    ("is-json contains-json", "type", &[VALUE], |reader, written| reader.json(written)),
-    (RUBRIC, VALUE, &[THRESHOLD, "provider"], |reader, written| reader.rubric(written)),
-    ("trajectory:goal-success", VALUE, &["provider"], |reader, written| reader.goal(written)),
-    (SKILL_USED, VALUE, &[], |reader, written| reader.skill_use(written.value, written.is_not)),
-    ("cost latency", THRESHOLD, &[], |reader, written| reader.limit(written)),
-    ("trajectory:tool-used", VALUE, &[], |reader, written| reader.tool(written)),
-    (SET, ASSERT, &[THRESHOLD], |reader, written| reader.set(written)),
-];
+/// Assertions, each also with `not-`: the key of what they ask for, more keys, and what reads them.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "a method of a type with lifetimes is less general")]
+pub(super) static ASSERTIONS: Graders<Assertion> = Graders::of(
+    "assertion",
+    &[
+        (
+            "contains contains-any contains-all icontains icontains-any icontains-all",
+            Assertion(VALUE, &[], |reader, written| reader.contains(written)),
+        ),
+        ("starts-with ends-with", Assertion(VALUE, &[], |reader, written| reader.at_end(written))),
+        ("equals", Assertion(VALUE, &[], |reader, written| reader.equals(written))),
+        ("regex", Assertion(VALUE, &[], |reader, written| reader.regex(written))),
+        ("is-json contains-json", Assertion("type", &[VALUE], |reader, written| reader.json(written))),
+        (RUBRIC, Assertion(VALUE, &[THRESHOLD, "provider"], |reader, written| reader.rubric(written))),
+        ("trajectory:goal-success", Assertion(VALUE, &["provider"], |reader, written| reader.goal(written))),
+        (SKILL_USED, Assertion(VALUE, &[], |reader, written| reader.skill_use(written.value, written.is_not))),
+        ("cost latency", Assertion(THRESHOLD, &[], |reader, written| reader.limit(written))),
+        ("trajectory:tool-used", Assertion(VALUE, &[], |reader, written| reader.tool(written))),
+        (SET, Assertion(ASSERT, &[THRESHOLD], |reader, written| reader.set(written))),
+    ],
+)
+.and_others(
+    "trajectory:step-count trajectory:tool-sequence contains-html contains-sql contains-xml is-html is-sql is-xml",
+);
 
-type Read = fn(&mut TestReader<'_, '_>, Written<'_>);
-
-/// The names of those that are read, and of others.
-pub(super) fn names() -> [Vec<&'static str>; 2] {
-    [ASSERTIONS.iter().flat_map(|(names, ..)| words(names)).collect(), words(OTHERS)]
-}
-
-const OTHERS: &str =
-    "trajectory:step-count trajectory:tool-sequence contains-html contains-sql contains-xml is-html is-sql is-xml";
+/// The key of what an assertion asks for, its other keys, and what reads it.
+#[derive(Debug)]
+pub(super) struct Assertion(&'static str, &'static [&'static str], fn(&mut TestReader<'_, '_>, Written<'_>));
 
 /// The assertion that asks a judge.
 const RUBRIC: &str = "llm-rubric";
@@ -59,7 +60,7 @@ const NOTES: &str = "metric weight name description id required";
 
 /// An assertion while it is read.
 #[derive(Clone, Copy)]
-struct Written<'n> {
+pub(super) struct Written<'n> {
     node: &'n Node,
     kind: &'n str,
     is_not: bool,
@@ -124,8 +125,8 @@ impl TestReader<'_, '_> {
         if let Some(written) = node.get(REQUIRED).filter(|written| !matches!(written.value, NodeValue::Flag(_))) {
             self.not_done(written, format!("a `{REQUIRED}` that is neither true nor false"));
         }
-        let Some((_, key, more, read)) = ASSERTIONS.iter().find(|(known, ..)| words(known).contains(&kind)) else {
-            return self.unknown_grader("assertion", kind, node, &names().concat());
+        let Some(Assertion(key, more, read)) = ASSERTIONS.find(kind) else {
+            return self.unknown_grader(&ASSERTIONS, kind, node, &[]);
         };
         let key = if kind == "cost" { dialect.cost } else { key };
         let negate: &[&str] = if dialect.has_criteria { &["negate"] } else { &[] };
@@ -185,14 +186,8 @@ impl TestReader<'_, '_> {
 
     /// The answer has this text, or a match of this pattern.
     fn matches(&mut self, written: Written<'_>, text: String, style: Style) {
-        let pattern = Pattern { text, style };
-        match pattern.check() {
-            Ok(()) => self.answer(written, pattern.into()),
-            Err(error) => {
-                let (message, help) = pattern.problem(VALUE, &error);
-                let range = written.value.range.clone();
-                self.problem_with_help(Code::InvalidCheck, range, message, help);
-            }
+        if let Some(pattern) = self.compiled(VALUE, written.value, Pattern { text, style }) {
+            self.answer(written, pattern.into());
         }
     }
 

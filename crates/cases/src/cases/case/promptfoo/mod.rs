@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::document::{Document, Node, Syntax};
-use super::foreign_reader::Meaning::{By, Field, Known, Object};
+use super::foreign_reader::Meaning::{By, Field, Known, Object, Part};
 use super::foreign_reader::{ForeignReader, KeyTable, words};
 use super::named_files::PathPatterns;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles, Unsupported};
@@ -61,7 +61,7 @@ fn keys(dialect: &'static Dialect) -> FileKeys {
             keys.read.push(key);
         }
     }
-    keys.with_graders(assertions::names())
+    keys.with_names(&assertions::ASSERTIONS)
 }
 
 /// What the files of a program call things.
@@ -108,7 +108,10 @@ static DIALECT: Dialect = Dialect {
 };
 
 static RUNS: KeyTable =
-    KeyTable::of(&[("repeat", Field("trials")), ("timeoutMs", By(milliseconds))]).and_notes(RUN_NOTES);
+    KeyTable::of(&[("repeat", Field("trials")), ("timeoutMs", Part(milliseconds, LONG))]).and_notes(RUN_NOTES);
+
+/// The timeouts that are not done.
+const LONG: &str = "a timeout that is not 1 s to a day";
 
 /// What is said about runs and asks for nothing of a trial.
 const RUN_NOTES: &str = "maxConcurrency max_concurrency showProgressBar delay cache generateSuggestions generate_suggestions \
@@ -179,9 +182,7 @@ fn parse(dialect: &'static Dialect, mut reader: ForeignReader<'_>) -> Option<Fil
         return None;
     }
     reader.case.default_activation = ActivationRule::Tool;
-    reader.check_keys(root, &dialect.file);
-    reader.duplicate_keys(root, &TESTS);
-    reader.read_keys(root, &dialect.file);
+    reader.read_root(&dialect.file, &TESTS);
     let prompts = prompts(&mut reader, dialect.implied_prompt);
     if let Some(default) = default.filter(|default| !default.is_map() && default.text().is_none()) {
         reader.wrong_type(&format!("`{}`", dialect.default_test), "an object", default);
@@ -219,13 +220,12 @@ fn read_files(reader: &mut ForeignReader<'_>, entry: &Node) -> Vec<(PathBuf, Vec
     }
 }
 
-fn milliseconds(reader: &mut ForeignReader<'_>, options: &Node, key: &'static str) {
-    let Some(written) = options.get(key) else { return };
+fn milliseconds<'n>(reader: &mut ForeignReader<'_>, options: &'n Node, key: &'static str) -> Option<&'n Node> {
+    let written = options.get(key)?;
     let timeout = written.count().map(Duration::from_millis);
-    match timeout.filter(|timeout| (Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(timeout)) {
-        Some(timeout) => reader.case.timeout = Some(timeout),
-        None => reader.not_done(written, "a timeout that is not 1 s to a day"),
-    }
+    let timeout = timeout.filter(|timeout| (Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(timeout));
+    reader.case.timeout = timeout.or(reader.case.timeout);
+    timeout.is_none().then_some(written)
 }
 
 /// The prompts of a suite.

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use super::{ForeignReader, SCENARIOS, SCORING, duration_at};
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
-use crate::cases::case::foreign_reader::KnownTool;
-use crate::cases::case::foreign_reader::{Meaning, TextGraders, Wanted, quoted};
+use crate::cases::case::foreign_reader::KeyTable;
+use crate::cases::case::foreign_reader::Meaning::{By, Judged, Known, Not, Only, Part};
+use crate::cases::case::graders::{Asks, Graders, KnownTool, quoted};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::{Pattern, PatternSearch, Style};
 use crate::checks::text_test::TextTest;
@@ -19,39 +20,62 @@ use crate::trial::outcome::Weight;
 /// The key of the list.
 pub(super) const KEY: &str = "graders";
 
-/// The graders of texts and files. `-not-` in the name is the same as `negate: true`.
-pub(super) static TEXTS: TextGraders = TextGraders {
-    word: "grader",
-    sign: '-',
-    has_options: true,
-    graders: &[
-        ("output-contains", Some(TextPlace::Final), Some(("substring", Style::Literal))),
-        ("output-matches", Some(TextPlace::Final), PATTERN),
-        ("transcript-contains", Some(TextPlace::Messages), Some(("substring", Style::Literal))),
-        ("transcript-matches", Some(TextPlace::Messages), PATTERN),
-        ("file-exists", None, None),
-        ("file-contains", None, VALUE),
-        ("file-matches", None, PATTERN),
+/// The graders. `-not-` in the name is the same as `negate: true`.
+pub(super) static GRADERS: Graders = Graders::of(
+    "grader",
+    &[
+        ("output-contains", Asks::Text(TextPlace::Final, "substring", Style::Literal)),
+        ("output-matches", Asks::Text(TextPlace::Final, "pattern", Style::Exact)),
+        ("transcript-contains", Asks::Text(TextPlace::Messages, "substring", Style::Literal)),
+        ("transcript-matches", Asks::Text(TextPlace::Messages, "pattern", Style::Exact)),
+        ("file-exists", Asks::File),
+        ("file-contains", Asks::FileText("value", Style::Verbatim)),
+        ("file-matches", Asks::FileText("pattern", Style::Exact)),
+        ("skill-invocation", Asks::By(&SKILLS, skills)),
+        ("tool-calls", Asks::By(&CALLS, |reader, node, config| tools(reader, node, config, false))),
+        ("shell-command-invoked", Asks::By(&CALLS, |reader, node, config| tools(reader, node, config, true))),
+        ("run-command", Asks::Keys(&COMMAND)),
+        ("completed exit-success", Asks::Done),
+        (PROMPT, Asks::Keys(&JUDGE)),
     ],
-    others: "skill-invocation tool-calls shell-command-invoked run-command completed exit-success prompt",
-};
+)
+.and_opposites(["-", "-not-"]);
 
 /// The same of scenarios.
-pub(super) static OF_SCENARIOS: TextGraders = TextGraders {
-    word: "assertion",
-    sign: '_',
-    has_options: false,
-    graders: &[
-        ("output_contains", Some(TextPlace::Final), Some(("value", Style::Literal))),
-        ("output_matches", Some(TextPlace::Final), PATTERN),
-        ("file_exists", None, None),
-        ("file_contains", None, VALUE),
+pub(super) static OF_SCENARIOS: Graders = Graders::of(
+    "assertion",
+    &[
+        ("output_contains", Asks::Text(TextPlace::Final, "value", Style::Literal)),
+        ("output_matches", Asks::Text(TextPlace::Final, "pattern", Style::Exact)),
+        ("file_exists", Asks::File),
+        ("file_contains", Asks::FileText("value", Style::Verbatim)),
+        ("exit_success", Asks::Done),
     ],
-    others: "exit_success",
-};
+)
+.and_opposites(["_", "_not_"]);
 
-const PATTERN: Option<Wanted> = Some(("pattern", Style::Exact));
-const VALUE: Option<Wanted> = Some(("value", Style::Verbatim));
+static SKILLS: KeyTable = KeyTable::of(&[("required disallowed", Known)]);
+
+static CALLS: KeyTable =
+    KeyTable::of(&[("sequence", Not("a sequence of tool calls")), ("required disallowed type config name", Known)]);
+
+static COMMAND: KeyTable = KeyTable::of(&[
+    // A check has only the end of it.
+    ("stderr_contains", Not("the key `stderr_contains`")),
+    ("command", By(command)),
+    ("args expected_exit_code sub_path timeout stdout_contains stdout_matches stdout_not_matches", Known),
+]);
+
+/// A judge's pass is the whole score, so no threshold of a binary score asks for more.
+static JUDGE: KeyTable = KeyTable::of(&[
+    ("scoring", Only("binary", "a judge's score that is not pass or fail")),
+    ("threshold", Part(|_, config, key| config.get(key).filter(|_| config.get("scoring").is_none()), JUDGED_SCORE)),
+    ("prompt", Judged(false)),
+    ("model", Known),
+]);
+
+/// What is not done of a judge whose score is a number.
+const JUDGED_SCORE: &str = "a threshold of a judge's score";
 
 /// The options of a command's standard output, each with its style and whether it is negated.
 const STDOUT: [(&str, Style, bool); 3] = [
@@ -59,9 +83,6 @@ const STDOUT: [(&str, Style, bool); 3] = [
     ("stdout_matches", Style::Exact, false),
     ("stdout_not_matches", Style::Exact, true),
 ];
-
-/// The option of its standard error, of which a check has only the end.
-const STDERR: &str = "stderr_contains";
 
 /// The grader that asks a judge.
 const PROMPT: &str = "prompt";
@@ -87,16 +108,9 @@ pub(super) fn read(reader: &mut ForeignReader<'_>, stimulus: &Node, key: &'stati
         let (checks, judged, said) = (reader.case.checks.len(), reader.case.assertions.len(), reader.should_trigger);
         // A judge without a prompt of its own grades by the rubric, which was read with the stimulus.
         let by_rubric = kind == PROMPT && config.get("prompt").is_none();
-        match kind {
-            PROMPT => prompt(reader, node, config, rubric > 0),
-            "skill-invocation" => skills(reader, node, config, weight.is_some()),
-            "tool-calls" | "shell-command-invoked" => tools(reader, node, config, kind == "shell-command-invoked"),
-            "run-command" => command(reader, node, config),
-            "completed" | "exit-success" => {
-                reader.case.checks.push(checks::final_message());
-                options(reader, node, config, &[]);
-            }
-            _ => reader.text_grader(node, config, kind, &TEXTS),
+        reader.grader(node, config, kind, &GRADERS, true);
+        if by_rubric && rubric == 0 {
+            reader.not_done(node, "a judge without a prompt or a rubric");
         }
         reader.locate_checks(KEY, node, checks);
         if let Some(weight) = weight {
@@ -130,13 +144,6 @@ fn weight(reader: &ForeignReader<'_>, grader: &Node, alike: u32, number: u32) ->
     Some(Weight::new(amount / f64::from(alike), number))
 }
 
-/// Options that are not `known` make the case unsupported.
-fn options(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, known: &[&str]) {
-    if node.get("config").is_some() {
-        reader.only_keys(config, known, "");
-    }
-}
-
 /// An assertion of a scenario.
 pub(super) fn assertion(reader: &mut ForeignReader<'_>, node: &Node) {
     if !node.is_map() {
@@ -144,12 +151,7 @@ pub(super) fn assertion(reader: &mut ForeignReader<'_>, node: &Node) {
     }
     let Some(kind) = reader.required_text(node, "type") else { return };
     let before = reader.case.checks.len();
-    if kind == "exit_success" {
-        reader.only_keys(node, &["type"], "");
-        reader.case.checks.push(checks::final_message());
-    } else {
-        reader.text_grader(node, node, kind, &OF_SCENARIOS);
-    }
+    reader.grader(node, node, kind, &OF_SCENARIOS, false);
     reader.locate_checks(KEY, node, before);
 }
 
@@ -160,8 +162,8 @@ pub(super) fn ignoring_case(reader: &mut ForeignReader<'_>, key: &str, written: 
 }
 
 /// In a score, triggering counts for one grader.
-fn skills(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, is_scored: bool) {
-    options(reader, node, config, &["required", "disallowed"]);
+fn skills(reader: &mut ForeignReader<'_>, node: &Node, config: &Node) {
+    let is_scored = weight(reader, node, 1, 1).is_some();
     let [required, disallowed] = ["required", "disallowed"].map(|key| reader.texts(config, key));
     if required.is_empty() && disallowed.is_empty() {
         reader.missing(config, "required");
@@ -173,13 +175,8 @@ fn skills(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, is_scored:
     }
 }
 
-fn command(reader: &mut ForeignReader<'_>, node: &Node, config: &Node) {
-    let known = ["command", "args", "expected_exit_code", "sub_path", "timeout", STDERR];
-    options(reader, node, config, &[&known[..], &STDOUT.map(|(key, ..)| key)].concat());
-    if let Some(written) = config.get(STDERR) {
-        reader.not_done(written, format!("the key `{STDERR}`"));
-    }
-    let Some(command) = reader.required_text(config, "command") else { return };
+fn command(reader: &mut ForeignReader<'_>, config: &Node, key: &'static str) {
+    let Some(command) = reader.required_text(config, key) else { return };
     let mut line = command.to_owned();
     if config.get("args").is_some() {
         let words = reader.texts(config, "args");
@@ -213,28 +210,8 @@ fn command(reader: &mut ForeignReader<'_>, node: &Node, config: &Node) {
     reader.case.checks.extend(checks);
 }
 
-fn prompt(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, has_rubric: bool) {
-    options(reader, node, config, &["prompt", "scoring", "threshold", "model"]);
-    let is_binary = config.get("scoring").map(|scoring| scoring.text() == Some("binary"));
-    if let Some(scoring) = config.get("scoring").filter(|_| is_binary == Some(false)) {
-        reader.not_done(scoring, "a judge's score that is not pass or fail");
-    }
-    // A judge's pass is the whole score, so no threshold of a binary score asks for more.
-    if let Some(threshold) = config.get("threshold").filter(|_| is_binary.is_none()) {
-        reader.not_done(threshold, "a threshold of a judge's score");
-    }
-    if config.get("prompt").is_some() {
-        reader.read_key(config, "prompt", Meaning::Judged);
-    } else if !has_rubric {
-        reader.not_done(node, "a judge without a prompt or a rubric");
-    }
-}
-
 fn tools(reader: &mut ForeignReader<'_>, node: &Node, config: &Node, of_shell: bool) {
-    reader.only_keys(config, &["required", "disallowed", "sequence", "type", "config", "name"], "");
-    if let Some(sequence) = config.get("sequence") {
-        reader.not_done(sequence, "a sequence of tool calls");
-    } else if config.get("required").is_none() && config.get("disallowed").is_none() {
+    if !["sequence", "required", "disallowed"].iter().any(|key| config.get(key).is_some()) {
         return reader.missing(node, "required");
     }
     for (key, is_required) in [("required", true), ("disallowed", false)] {

@@ -18,9 +18,9 @@ mod graders;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::foreign_reader::Meaning::{self, By, EachBy, Field, Known, Number, Object, Skills, Tools};
-use super::foreign_reader::{ForeignReader, KeyTable};
-use crate::cases::case::document::{Node, NodeEntry, NodeValue};
+use super::foreign_reader::Meaning::{self, By, EachBy, Field, Known, Number, Object, Part, Skills, Tools};
+use super::foreign_reader::{ForeignReader, KeyTable, word};
+use crate::cases::case::document::{Node, NodeEntry};
 use crate::cases::case::foreign_reader::words;
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
@@ -40,7 +40,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         mark: STIMULI,
         keys: &[STIMULI, "prompt", "graders"],
         about: "[eval specs of Vally](#what-a-stimulus-of-vally-asks-for)",
-        all_keys: || FileKeys::of(&[&SPEC, &STIMULUS, &ENVIRONMENT_KEYS]).with_graders(graders::TEXTS.names()),
+        all_keys: || FileKeys::of(&[&SPEC, &STIMULUS, &ENVIRONMENT_KEYS]).with_graders(&graders::GRADERS),
         parse,
     },
 );
@@ -54,7 +54,7 @@ pub static SCENARIOS: CaseFormat = CaseFormat::foreign(
         mark: SCENARIO_KEY,
         keys: &[SCENARIO_KEY, "prompt"],
         about: "[the same of dotnet/skills](#what-a-scenario-of-dotnetskills-asks-for) before Vally",
-        all_keys: || FileKeys::of(&[&SCENARIO]).with_graders(graders::OF_SCENARIOS.names()),
+        all_keys: || FileKeys::of(&[&SCENARIO]).with_graders(&graders::OF_SCENARIOS),
         parse: parse_scenarios,
     },
 );
@@ -83,15 +83,15 @@ const NOTES: &str = "name description version type tags executionShard owner";
 static SCORES: KeyTable = KeyTable::of(&[("threshold", By(threshold)), ("weights", By(weights))]);
 
 static RUNS: KeyTable =
-    KeyTable::of(&[("runs", By(runs)), ("timeout", By(timeout)), ("model judge_model executor", Known)]);
+    KeyTable::of(&[("runs", Part(runs, NO_RUNS)), ("timeout", By(timeout)), ("model judge_model executor", Known)]);
 
 static STIMULUS: KeyTable = KeyTable::of(&[
     ("name description turns", Known),
-    ("prompt", By(prompt)),
+    ("prompt", Part(prompt, "`prompt` next to `turns`")),
     ("tags", By(tags)),
     (ENVIRONMENT, By(environments)),
     ("config", Object(&RUNS)),
-    ("runs", By(runs)),
+    ("runs", Part(runs, NO_RUNS)),
     ("timeout", By(timeout)),
     ("constraints", Object(&CONSTRAINTS)),
     ("rubric", Field("assertions")),
@@ -100,7 +100,7 @@ static STIMULUS: KeyTable = KeyTable::of(&[
 ]);
 
 static ENVIRONMENT_KEYS: KeyTable = KeyTable::of(&[
-    ("skills", By(offered_skills)),
+    ("skills", Part(offered_skills, ONLY_SOME)),
     ("files", EachBy(|reader, written| file(reader, written, ["src", "dest"], false))),
     ("commands", Field("setup")),
 ]);
@@ -113,6 +113,10 @@ static CONSTRAINTS: KeyTable = KeyTable::of(&[
     ("expect_tools", Tools(true)),
     ("reject_tools", Tools(false)),
 ]);
+
+const NO_RUNS: &str = "`runs: 0`, which runs nothing";
+
+const ONLY_SOME: &str = "that only some skills are offered";
 
 /// Some agents have no such limit.
 const MOST_TURNS_KEY: (&str, Meaning) = (
@@ -209,11 +213,12 @@ fn weights(reader: &mut ForeignReader<'_>, scoring: &Node, key: &'static str) {
     }
 }
 
-fn runs(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
-    match object.get(key).filter(|runs| runs.count() == Some(0)) {
-        Some(none) => reader.not_done(none, "`runs: 0`, which runs nothing"),
-        None => reader.case.repetition.trials = reader.trials(object, key).or(reader.case.repetition.trials),
+fn runs<'n>(reader: &mut ForeignReader<'_>, object: &'n Node, key: &'static str) -> Option<&'n Node> {
+    let none = object.get(key).filter(|runs| runs.count() == Some(0));
+    if none.is_none() {
+        reader.case.repetition.trials = reader.trials(object, key).or(reader.case.repetition.trials);
     }
+    none
 }
 
 fn timeout(reader: &mut ForeignReader<'_>, object: &Node, key: &'static str) {
@@ -248,37 +253,28 @@ fn duration(node: &Node) -> Option<Duration> {
     Duration::try_from_secs_f64(amount * unit).ok()
 }
 
-fn prompt(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
+fn prompt<'n>(reader: &mut ForeignReader<'_>, node: &'n Node, key: &'static str) -> Option<&'n Node> {
     let Some(written) = node.get("turns") else {
-        if let Some(prompt) = reader.required_text(node, key) {
-            prompt.clone_into(&mut reader.case.prompt);
-        }
-        return;
+        reader.literal_prompt(node, key);
+        return None;
     };
     let mut turns = reader.texts(node, "turns");
-    if let Some(prompt) = node.get(key) {
-        reader.not_done(prompt, "`prompt` next to `turns`");
-    }
     if turns.is_empty() || turns.iter().any(|turn| turn.trim().is_empty()) {
-        return reader.problem(Code::EmptyValue, written.range.clone(), "`turns` holds no text");
+        reader.problem(Code::EmptyValue, written.range.clone(), "`turns` holds no text");
+    } else {
+        reader.case.prompt = turns.remove(0);
+        reader.case.follow_ups = turns;
     }
-    reader.case.prompt = turns.remove(0);
-    reader.case.follow_ups = turns;
+    node.get(key)
 }
 
 /// The tags of the file and of the stimulus as words: those of a map as `key=value`.
 fn tags(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
-    let value = |node: &Node| match &node.value {
-        NodeValue::Text(text) | NodeValue::Number(text) => Some(text.clone()),
-        NodeValue::Flag(flag) => Some(flag.to_string()),
-        _ => None,
-    };
     for tags in [reader.root, node].into_iter().filter_map(|object| object.get(key)) {
-        reader.case.tags.extend(tags.elements().unwrap_or_default().iter().filter_map(value));
+        reader.case.tags.extend(tags.elements().unwrap_or_default().iter().filter_map(word));
         for entry in tags.entries() {
-            let values = entry.value.elements().unwrap_or(std::slice::from_ref(&entry.value));
-            let words = values.iter().filter_map(|node| Some(format!("{}={}", entry.key, value(node)?)));
-            reader.case.tags.extend(words);
+            let words = entry.value.elements().unwrap_or(std::slice::from_ref(&entry.value)).iter().filter_map(word);
+            reader.case.tags.extend(words.map(|word| format!("{}={word}", entry.key)));
         }
     }
 }
@@ -301,16 +297,14 @@ fn environments(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) 
 }
 
 /// The skill under test is offered in any case.
-fn offered_skills(reader: &mut ForeignReader<'_>, environment: &Node, key: &'static str) {
+fn offered_skills<'n>(reader: &mut ForeignReader<'_>, environment: &'n Node, key: &'static str) -> Option<&'n Node> {
     let folder = reader.folder();
     let under_test = reader.file.skill.and_then(|slug| reader.file.directory_of(slug));
     let is_under_test = |path: &Node| {
         let path = path.text().and_then(|path| resolved(&folder.join(path)));
         path.is_some_and(|path| under_test.is_some_and(|skill| skill == path || skill.join(SKILL_FILE) == path))
     };
-    if let Some(skills) = environment.get(key).filter(|skills| !skills.each().iter().all(is_under_test)) {
-        reader.not_done(skills, "that only some skills are offered");
-    }
+    environment.get(key).filter(|skills| !skills.each().iter().all(is_under_test))
 }
 
 /// A file of the workspace: its content, or a file or directory whose path, at the first key, is relative to the directory of the
@@ -394,11 +388,11 @@ const ASSERTIONS: &str = "assertions";
 
 static SCENARIO: KeyTable = KeyTable::of(&[
     ("name description turns", Known),
-    ("prompt", By(prompt)),
+    ("prompt", Part(prompt, "`prompt` next to `turns`")),
     ("tags", By(tags)),
     ("setup", Object(&SETUP)),
     ("config", Object(&RUNS)),
-    ("runs", By(runs)),
+    ("runs", Part(runs, NO_RUNS)),
     ("timeout", By(timeout)),
     MOST_TURNS_KEY,
     MOST_TOKENS,
@@ -412,7 +406,7 @@ static SCENARIO: KeyTable = KeyTable::of(&[
 
 static SETUP: KeyTable = KeyTable::of(&[
     ("copy_test_files", By(copy_test_files)),
-    ("skills", By(offered_skills)),
+    ("skills", Part(offered_skills, ONLY_SOME)),
     ("files", EachBy(|reader, written| file(reader, written, ["source", "path"], true))),
     ("commands", By(commands)),
 ]);

@@ -23,14 +23,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::document::{Document, NodeEntry, Syntax};
-use super::foreign_reader::Meaning::{Field, Object};
-use super::foreign_reader::name;
 use super::named_files::PathPatterns;
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_reader::Meaning::{
-    self, By, Content, Each, EachBy, Files, Judged, Known, Number, Only, Said, Tools,
+    self, By, Content, Each, EachBy, Field, Files, Judged, Known, Number, Object, Only, Part, Said, Tools,
 };
-use crate::cases::case::foreign_reader::{ForeignReader, KeyTable, KnownTool, said, words};
+use crate::cases::case::foreign_reader::{ForeignReader, KeyTable, name, words};
+use crate::cases::case::graders::{Asks, Graders, KnownTool, said};
 use crate::cases::case::{Case, CaseFormat, FileCases, FileKeys, ForeignFiles, FoundCase};
 use crate::cases::repo_files::FileKind;
 use crate::checks::field::CallCount;
@@ -50,7 +49,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
         mark: TRIALS,
         keys: &[TRIALS, TASKS],
         about: "[eval specs of waza](#what-a-task-of-waza-asks-for), and the task files that they name",
-        all_keys: || FileKeys::of(&[&SPEC, &TASK, &INPUTS, &EXPECTED]).with_graders(kinds()),
+        all_keys: || FileKeys::of(&[&SPEC, &TASK, &INPUTS, &EXPECTED]).with_graders(&KINDS),
         parse,
     },
 );
@@ -68,7 +67,7 @@ const TRIALS: &str = "trials_per_task";
 const CONTEXT_DIR: &str = "context_dir";
 
 static SPEC: KeyTable = KeyTable::of(&[
-    ("schemaVersion", By(version)),
+    ("schemaVersion", Part(version, "this version of the format")),
     ("hooks", By(hooks)),
     (CONFIG, Object(&RUNS)),
     ("skill", By(skill_under_test)),
@@ -86,7 +85,7 @@ static RUNS: KeyTable = KeyTable::of(&[(TRIALS, Field("trials")), ("timeout_seco
 
 static TASK: KeyTable = KeyTable::of(&[
     ("id context_dir", Known),
-    ("enabled", By(is_enabled)),
+    ("enabled", Part(switched_off, "a task that is switched off")),
     ("tags", By(tags)),
     ("timeout_seconds", Field("timeout_s")),
     ("inputs", By(inputs)),
@@ -95,9 +94,12 @@ static TASK: KeyTable = KeyTable::of(&[
 ])
 .and_notes("name description golden schemaVersion");
 
-static INPUTS: KeyTable =
-    KeyTable::of(&[("prompt_file files", Known), ("prompt", By(prompt)), ("follow_up_prompts", Field("follow_ups"))])
-        .and_notes("context");
+static INPUTS: KeyTable = KeyTable::of(&[
+    ("prompt_file files", Known),
+    ("prompt", Part(prompt, "`prompt` next to `prompt_file`")),
+    ("follow_up_prompts", Field("follow_ups")),
+])
+.and_notes("context");
 
 static EXPECTED: KeyTable = KeyTable::of(&[
     ("output_contains", Said(TextPlace::Messages, Style::Literal, false)),
@@ -159,13 +161,9 @@ fn found(reader: &mut ForeignReader<'_>, path: &Path, error: Option<&std::io::Er
 }
 
 /// The versions that are read, by their first number, are 1 and 2.
-fn version(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
-    if let Some(version) = reader.text(root, key)
-        && !["1", "2"].iter().any(|major| version.split('.').next() == Some(major))
-        && let Some(written) = root.get(key)
-    {
-        reader.not_done(written, "this version of the format");
-    }
+fn version<'n>(reader: &mut ForeignReader<'_>, root: &'n Node, key: &'static str) -> Option<&'n Node> {
+    let version = reader.text(root, key)?;
+    root.get(key).filter(|_| !["1", "2"].iter().any(|major| version.split('.').next() == Some(major)))
 }
 
 /// Commands that waza runs around tasks.
@@ -213,10 +211,8 @@ fn tags(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
     reader.case.tags.extend(tags);
 }
 
-fn is_enabled(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
-    if reader.flag(root, key) == Some(false) {
-        reader.not_done(root.get(key).unwrap_or(root), "a task that is switched off");
-    }
+fn switched_off<'n>(reader: &mut ForeignReader<'_>, root: &'n Node, key: &'static str) -> Option<&'n Node> {
+    if reader.flag(root, key) == Some(false) { root.get(key) } else { None }
 }
 
 fn inputs(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
@@ -244,21 +240,20 @@ fn context_folder(reader: &mut ForeignReader<'_>, root: &Node) -> PathBuf {
     found.unwrap_or_default()
 }
 
-fn prompt(reader: &mut ForeignReader<'_>, inputs: &Node, key: &'static str) {
+fn prompt<'n>(reader: &mut ForeignReader<'_>, inputs: &'n Node, key: &'static str) -> Option<&'n Node> {
     let Some(written) = inputs.get("prompt_file") else {
-        if let Some(prompt) = reader.required_text(inputs, key) {
-            prompt.clone_into(&mut reader.case.prompt);
-        }
-        return;
+        reader.literal_prompt(inputs, key);
+        return None;
     };
-    if let Some(prompt) = inputs.get(key) {
-        return reader.not_done(prompt, "`prompt` next to `prompt_file`");
+    if inputs.get(key).is_some() {
+        return inputs.get(key);
     }
-    let Some(text) = reader.required_text(inputs, "prompt_file") else { return };
+    let text = reader.required_text(inputs, "prompt_file")?;
     match resolved(&reader.path.parent().unwrap_or(Path::new("")).join(text)) {
         Some(path) => reader.case.prompt = reader.text_of(&path, written.range.clone()).unwrap_or_default(),
         None => reader.bad_path(text, "is outside the repository", written),
     }
+    None
 }
 
 fn expected(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
@@ -302,66 +297,67 @@ fn all_graders(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
 
 // The graders of waza, and the code in them: regular expressions of Go, and assertions in Python.
 
-/// The graders that are read, each with the keys of its configuration, and the others that waza has.
-static KINDS: [(&str, KeyTable); 10] = [
-    ("behavior", BEHAVIOR),
-    ("code", KeyTable::of(&[("assertions language", Known)])),
-    ("diff", KeyTable::of(&[("expected_files", By(differences)), (CONTEXT_DIR, Known)])),
-    (
-        "file",
-        KeyTable::of(&[
-            ("must_exist", Files(true)),
-            ("must_not_exist", Files(false)),
-            ("content_patterns", Each(&CONTENT)),
-        ]),
-    ),
-    (
-        "prompt",
-        KeyTable::of(&[("mode", Only("independent", "a judge that compares two answers")), ("prompt", Judged)])
-            .and_notes("model continue_session"),
-    ),
-    // Further skills lower only the score.
-    (
-        "skill_invocation",
-        KeyTable::of(&[("required_skills", By(skills)), ("forbidden_skills mode", Known)]).and_notes("allow_extra"),
-    ),
-    (
-        "text",
-        KeyTable::of(&[
-            ("contains", Said(TextPlace::Messages, Style::Literal, false)),
-            ("not_contains", Said(TextPlace::Messages, Style::Literal, true)),
-            ("contains_cs", Said(TextPlace::Messages, Style::Verbatim, false)),
-            ("not_contains_cs", Said(TextPlace::Messages, Style::Verbatim, true)),
-            ("regex_match", Said(TextPlace::Messages, Style::Exact, false)),
-            ("regex_not_match", Said(TextPlace::Messages, Style::Exact, true)),
-        ]),
-    ),
-    (
-        "tool_calls",
-        KeyTable::of(&[
-            ("required_tools", Tools(true)),
-            ("forbidden_tools", Tools(false)),
-            ("min_calls", By(number_of_calls)),
-            ("max_calls", Known),
-        ]),
-    ),
-    (
-        "tool_constraint",
-        KeyTable::of(&[
-            ("expect_tools", EachBy(|reader, call| constraint(reader, call, true))),
-            ("reject_tools", EachBy(|reader, call| constraint(reader, call, false))),
-        ]),
-    ),
-    ("trigger", KeyTable::of(&[("skill_path mode threshold", Known)])),
-];
-const OTHERS: &str = "action_sequence json_schema program";
-
-fn kinds() -> [Vec<&'static str>; 2] {
-    [KINDS.iter().map(|(name, _)| *name).collect(), words(OTHERS)]
-}
+/// The graders.
+static KINDS: Graders = Graders::of(
+    "grader",
+    &[
+        ("behavior", Asks::Keys(&BEHAVIOR)),
+        ("code", Asks::By(&CODE, code)),
+        ("diff", Asks::Keys(&DIFF)),
+        ("file", Asks::Keys(&FILE)),
+        ("prompt", Asks::Keys(&JUDGE)),
+        ("skill_invocation", Asks::Keys(&SKILLS)),
+        ("text", Asks::Keys(&TEXT)),
+        ("tool_calls", Asks::Keys(&TOOLS)),
+        ("tool_constraint", Asks::Keys(&CONSTRAINTS)),
+        ("trigger", Asks::By(&TRIGGER, trigger)),
+    ],
+)
+.and_others("action_sequence json_schema program");
 
 /// A grader. The weight is that of a score, by which no run passes or fails.
 static GRADER: KeyTable = KeyTable::of(&[("config assertions", Known)]).and_notes("type name description weight model");
+
+static CODE: KeyTable = KeyTable::of(&[("assertions language", Known)]);
+
+static DIFF: KeyTable = KeyTable::of(&[("expected_files", By(differences)), (CONTEXT_DIR, Known)]);
+
+static FILE: KeyTable = KeyTable::of(&[
+    ("must_exist", Files(true)),
+    ("must_not_exist", Files(false)),
+    ("content_patterns", Each(&CONTENT)),
+]);
+
+static JUDGE: KeyTable =
+    KeyTable::of(&[("mode", Only("independent", "a judge that compares two answers")), ("prompt", Judged(true))])
+        .and_notes("model continue_session");
+
+/// Further skills lower only the score.
+static SKILLS: KeyTable =
+    KeyTable::of(&[("required_skills", By(skills)), ("forbidden_skills mode", Known)]).and_notes("allow_extra");
+
+static TEXT: KeyTable = KeyTable::of(&[
+    ("contains", Said(TextPlace::Messages, Style::Literal, false)),
+    ("not_contains", Said(TextPlace::Messages, Style::Literal, true)),
+    ("contains_cs", Said(TextPlace::Messages, Style::Verbatim, false)),
+    ("not_contains_cs", Said(TextPlace::Messages, Style::Verbatim, true)),
+    ("regex_match", Said(TextPlace::Messages, Style::Exact, false)),
+    ("regex_not_match", Said(TextPlace::Messages, Style::Exact, true)),
+]);
+
+static TOOLS: KeyTable = KeyTable::of(&[
+    ("required_tools", Tools(true)),
+    ("forbidden_tools", Tools(false)),
+    ("min_calls", By(number_of_calls)),
+    ("max_calls", Known),
+]);
+
+static CONSTRAINTS: KeyTable = KeyTable::of(&[
+    ("expect_tools", EachBy(|reader, call| constraint(reader, call, true))),
+    ("reject_tools", EachBy(|reader, call| constraint(reader, call, false))),
+]);
+
+static TRIGGER: KeyTable = KeyTable::of(&[("skill_path mode threshold", Known)]);
 
 static CONTENT: KeyTable = KeyTable::of(&[
     ("path", By(|reader, object, key| _ = reader.required(object, key))),
@@ -369,7 +365,7 @@ static CONTENT: KeyTable = KeyTable::of(&[
     ("must_not_match", Content(true)),
 ]);
 
-const BEHAVIOR: KeyTable = KeyTable::of(&[
+static BEHAVIOR: KeyTable = KeyTable::of(&[
     ("required_tools", Tools(true)),
     ("forbidden_tools", Tools(false)),
     (
@@ -399,16 +395,7 @@ fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
     let config = reader.map(node, CONFIG).unwrap_or(&nothing);
     let before = reader.case.checks.len();
     reader.read(node, &GRADER);
-    if let Some((_, keys)) = KINDS.iter().find(|(known, _)| *known == kind) {
-        reader.read(config, keys);
-    } else {
-        reader.unknown_grader("grader", kind, node, &kinds().concat());
-    }
-    match kind {
-        "code" => code(reader, node, config),
-        "trigger" => trigger(reader, node, config),
-        _ => {}
-    }
+    reader.grader(node, config, kind, &KINDS, false);
     reader.locate_checks(GRADERS, node, before);
 }
 
