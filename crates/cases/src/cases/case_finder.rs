@@ -408,7 +408,8 @@ impl CaseFinder<'_> {
         files.foreign.retain(|path| !of_others.contains_key(path));
         let slugs = self.slugs();
         let has_cases = |path: &Path, at: usize| {
-            let is_one = || name_certainty(path) == Some(true) || self.candidate(path, &files.placed, &slugs).is_some();
+            let is_read = || self.parse_foreign(path, index).is_some();
+            let is_one = || is_read() || self.candidate(path, &files.placed, &slugs).is_some();
             may_be_case(path) && !self.is_copied(at, path) && is_one()
         };
         let with_cases: Vec<_> = of_others.iter().filter(|(path, at)| has_cases(path, **at)).collect();

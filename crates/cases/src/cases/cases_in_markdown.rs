@@ -21,7 +21,7 @@ const RESULTS: &str = "actual pass passed result results score verdict";
 /// What a skill does with a prompt, in the headings of lists of prompts.
 const VERBS: &str = "activate fire invoke load trigger";
 
-/// The most bytes of a label, and the fewest prompts of a page that is not in a directory of cases.
+/// The most bytes of a label, and the fewest texts in quotes that are prompts.
 const LONGEST_LABEL: usize = 40;
 const FEWEST: usize = 3;
 
@@ -33,11 +33,12 @@ pub(super) struct PageCases {
     pub is_one: bool,
 }
 
-/// The cases of a page; `skills` are the slugs of all skills. Outside the directories of cases, pages about anything have words of cases.
+/// The cases of a page; `skills` are the slugs of all skills. Outside the directories of cases, pages about anything have
+/// labels of cases: only lists and tables count.
 pub(super) fn cases_in(page: &[u8], is_placed: bool, skills: &HashSet<&str>) -> Option<PageCases> {
     static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let (columns, prompts) = (words(COLUMNS).join("|"), words(PROMPTS).join("|"));
-        Regex::new(&format!(r"(?im-u)^#+ *should|^ *\|.*(?:{columns})|^[^\w\n]*(?:\w+ )?(?:{prompts})[*_]*:")).ok()
+        let columns = words(COLUMNS).join("|");
+        Regex::new(&format!(r"(?im-u)^#+ *should|^ *\|.*(?:{columns})")).ok()
     });
     if !is_placed && !MARKS.as_ref().is_some_and(|marks| marks.is_match(page)) {
         return None;
@@ -69,7 +70,7 @@ struct Labels {
     prompts: Vec<usize>,
     /// Lines that are a text in quotes.
     quotes: Vec<usize>,
-    expectations: usize,
+    has_expectations: bool,
     has_results: bool,
     /// Where a list of prompts begins that should activate a skill, and one of others that should not.
     lists: [Option<usize>; 2],
@@ -87,7 +88,7 @@ impl Labels {
         if words(PROMPTS).iter().any(|word| label.ends_with(word)) {
             self.prompts.push(number);
         }
-        self.expectations += usize::from(words(EXPECTATIONS).iter().any(|word| label.starts_with(word)));
+        self.has_expectations |= words(EXPECTATIONS).iter().any(|word| label.starts_with(word));
         self.has_results |= words(RESULTS).contains(&&*label);
         if let Some(rest) = label.strip_prefix("should").filter(|_| is_heading) {
             let verb = rest.strip_prefix("not");
@@ -101,9 +102,8 @@ impl Labels {
         if let [Some(line), Some(_)] = self.lists {
             return Some(PageCases { line, is_one: false });
         }
-        let are_pairs = self.prompts.len() >= FEWEST && self.prompts.len() == self.expectations;
         let prompts = if self.prompts.is_empty() && self.quotes.len() >= FEWEST { &self.quotes } else { &self.prompts };
-        let is_case = !self.has_results && self.expectations > 0 && (is_placed || are_pairs);
+        let is_case = !self.has_results && self.has_expectations && is_placed;
         let line = *prompts.first().filter(|_| is_case)?;
         Some(PageCases { line, is_one: prompts.len() == 1 })
     }

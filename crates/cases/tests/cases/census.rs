@@ -260,7 +260,6 @@ fn each_file_with_cases_is_read_or_named_wherever_it_is() {
         ),
         ("evals/queries.md", "## Should-Trigger (1)\n1. \"Brew\"\n\n## Should-NOT-Trigger (1)\n1. \"Sort\"\n", NotRead),
         ("skills/tea/TESTS.md", "### Should fire\n\n- \"Brew\"\n\n### Should not fire\n\n- \"Sort\"\n", NotRead),
-        ("dev/TESTING.md", &"**Prompt:** Brew\n**Expected:** tea\n".repeat(3), NotRead),
     ] {
         let fixture = with_skills(&["skills/tea"]).file(path, text);
         let fixture = if path.contains("milk") {
@@ -320,10 +319,13 @@ fn of_a_skill_that_is_not_read_only_what_looks_like_cases_is_listed() {
     let fixture = with_skills(&["skills/tea"])
         .file(".hidden/skills/milk/SKILL.md", "---\nname: milk\ndescription: Warms milk.\n---\n")
         .file(".hidden/skills/milk/evals/evals.json", EVALS)
+        .file(".hidden/skills/milk/eval.yaml", "tasks:\n  - name: a\n    instruction: Warm milk\n    graders: []\n")
         .file(".hidden/skills/milk/evals/config.json", r#"{"timeout_seconds": 900}"#);
     let catalog = fixture.catalog();
     let files: Vec<String> = census(&fixture, &catalog).files.keys().map(|file| file.display().to_string()).collect();
-    assert_eq!(files, [".hidden/skills/milk/SKILL.md", ".hidden/skills/milk/evals/evals.json", "skills/tea/SKILL.md"]);
+    let milk = ["SKILL.md", "eval.yaml", "evals/evals.json"].map(|file| format!(".hidden/skills/milk/{file}"));
+    assert_eq!(files[..3], milk, "{files:?}");
+    assert_eq!(files[3..], ["skills/tea/SKILL.md"]);
 }
 
 #[test]
