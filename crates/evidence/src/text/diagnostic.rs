@@ -360,7 +360,7 @@ pub fn is_slip(word: &str, known: &str) -> bool {
     let [word, known] =
         [&word[..word.len() - end], &known[..known.len() - end]].map(|rest| rest.chars().collect::<Vec<_>>());
     match (&word[..], &known[..]) {
-        ([_], [_]) | ([_], []) | ([], [_]) => true,
+        ([_], [] | [_]) | ([], [_]) => true,
         ([a, b], [c, d]) => (a, b) == (d, c),
         _ => false,
     }

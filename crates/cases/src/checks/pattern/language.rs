@@ -377,12 +377,11 @@ fn has_parts(hir: &Hir, text: &str) -> bool {
         HirKind::Concat(parts) => {
             let (mut plain, mut others) = (vec![String::new()], Vec::new());
             for part in parts {
-                match (plain_part(part), plain.last_mut()) {
-                    (Some(part), Some(last)) => last.push_str(&part),
-                    _ => {
-                        others.push(part);
-                        plain.push(String::new());
-                    }
+                if let (Some(part), Some(last)) = (plain_part(part), plain.last_mut()) {
+                    last.push_str(&part);
+                } else {
+                    others.push(part);
+                    plain.push(String::new());
                 }
             }
             plain.iter().all(|part| text.contains(part)) && others.into_iter().all(|part| has_parts(part, text))
