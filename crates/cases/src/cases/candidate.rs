@@ -15,6 +15,7 @@ use crate::cases::case::prompts_csv::utf_16;
 use crate::cases::case::tessl::{CHECKLIST, CRITERIA, TASK};
 use crate::cases::case::{ForeignFiles, foreign_formats, promptfoo, words};
 use crate::cases::case_folders::is_in_cases;
+use crate::cases::cases_in_markdown::{PageCases, cases_in};
 use crate::cases::unread::is_part_of_case;
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest};
@@ -27,6 +28,8 @@ const MAX_DEPTH: usize = 5;
 
 /// Ends of the names of files of cases, without the `s` of several.
 const NAMES: &str = "activation case eval negative positive prompt querie query scenario suite test trigger";
+
+const EVAL: &str = "eval";
 
 /// Ends of the names of files of cases wherever they are, each with a dot before it.
 const DOTTED: [&str; 4] = ["case", "cases", "eval", "evals"];
@@ -96,36 +99,40 @@ impl Candidate<'_> {
         if self.place == CandidatePlace::Elsewhere && !self.may_have_cases() {
             return None;
         }
+        let text = String::from_utf8_lossy(self.bytes);
         // Half of the bytes of UTF-16 are zeros.
-        let text = String::from_utf8_lossy(self.bytes).replace('\0', "");
+        let text = if self.bytes.contains(&0) { text.replace('\0', "").into() } else { text };
         if self.path.file_stem() == Path::new(CRITERIA).file_stem() && is_checklist(self.path, self.bytes, &text) {
             let lacks = format!("`Tessl scenario`, {TASK} is missing next to it");
             return Some(unread(self.path, "a part of a case", &lacks));
         }
         let separator = self.path.extension().and_then(OsStr::to_str).and_then(separator);
         let (place, prompt, keys) = match (Syntax::named(self.path), separator) {
-            (Some(syntax), _) => {
-                let keys: HashSet<String> = assignments(&text).collect();
-                match self.case_in_values(syntax, &keys) {
-                    Ok((place, prompt)) => (place, prompt, keys),
-                    Err(other) => return other.map(|problem| *problem),
-                }
-            }
+            (Some(syntax), _) => match self.case_in_values(syntax, &text) {
+                Ok((place, prompt)) => (place, prompt, assignments(&text).collect()),
+                Err(other) => return other.map(|problem| *problem),
+            },
             (None, Some(separator)) => {
                 let header = text.lines().next().unwrap_or_default().trim_start_matches('\u{feff}');
-                let columns = header.split(separator).map(|cell| cell.trim_matches(['"', ' ', '\r']).to_owned());
-                let columns: HashSet<String> = columns.collect();
+                let columns = header.split(separator).map(|cell| cell.trim_matches(['"', ' ', '\r']));
+                let columns: HashSet<&str> = columns.collect();
+                if prompt_of(&columns).is_none() && !self.is_named() {
+                    return None;
+                }
                 let place = SourceLocation::in_text(self.path, self.bytes, 0..header.len());
                 (place, prompt_of(&columns), columns)
             }
             (None, None) => {
-                let keys = assignments(&text).collect();
-                (SourceLocation::file(self.path), prompt_of(&keys), keys)
+                let keys: HashSet<&str> = assignments(&text).collect();
+                let prompt = prompt_of(&keys);
+                // The settings of a program for evals have that word, too.
+                let may_be_settings = self.last_word() == EVAL && !text.contains("[[");
+                if prompt.is_none() && (may_be_settings || !self.is_named()) {
+                    return None;
+                }
+                (SourceLocation::file(self.path), prompt, keys)
             }
         };
-        if prompt.is_none() && !self.is_named() {
-            return None;
-        }
         if let Some(problem) = utf_16(self.path, self.bytes).filter(|_| separator.is_some()) {
             return Some(problem);
         }
@@ -135,7 +142,8 @@ impl Candidate<'_> {
         let help = match (own_place(self.path, &keys), prompt) {
             (Some(place), _) => format!("if these are cases, move them to {place}"),
             (None, Some(prompt)) => format!("a prompt seems to be at `{prompt}`; {FORMATS}"),
-            (None, None) => format!("its name says that it holds cases; {FORMATS}"),
+            (None, None) if self.is_named() => format!("its name says that it holds cases; {FORMATS}"),
+            (None, None) => format!("its list says what is expected; {FORMATS}"),
         };
         Some(Diagnostic::new(Code::UnreadCases, place, message).help(help))
     }
@@ -144,16 +152,20 @@ impl Candidate<'_> {
     fn case_in_values(
         &self,
         syntax: Syntax,
-        keys: &HashSet<String>,
+        text: &str,
     ) -> Result<(SourceLocation, Option<String>), Option<Box<Diagnostic>>> {
         let mut document = Document::new(self.path, self.bytes, syntax);
         let is_elsewhere = self.place == CandidatePlace::Elsewhere;
         let Some(root) = document.root() else {
             // Only a value could show that it holds no cases.
-            let is_named = !is_elsewhere && (prompt_of(keys).is_some() || self.is_named());
+            let has_prompt = || prompt_of(&assignments(text).collect()).is_some();
+            let is_named = !is_elsewhere && (self.is_named() || has_prompt());
             return Err(document.problems.into_vec().into_iter().next().filter(|_| is_named).map(Box::new));
         };
-        if let Some(what) = empty_list(&root).filter(|_| !is_elsewhere) {
+        if is_stored_result(&root) || is_workflow(&root) {
+            return Err(None);
+        }
+        if let Some(what) = empty_list(&root).filter(|_| !is_elsewhere && (root.is_map() || self.is_named())) {
             let message = format!("this file has no cases: {what} is empty");
             let place = document.place(root.range.start..root.range.start + 1);
             let problem = Diagnostic::new(Code::UnreadCases, place, message);
@@ -161,20 +173,34 @@ impl Candidate<'_> {
         }
         let has_cases = || has_list(&root, MAX_DEPTH) || root.entries().iter().any(|entry| is_prompt(&entry.key));
         let named = || Some((&root, None)).filter(|_| self.is_named() && has_cases());
+        // What is asked may have any name in a list of cases that says what is expected.
+        let expects = |item: &Node| item.entries().iter().any(|at| is_expectation(&at.key) && is_filled(&at.value));
+        let of_list = |(_, list): (&str, &Node)| list.elements().is_some_and(|items| items.iter().any(expects));
+        let list = || Some((&root, None)).filter(|_| !is_elsewhere && case_lists(&root).any(of_list));
         let suite = || Some((&root, Some(PROMPT_LIST.to_owned()))).filter(|_| is_suite(&root));
         let found = case_in(&root, MAX_DEPTH, false).map(|(case, prompt)| (case, Some(prompt.to_owned())));
-        let (case, prompt) = found.or_else(suite).or_else(named).ok_or(None)?;
+        let (case, prompt) = found.or_else(suite).or_else(named).or_else(list).ok_or(None)?;
         Ok((document.place(case.range.start..case.range.start + 1), prompt))
     }
 
     /// Whether its name and its place say that it holds cases.
     fn is_named(&self) -> bool {
-        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-        let word = stem.rsplit(|c: char| !c.is_alphanumeric() && c != '.').next().unwrap_or_default();
         let is_placed = self.place != CandidatePlace::Elsewhere;
         self.has_name_of_case()
-            || is_placed && CASES.contains(&&*stem)
-            || self.place == CandidatePlace::Direct && words(NAMES).contains(&word.strip_suffix('s').unwrap_or(word))
+            || is_placed && self.is_one_case()
+            || self.place == CandidatePlace::Direct && words(NAMES).contains(&&*self.last_word())
+    }
+
+    /// Whether its name is that of one case in a directory of its own.
+    fn is_one_case(&self) -> bool {
+        self.path.file_stem().is_some_and(|stem| CASES.iter().any(|name| stem.eq_ignore_ascii_case(name)))
+    }
+
+    /// The last word of its name, without the `s` of several.
+    fn last_word(&self) -> String {
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+        let word = stem.rsplit(|c: char| !c.is_alphanumeric() && c != '.').next().unwrap_or_default();
+        word.strip_suffix('s').unwrap_or(word).to_owned()
     }
 
     /// Whether its name ends in `.case` or the like, before the ending of its syntax.
@@ -186,7 +212,7 @@ impl Candidate<'_> {
     /// Whether a file outside the directories of cases of skills may have some, by its bytes alone: most files of a tree are something
     /// else. It asks for something, expects something, and names a skill or is in a directory of cases of something.
     fn may_have_cases(&self) -> bool {
-        static KEYS: LazyLock<Option<[Regex; 5]>> = LazyLock::new(|| {
+        static KEYS: LazyLock<Option<[Regex; 6]>> = LazyLock::new(|| {
             let key = |list: &str, rest: &str| {
                 let end = r#"["']?[ \t]*(?:[:=,;\t]|\r?$)"#;
                 let list = words(list).join("|");
@@ -194,18 +220,26 @@ impl Candidate<'_> {
             };
             let any = r"\w*";
             let file = Regex::new(&format!("(?-u){}", regex::escape(SKILL_FILE))).ok()?;
-            Some([key(ASKS, "")?, key(ASKS_AGENTS, "")?, key(EXPECTATIONS, any)?, key("skill", any)?, file])
+            Some([
+                key(ASKS, "")?,
+                key(ASKS_AGENTS, "")?,
+                key(EXPECTATIONS, any)?,
+                key("skill", any)?,
+                key("expect", r"\w*skill\w*")?,
+                file,
+            ])
         });
-        let Some([asks, asks_agents, expects, about_skill, file]) = &*KEYS else { return false };
+        let Some([asks, asks_agents, expects, about_skill, expects_skill, file]) = &*KEYS else { return false };
         let is_among_cases = || {
             is_in_cases(self.path)
                 || self.has_name_of_case()
-                || asks_agents.is_match(self.bytes) && self.is_among_cases()
+                || (self.is_one_case() || asks_agents.is_match(self.bytes)) && self.is_among_cases()
         };
         asks.is_match(self.bytes)
             && expects.is_match(self.bytes)
             && (is_among_cases()
                 || file.is_match(self.bytes)
+                || expects_skill.is_match(self.bytes)
                 || about_skill.is_match(self.bytes) && self.skills.are_named_in(self.bytes))
     }
 
@@ -216,55 +250,38 @@ impl Candidate<'_> {
         folders.into_iter().any(|name| name.split(|c: char| !c.is_alphanumeric()).any(is_word))
     }
 
-    /// The problem of a Markdown file that is a case, has a table or lists of some, or is a part of one.
+    /// The problem of a Markdown file that is a case, has some, or is a part of one.
     fn markdown(&self) -> Option<Diagnostic> {
-        static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-            let columns = words(COLUMNS).join("|");
-            Regex::new(&format!(r"(?im-u)^#+ *should|^ *\|.*(?:{columns})")).ok()
-        });
-        let has_marks = MARKS.as_ref().is_some_and(|marks| marks.is_match(self.bytes));
-        let line = has_marks.then(|| self.line_of_cases(&String::from_utf8_lossy(self.bytes))).flatten();
-        if let Some(line) = line {
-            let place = SourceLocation { line, column: 1, ..SourceLocation::file(self.path) };
-            let lacks = "`trigger query`, its name must end in .json, .yaml or .yml";
-            return Some(Diagnostic { place, ..unread(self.path, "cases", lacks) });
+        let path = self.path;
+        let stem = plain(&path.file_stem().unwrap_or_default().to_string_lossy());
+        let is_placed = self.place != CandidatePlace::Elsewhere;
+        if is_placed && is_part_of_case(path) {
+            let message = "this file looks like a case and is not read: no file next to it says what is expected";
+            let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
+            return Some(problem.help("docs/formats.md lists the formats whose cases are directories"));
         }
-        if self.place == CandidatePlace::Elsewhere { None } else { markdown(self.path, self.bytes) }
-    }
-
-    /// The line on which a table of prompts with what is expected begins, or a list of prompts that should activate a skill if there is
-    /// one of others that should not.
-    fn line_of_cases(&self, text: &str) -> Option<usize> {
-        let mut lists = [None, None];
-        let mut lines = text.lines().zip(1..).peekable();
-        while let Some((line, number)) = lines.next() {
-            if line.starts_with('#') {
-                let heading = plain(line);
-                let rest = heading.strip_prefix("should").unwrap_or_default();
-                let (verb, is_not) = rest.strip_prefix("not").map_or((rest, false), |verb| (verb, true));
-                if ["activate", "load", "trigger"].contains(&verb) {
-                    lists[usize::from(is_not)].get_or_insert(number);
-                }
-            } else if line.trim_start().starts_with('|') && lines.peek().is_some_and(|(next, _)| is_rule(next)) {
-                let rows = text.lines().skip(number + 1).take_while(|row| row.trim_start().starts_with('|'));
-                if self.is_table_of_cases(line, rows) {
-                    return Some(number);
-                }
+        let is_page = ["readme", "skill"].contains(&&*stem);
+        let options = if is_placed { front_matter(self.bytes) } else { HashSet::new() };
+        if options.contains("type") && path.parent().is_some_and(|folder| folder.ends_with(GRADERS)) {
+            let lacks = format!("`plugin eval`, there is no {PROMPT} or {CASE} next to {GRADERS}/");
+            return Some(unread(path, "a part of a case", &lacks));
+        }
+        let is_case = !is_page && expectation_keys().any(|key| options.contains(key));
+        let cases = cases_in(self.bytes, is_placed && !is_page, &self.skills.slugs);
+        match cases {
+            Some(PageCases { line, is_one: false }) => {
+                let place = SourceLocation { line, column: 1, ..SourceLocation::file(path) };
+                Some(Diagnostic {
+                    place,
+                    ..unread(path, "cases", "`trigger query` or `eval`, its name must end in .json, .yaml or .yml")
+                })
+            }
+            None if !is_case => None,
+            _ => {
+                let lacks = format!("`plugin eval`, the prompt must be in {PROMPT}, next to {GRADERS}/");
+                Some(unread(path, "a case", &lacks))
             }
         }
-        let [yes, no] = lists;
-        yes.filter(|_| no.is_some())
-    }
-
-    fn is_table_of_cases<'t>(&self, header: &'t str, mut rows: impl Iterator<Item = &'t str>) -> bool {
-        let header: Vec<String> = cells(header).map(plain).collect();
-        let is_skill = |cell: &str| self.skills.slugs.contains(cell.trim_matches(|c: char| !c.is_alphanumeric()));
-        let is_prompt = |cell: &String| words(COLUMNS).iter().any(|word| cell.ends_with(word));
-        let is_result = |cell: &String| words(RESULTS).contains(&&**cell);
-        let says = |starts: &[&str]| header.iter().any(|cell| starts.iter().any(|start| cell.starts_with(start)));
-        header.iter().any(is_prompt)
-            && !header.iter().any(is_result)
-            && (says(&["should", "assertion"]) || says(&["expect"]) && rows.any(|row| cells(row).any(is_skill)))
     }
 }
 
@@ -279,20 +296,25 @@ const ASKS_AGENTS: &str = "prompts? query question utterance";
 const FOLDERS: &str =
     "benchmark benchmarks cases conformance eval evals evaluation evaluations golden scenarios suites";
 
-/// The ends of headings of what is asked, in a table in Markdown.
-const COLUMNS: &str = "prompt prompts query question request utterance";
+/// The keys of what a program has stored of its runs: their results, and when and how often.
+const STORED: &str = "results runs";
+const STORED_EACH: &str = "timestamp triggerrate";
 
-/// The headings of a table of results.
-const RESULTS: &str = "actual pass passed result score verdict";
-
-/// The cells of a row of a table in Markdown.
-fn cells(row: &str) -> impl Iterator<Item = &str> {
-    row.trim().trim_matches('|').split('|').map(str::trim)
+/// Whether a value is what a program has stored of its runs, by the keys of it, of what is known of it, or of its first item.
+fn is_stored_result(root: &Node) -> bool {
+    let first = root.elements().and_then(<[Node]>::first).unwrap_or(root);
+    let is_stored = |entry: &NodeEntry| {
+        let (key, value) = (plain(&entry.key), &entry.value);
+        words(STORED).contains(&&*key) && (value.is_map() || value.elements().is_some())
+            || words(STORED_EACH).contains(&&*key)
+    };
+    first.entries().iter().any(is_stored) || root.get("metadata").is_some_and(is_result)
 }
 
-/// Whether a line is the rule below the header of a table in Markdown.
-fn is_rule(line: &str) -> bool {
-    line.contains("--") && line.chars().all(|c| "|-: \t".contains(c))
+/// Whether a value is a workflow of GitHub, or an action.
+fn is_workflow(root: &Node) -> bool {
+    let is_action = |runs: &Node| runs.get("using").is_some();
+    root.get("jobs").is_some_and(Node::is_map) && root.get("on").is_some() || root.get("runs").is_some_and(is_action)
 }
 
 /// The key of the prompts of a suite.
@@ -306,7 +328,7 @@ fn is_suite(root: &Node) -> bool {
 }
 
 /// Where a table with our own columns belongs that is in the directory of cases under another name.
-fn own_place(path: &Path, columns: &HashSet<String>) -> Option<String> {
+fn own_place(path: &Path, columns: &HashSet<&str>) -> Option<String> {
     let below = path.strip_prefix("evals/skills").ok()?;
     let skill = below.components().next()?.as_os_str().to_string_lossy();
     let skill = skill.split('.').next().unwrap_or_default();
@@ -320,31 +342,11 @@ fn is_checklist(path: &Path, bytes: &[u8], text: &str) -> bool {
     assignments(text).any(|key| key == CHECKLIST) || is_broken()
 }
 
-/// The problem of a Markdown file that is a case, or a part of one.
-fn markdown(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
-    if is_part_of_case(path) {
-        let message = "this file looks like a case and is not read: no file next to it says what is expected";
-        let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
-        let help = "docs/formats.md lists the formats whose cases are directories";
-        return Some(problem.help(help));
-    }
+/// The keys in front of a page.
+fn front_matter(bytes: &[u8]) -> HashSet<String> {
     let text = String::from_utf8_lossy(bytes);
     let front = text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
-    let (front, body) = front.unwrap_or(("", &text));
-    let stem = plain(&path.file_stem().unwrap_or_default().to_string_lossy());
-    let options: HashSet<String> = assignments(front).collect();
-    if options.contains("type") && path.parent().is_some_and(|folder| folder.ends_with(GRADERS)) {
-        let lacks = format!("`plugin eval`, there is no {PROMPT} or {CASE} next to {GRADERS}/");
-        return Some(unread(path, "a part of a case", &lacks));
-    }
-    let headings: HashSet<String> = body.lines().filter(|line| line.starts_with('#')).map(plain).collect();
-    let has_prompt = ["prompt", "query", "userprompt"].iter().any(|word| headings.contains(*word));
-    // Pages have other words of expectations, too.
-    let is_case = expectation_keys().any(|key| options.contains(key))
-        || has_prompt && headings.iter().any(|heading| heading.starts_with("expect"));
-    let problem =
-        || unread(path, "a case", &format!("`plugin eval`, the prompt must be in {PROMPT}, next to {GRADERS}/"));
-    (is_case && !["readme", "skill"].contains(&&*stem)).then(problem)
+    front.into_iter().flat_map(|(front, _)| assignments(front)).map(str::to_owned).collect()
 }
 
 /// The problem of a file that is something of a format that lacks something.
@@ -391,7 +393,7 @@ fn empty_list(root: &Node) -> Option<String> {
 }
 
 /// The format that has most of these keys, and what a file lacks to be one of it.
-fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, String)> {
+fn nearest_format(path: &Path, keys: &HashSet<&str>) -> Option<(&'static str, String)> {
     let shared = |of_format: &[&str]| of_format.iter().filter(|key| keys.contains(**key)).count();
     // A format whose files all have one name has no file of another.
     let may_be =
@@ -471,17 +473,17 @@ fn is_filled(node: &Node) -> bool {
 }
 
 /// The key of a prompt, if another one says what is expected.
-fn prompt_of(keys: &HashSet<String>) -> Option<String> {
+fn prompt_of(keys: &HashSet<&str>) -> Option<String> {
     let prompt = keys.iter().filter(|key| is_prompt(key)).min()?;
-    keys.iter().any(|key| is_expectation(key)).then(|| prompt.clone())
+    keys.iter().any(|key| is_expectation(key)).then(|| (*prompt).to_owned())
 }
 
 /// The words before `:` or `=` at the starts of lines and of what braces, brackets and commas part, in a text of any syntax.
-fn assignments(text: &str) -> impl Iterator<Item = String> + '_ {
+fn assignments(text: &str) -> impl Iterator<Item = &str> {
     text.split(['\n', '\r', '{', '[', ',']).filter_map(|part| {
         let (key, _) = part.split_once([':', '='])?;
         let key = key.trim_matches(|c: char| !c.is_alphanumeric());
         let is_key = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
-        is_key.then(|| key.to_owned())
+        is_key.then_some(key)
     })
 }

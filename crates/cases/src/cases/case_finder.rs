@@ -14,7 +14,7 @@ use crate::cases::case::{
 };
 use crate::cases::case_folders::{is_direct, is_in_cases};
 use crate::cases::catalog::{
-    Catalog, EVALS, FoundSkill, NO_SKILL, RESPONSE_SCHEMA, SKILL_EVALS, SkillIndex, broken, evals_folder, path_id,
+    Catalog, FoundSkill, NO_SKILL, RESPONSE_SCHEMA, SKILL_EVALS, SkillIndex, broken, evals_folder, path_id,
 };
 use crate::cases::layout::Layout;
 use crate::cases::other_skill::{FileStanding, NotRead, OtherSkill};
@@ -22,10 +22,11 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::{Repository, Scope};
 use crate::cases::skills;
 use crate::cases::unread::{self, FoundFiles, UnreadFile, may_be_case};
-use crate::files::{inside, look};
-use crate::settings::{FILE, NamedScript, OwnFormat};
+use crate::cases::unread_settings::unread_settings;
+use crate::files::inside;
+use crate::settings::{NamedScript, OwnFormat, write_line};
 use crate::skill::SKILL_FILE;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name;
 use crate::text::name::RelativePath;
 
@@ -159,15 +160,7 @@ impl CaseFinder<'_> {
         self.catalog.add_sources(found.is_ok().then(|| file.path.clone()));
         let parsed = match found {
             Ok(_) if of_skill && self.catalog.skill(&file.name).is_none() => {
-                let unread = self.catalog.unread_skill(&file.name);
-                let unknown = || format!("unknown skill slug `{}`", file.name);
-                let help = unread.is_none().then(|| suggest(&file.name, &self.catalog.slugs()));
-                let message = unread.unwrap_or_else(unknown);
-                let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);
-                let way_out = unread::left_out(&file.path, &BTreeSet::new(), &BTreeSet::new());
-                let help = help.map(|help| format!("{help}; {way_out}"));
-                let problem = Diagnostic { help, ..problem };
-                FileCases { problems: vec![problem], ..FileCases::default() }
+                FileCases { problems: vec![self.orphan(&file)], ..FileCases::default() }
             }
             Ok(bytes) => (files.parse)(&file, bytes, self.layout),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !self.repository.is_link(&path) => return,
@@ -195,6 +188,23 @@ impl CaseFinder<'_> {
         for case in parsed.cases {
             if of_skill { self.add(case) } else { self.add_case(case) }
         }
+    }
+
+    /// What is said of cases at the place of a skill that is not here. It may be here by another name than that of its directory.
+    fn orphan(&self, file: &CaseFile) -> Diagnostic {
+        let unread = self.catalog.unread_skill(&file.name);
+        let mut skills = self.catalog.skills.iter().map(FoundSkill::skill);
+        let help = match skills.find(|skill| skill.folder.ends_with(&file.name)) {
+            Some(skill) => {
+                let (path, name) = (skill.folder.join(SKILL_FILE), &skill.name);
+                Some(format!("{} is named {name:?}: give both the same name", path.display()))
+            }
+            None => unread.is_none().then(|| suggest(&file.name, &self.catalog.slugs())),
+        };
+        let message = unread.unwrap_or_else(|| format!("unknown skill slug `{}`", file.name));
+        let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);
+        let way_out = unread::left_out(&file.path, &BTreeSet::new(), &BTreeSet::new());
+        Diagnostic { help: help.map(|help| format!("{help}; {way_out}")), ..problem }
     }
 
     /// Those of these problems of a file that are errors by the settings. The others break nothing: they are of the catalog.
@@ -228,7 +238,8 @@ impl CaseFinder<'_> {
                     let (problem, file) = (self.unknown_skill(&found, case), found.file.to_path_buf());
                     // To leave out the file would lose its other cases.
                     let way_out = if read.contains(&file) {
-                        format!("if it is not about a skill, write in {FILE}: lint.warning = [\"{}\"]", problem.code)
+                        let line = write_line(&format!("lint.warning = [\"{}\"]", problem.code));
+                        format!("if it is not about a skill, {line}")
                     } else {
                         unread::left_out(&file, &files, &read)
                     };
@@ -267,6 +278,9 @@ impl CaseFinder<'_> {
         let other = self.catalog.others.iter().find(|other| other.slug == case.skill);
         let help = if let Some(other) = other {
             format!("it is {}, which is not read", other.file.display())
+        } else if let (true, Some(first)) = (self.catalog.skills.is_empty(), self.catalog.others.first()) {
+            let (file, all) = (first.file.display(), self.catalog.others.len());
+            format!("no skill is read here; {file} is one of {all} that are not: `lint --census` lists them")
         } else if self.repository.kind(&folder.join(SKILL_FILE)) == FileKind::File {
             format!("it lies in {}: {}", folder.display(), self.repository.roots_line(self.catalog, &[&folder]))
         } else {
@@ -389,14 +403,20 @@ impl CaseFinder<'_> {
         // A skill may have examples of anything.
         let is_example = |path: &Path| may_be_case(path) && !is_in_cases(path) && index.is_in_skill(path, self.catalog);
         files.elsewhere.retain(|path| index.other_of(path, self.catalog).is_none() && !is_example(path));
-        files.foreign.retain(|path| {
-            let other = index.other_of(path, self.catalog);
-            if let Some(at) = other.filter(|at| may_be_case(path) && !self.is_copied(*at, path)) {
-                self.catalog.others[at].case_files += 1;
-                self.catalog.passed_over.insert(path.clone(), FileStanding::NotRead);
-            }
-            other.is_none()
-        });
+        let of_others = files.foreign.iter().filter_map(|path| Some((path, index.other_of(path, self.catalog)?)));
+        let of_others: BTreeMap<PathBuf, usize> = of_others.map(|(path, at)| (path.clone(), at)).collect();
+        files.foreign.retain(|path| !of_others.contains_key(path));
+        let slugs = self.slugs();
+        let has_cases = |path: &Path, at: usize| {
+            let is_read = || self.parse_foreign(path, index).is_some();
+            let is_one = || is_read() || self.candidate(path, &files.placed, &slugs).is_some();
+            may_be_case(path) && !self.is_copied(at, path) && is_one()
+        };
+        let with_cases: Vec<_> = of_others.iter().filter(|(path, at)| has_cases(path, **at)).collect();
+        for (path, at) in with_cases {
+            self.catalog.others[*at].case_files += 1;
+            self.catalog.passed_over.insert(path.clone(), FileStanding::NotRead);
+        }
     }
 
     /// Whether the skill of which a skill that is not read is a copy has the same file, too.
@@ -477,7 +497,13 @@ impl CaseFinder<'_> {
         let (own_keys, formats) = (self.layout.own_keys, self.own_files.get(path).map_or(&[][..], Vec::as_slice));
         let file = ForeignFile { skill, skills, directories, own_keys, formats, ..ForeignFile::at(path, tree) };
         match self.repository.read(path) {
-            Ok(bytes) => file.read(&bytes),
+            Ok(bytes) => {
+                let read = file.read(&bytes)?;
+                let names_none = |found: &FoundCase| found.case().is_ok_and(|case| case.skill.is_empty());
+                // What names no skill is for the one around it: other skills may be in the directory of one, as in the root.
+                let around = file.skill_around().filter(|_| skill.is_none() && read.1.cases.iter().any(names_none));
+                if around.is_some() { ForeignFile { skill: around, ..file }.read(&bytes) } else { Some(read) }
+            }
             Err(error) => file.claimed_by("").map(|format| {
                 let problem = self.repository.unreadable(&self.repository.root.join(path), &error.to_string());
                 (format, FileCases { problems: vec![problem], ..FileCases::default() })
@@ -695,37 +721,4 @@ fn mark_duplicates(cases: &mut [FoundCase], tree: &dyn RepoFiles) {
         let source = ReadCase::new(found.format(), Err(problems));
         cases[at] = FoundCase::new(id, found.skill.clone(), found.file.clone(), found.line, source);
     }
-}
-
-// Files that look like the settings and are not read.
-
-/// Such files: they would have no effect.
-pub(super) fn unread_settings(repository: &Repository) -> Vec<Diagnostic> {
-    let root = &repository.root;
-    let mut paths = Vec::new();
-    for folder in ["", EVALS] {
-        let entries = repository.noting(look::entries(&root.join(folder))).unwrap_or_default();
-        paths.extend(entries.iter().map(|entry| Path::new(folder).join(entry.file_name())));
-    }
-    paths.retain(|path| has_name_of_settings(path) && path != Path::new(FILE));
-    // Some file systems ignore case: there, `Evals.toml` is read.
-    paths.retain(|path| !is_same(&root.join(path), &root.join(FILE)));
-    paths.sort();
-    let mut problems = Vec::new();
-    for path in paths {
-        let message = "this file looks like the settings and is not read";
-        let problem = Diagnostic::new(Code::UnreadSettings, SourceLocation::file(path), message);
-        problems.push(problem.help(format!("if these are settings of skill-evals, move them to {FILE}")));
-    }
-    problems
-}
-
-fn has_name_of_settings(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let is_toml = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
-    name == "evals.toml" || path.starts_with(EVALS) && is_toml && nearest(&name, ["evals.toml"]).is_some()
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

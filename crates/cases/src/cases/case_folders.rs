@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::settings::FILE;
+use crate::settings::write_line;
 
 /// All eval material, from the repository's root.
 pub const EVALS: &str = "evals";
@@ -82,7 +82,8 @@ pub(super) fn is_in_cases(path: &Path) -> bool {
 
 /// The setting that leaves out what is at a path, if it holds no cases.
 pub(super) fn leave_out(path: &Path) -> String {
-    format!("if it holds no cases of skills, write in {FILE}: not_cases = [{:?}]", path.display().to_string())
+    let line = write_line(&format!("not_cases = [{:?}]", path.display().to_string()));
+    format!("if it holds no cases of skills, {line}")
 }
 
 /// Whether a path is directly in a directory of cases.

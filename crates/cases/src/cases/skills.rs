@@ -15,7 +15,7 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
 use crate::files::{inside, look};
 use crate::profile;
-use crate::settings::FILE;
+use crate::settings::{FILE, write_line};
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
@@ -258,6 +258,11 @@ pub(super) fn is_fixture(name: &OsStr) -> bool {
     matches!(FolderKind::of(name), Some(FolderKind::Cases | FolderKind::Fixtures))
 }
 
+/// Whether a file of this name is meant to be a SKILL.md: some editors add an ending, some file systems ignore case.
+pub(super) fn may_be_skill_file(name: &OsStr) -> bool {
+    [SKILL_FILE, "SKILL.md.txt", "SKILL.markdown"].iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
 /// The skill at `file`, if the catalog does not have it.
 pub(super) fn other_skill(
     file: &Path,
@@ -334,7 +339,7 @@ impl Repository {
         };
         let roots: Vec<String> = roots.iter().map(|root| format!("{:?}", shown(root))).collect();
         let left = if faulty.is_empty() { String::new() } else { format!(" ({} more have errors)", faulty.len()) };
-        format!("write in {FILE}: skill_roots = [{}]{left}", roots.join(", "))
+        write_line(&format!("skill_roots = [{}]{left}", roots.join(", ")))
     }
 
     /// The directories of skills that these roots do not have, and those of the `added` ones that have errors.

@@ -217,7 +217,7 @@ impl<'a> CaseSearch<'a> {
         if is_directory && !self.enter(path, entry, own, foreign) {
             return WalkStep::Over;
         }
-        let is_skill = !is_directory && entry.file_name().eq_ignore_ascii_case(SKILL_FILE);
+        let is_skill = !is_directory && skills::may_be_skill_file(entry.file_name());
         let is_read_skill = is_skill && path.parent().is_some_and(|folder| self.scope.skills.contains(folder));
         if !is_read_skill && self.layout.leaves_out(path) {
             self.found.not_cases.extend((!is_directory).then(|| path.to_path_buf()));

@@ -9,14 +9,14 @@ use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::cases::mocks::{self, MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
-use crate::checks::pattern::{DialectDifference, Pattern};
+use crate::checks::pattern::{DialectDifference, Pattern, Style};
 use crate::checks::{CaseCheck, EVERY_CALL_ANSWERED, Presence};
 use crate::lint::is_curated;
 use crate::lint::skill::{self, Schemas};
 use crate::lint::suite::{self, content_words, function_words};
 use crate::profile;
 use crate::settings::mode::Delivery;
-use crate::settings::{CommandAnswer, FILE};
+use crate::settings::{CommandAnswer, write_line};
 use crate::skill::{SKILL_FILE, Skill, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name::RelativePath;
@@ -296,7 +296,7 @@ impl<'a> CaseChecker<'a> {
             let problem = Diagnostic::new(Code::InvalidCheck, self.place_of(check, None), message);
             problem.help("write what a good trial has and a bad one lacks, or remove the check")
         });
-        problems.collect()
+        problems.chain(self.contradictions()).collect()
     }
 
     /// Patterns that other runners read differently.
@@ -322,14 +322,16 @@ impl<'a> CaseChecker<'a> {
             let is_quoted = [('“', '”'), ('‘', '’')]
                 .iter()
                 .any(|(open, close)| text.chars().count() > 2 && text.starts_with(*open) && text.ends_with(*close));
+            let is_list = || text.contains(';') && text.chars().all(|c| c.is_alphanumeric() || "; ".contains(c));
             let word = [" AND ", " OR "].into_iter().find(|word| text.contains(word)).map(str::trim);
+            let word = word.or_else(|| is_list().then_some(";"));
             let (message, help) = match word {
                 _ if is_quoted => (
                     "the typographic quotes are a part of this pattern: an answer must have them too".to_owned(),
                     "leave them out",
                 ),
                 Some(word) => (
-                    format!("`{word}` is a word of this pattern, which an answer must have too"),
+                    format!("`{word}` is a part of this pattern, which an answer must have too"),
                     "write each text as a pattern of its own: in a cell, `|` is between them",
                 ),
                 None => return None,
@@ -338,6 +340,26 @@ impl<'a> CaseChecker<'a> {
             Some(Diagnostic::new(Code::LiteralSyntax, place, message).help(help))
         });
         found.collect()
+    }
+
+    /// Texts that an answer must not have although they are in one that it must have.
+    fn contradictions(&self) -> Vec<Diagnostic> {
+        let texts = self.case.checks.iter().filter_map(|check| Some((check, check.ask.text()?)));
+        let texts = texts
+            .filter(|(check, (pattern, _))| pattern.is_literal() && !pattern.text.is_empty() && check.weight.is_none());
+        let (present, absent): (Vec<_>, Vec<_>) = texts.partition(|(_, (_, wanted))| *wanted == Presence::Present);
+        let problems = absent.into_iter().filter_map(|(check, (no, _))| {
+            let is_in = |text: &str| match no.style {
+                Style::Literal => text.to_lowercase().contains(&no.text.to_lowercase()),
+                _ => text.contains(&no.text),
+            };
+            let (_, (yes, _)) = present.iter().find(|(_, (yes, _))| is_in(&yes.text))?;
+            let message =
+                format!("an answer must not have {:?}, and must have {:?}: none does both", no.text, yes.text);
+            let problem = Diagnostic::new(Code::InvalidCheck, self.place_of(check, Some(&no.text)), message);
+            Some(problem.help("remove one of the two"))
+        });
+        problems.collect()
     }
 
     /// Files of the repository that checks compare with, and that are not there.
@@ -361,9 +383,9 @@ impl<'a> CaseChecker<'a> {
                 let message = format!("`{}` names the skill `{name}`, which is not here", check.kind.id);
                 let place = self.place_of(check, Some(name));
                 let problem = Diagnostic::new(Code::UnknownSkill, place, message);
-                let way_out =
-                    format!("to run the case all the same, write in {FILE}: lint.warning = [\"{}\"]", problem.code);
-                problems.push(problem.help(format!("{}; {way_out}", suggest(&slug(name), &catalog.slugs()))));
+                let line = write_line(&format!("lint.warning = [\"{}\"]", problem.code));
+                let help = format!("{}; to run the case all the same, {line}", suggest(&slug(name), &catalog.slugs()));
+                problems.push(problem.help(help));
             }
         }
         problems
@@ -387,15 +409,16 @@ impl<'a> CaseChecker<'a> {
         let required: Vec<RequiredText> = self.case.checks.iter().filter_map(RequiredText::of).collect();
         let earlier = self.case.history.iter().map(|said| said.content.as_str());
         let prompt = &earlier.chain([self.case.prompt.as_str()]).collect::<Vec<_>>().join("\n");
-        // Plain text comes first: compiling patterns is slow in a large repository.
-        let some_missing = required.iter().any(|text| text.pattern.is_literal() && !text.is_in(prompt));
-        let in_prompt: Vec<&RequiredText> = required
-            .iter()
-            .filter(|text| text.pattern.is_literal() || !some_missing || text.looks_like_marker())
-            .filter(|text| text.is_in(prompt))
-            .collect();
-        let marker = in_prompt.iter().find(|text| text.looks_like_marker());
-        let first = marker.or_else(|| in_prompt.first().filter(|_| in_prompt.len() == required.len()))?;
+        // Plain text comes first, and nothing that does not matter: compiling patterns is slow in a large repository.
+        let (plain, others): (Vec<_>, Vec<_>) = required.iter().partition(|text| text.pattern.is_literal());
+        let mut ordered = plain.into_iter().chain(others);
+        let is_given = |text: &&RequiredText<'_>| text.is_in(prompt) && text.decides();
+        let marker = || required.iter().filter(|text| text.looks_like_marker()).find(is_given);
+        let all_given = || {
+            let are_given = ordered.all(|text| text.is_in(prompt) || !text.decides());
+            required.iter().find(|text| are_given && text.decides())
+        };
+        let first = marker().or_else(all_given)?;
         let given = if first.is_in(&self.case.prompt) { "prompt" } else { "history" };
         let message = format!("`{}` is in the {given} already: repeating the {given} passes", first.pattern.text);
         Some(
@@ -429,13 +452,19 @@ struct RequiredText<'a> {
 impl<'a> RequiredText<'a> {
     fn of(check: &'a CaseCheck) -> Option<Self> {
         let (pattern, wanted) = check.ask.text()?;
-        // One that every text has is reported as such.
-        let decides = || check.ask.without_effect().is_none();
-        (wanted == Presence::Present && decides()).then_some(Self { check, pattern })
+        (wanted == Presence::Present).then_some(Self { check, pattern })
+    }
+
+    /// Whether texts differ in it. One that every text has, or none, is reported as such.
+    fn decides(&self) -> bool {
+        self.check.ask.without_effect().is_none()
     }
 
     /// Ignores upper and lower case in plain text: an agent that repeats the prompt may get them right.
     fn is_in(&self, prompt: &str) -> bool {
+        if !self.pattern.is_literal() && !self.pattern.may_be_in(prompt) {
+            return false;
+        }
         let regex = if self.pattern.is_literal() { None } else { self.pattern.compile().ok() };
         match regex {
             Some(regex) => regex.matches(prompt, 1).is_ok_and(|found| !found.is_empty()),

@@ -9,6 +9,7 @@ use percent_encoding::percent_decode_str;
 use crate::cases::case_folders::is_own;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::{FileKind, NoPlainFile, RepoFiles, plain_file};
+use crate::cases::skills::default_skill_roots;
 use crate::checks::schema::Schema;
 use crate::files::material::{MaterialProblem, UnusableFile};
 use crate::profile;
@@ -177,7 +178,16 @@ impl<'a> SkillChecker<'a> {
             self.problem(Code::SkillName, range, format!("the name {shown:?} {why}"), help);
         } else if let Some(folder) = folder.filter(|folder| folder != name) {
             let message = format!("the skill is named `{name}`, but its directory `{folder}`");
-            self.problem(Code::SkillNameFolder, entry.value.range.clone(), message, "give both the same name");
+            let place = &self.found.skill().folder;
+            let help = if default_skill_roots().any(|root| place == Path::new(root)) {
+                format!(
+                    "move it to {}: each skill has a directory of its own",
+                    place.join(name).join(SKILL_FILE).display()
+                )
+            } else {
+                "give both the same name".to_owned()
+            };
+            self.problem(Code::SkillNameFolder, entry.value.range.clone(), message, help);
         }
     }
 

@@ -249,6 +249,17 @@ fn each_file_with_cases_is_read_or_named_wherever_it_is() {
         ("promptfooconfig.yaml", suite, Read),
         ("tests/configs/a.yaml", config, NotRead),
         ("eval/gold.json", r#"[{"query":"a","expected_chunks":["b"]}]"#, NotRead),
+        ("evals/review.json", r#"{"judge_prompt":"a","cases":[{"diff":["b"],"expected":{"verdict":"c"}}]}"#, NotRead),
+        ("tests/corpus.json", r#"[{"query":"Brew","expected_skill":"old-name"}]"#, NotRead),
+        ("examples/cases/brew/case.yaml", "input: Brew\nassert:\n  - It is tea\n", NotRead),
+        ("evals/round-1.md", "# Round\n\n## S1\n**Prompt:** \"Brew\"\n**Watch for:** steam\n", NotRead),
+        (
+            "evals/a/routing.md",
+            "Expected: `tea`\n\n### A1\n\"Brew\"\n\n### A2\n\"Boil\"\n\n### A3\n\"Pour\"\n",
+            NotRead,
+        ),
+        ("evals/queries.md", "## Should-Trigger (1)\n1. \"Brew\"\n\n## Should-NOT-Trigger (1)\n1. \"Sort\"\n", NotRead),
+        ("skills/tea/TESTS.md", "### Should fire\n\n- \"Brew\"\n\n### Should not fire\n\n- \"Sort\"\n", NotRead),
     ] {
         let fixture = with_skills(&["skills/tea"]).file(path, text);
         let fixture = if path.contains("milk") {
@@ -280,12 +291,87 @@ fn what_is_no_case_is_in_no_list() {
         ("node_modules/x/evals/evals.json", EVALS),
         ("tests/fixtures/a.yaml", "skill: tea\nprompt: a\nexpected: b\n"),
         ("evals/runs/1.json", r#"[{"skill":"tea","prompt":"a","expected":"b"}]"#),
+        (
+            ".github/workflows/eval.yml",
+            "on:\n  call:\n    inputs: { prompt: a, expected: b }\njobs:\n  eval: { steps: [] }\n",
+        ),
+        ("evals/a/results.json", r#"{"evalId":"a","results":{"prompts":[{"prompt":"a","expected":"b"}]}}"#),
+        (
+            "evals/benchmark.json",
+            r#"{"skill":"tea","metadata":{"run_id":"a"},"evals":[{"prompts":["b"],"rubric":["c"]}]}"#,
+        ),
+        ("evals/a.baseline.jsonl", "{\"timestamp\":\"a\",\"input\":[{\"role\":\"b\"}],\"answer\":\"c\",\"score\":1}\n"),
+        ("evals/summary.json", "[]"),
+        ("evals/codex-evals.toml", "[run]\nmode = \"a\"\n[rubric]\nenabled = true\n"),
+        ("evals/round-1-results.md", "**Prompt:** Brew\n**Expected:** tea\n**Result:** pass\n"),
+        ("docs/form.md", "Prompt: a text\n\nExpected: what is said\n"),
+        ("docs/form.md", "```text\nPrompt: a\nExpected: b\nPrompt: a\nExpected: b\nPrompt: a\nExpected: b\n```\n"),
     ] {
         let fixture = with_skills(&["skills/tea"]).file(path, text);
         let catalog = fixture.catalog();
         let found = census(&fixture, &catalog);
         assert_eq!(found.files.len(), 1, "{path}: {found:?}");
     }
+}
+
+#[test]
+fn of_a_skill_that_is_not_read_only_what_looks_like_cases_is_listed() {
+    let fixture = with_skills(&["skills/tea"])
+        .file(".hidden/skills/milk/SKILL.md", "---\nname: milk\ndescription: Warms milk.\n---\n")
+        .file(".hidden/skills/milk/evals/evals.json", EVALS)
+        .file(".hidden/skills/milk/eval.yaml", "tasks:\n  - name: a\n    instruction: Warm milk\n    graders: []\n")
+        .file(".hidden/skills/milk/evals/config.json", r#"{"timeout_seconds": 900}"#);
+    let catalog = fixture.catalog();
+    let files: Vec<String> = census(&fixture, &catalog).files.keys().map(|file| file.display().to_string()).collect();
+    let milk = ["SKILL.md", "eval.yaml", "evals/evals.json"].map(|file| format!(".hidden/skills/milk/{file}"));
+    assert_eq!(files[..3], milk, "{files:?}");
+    assert_eq!(files[3..], ["skills/tea/SKILL.md"]);
+}
+
+#[test]
+fn cases_next_to_a_skill_in_the_root_are_its_own_unless_they_name_another() {
+    let fixture = |path: &str, text: &str| {
+        let root = "---\nname: all\ndescription: Does all.\n---\n";
+        let fixture = with_skills(&["skills/tea", "skills/milk"]).file("SKILL.md", root).file(path, text);
+        cases(&catalog(&fixture.file("evals/first/task.md", "Brew\n"), "skill_roots = ['.', 'skills']"))
+    };
+    let query = r#"[{"query":"Brew","should_trigger":true},{"query":"Sort","should_trigger":false}]"#;
+    assert_eq!(fixture("evals/trigger.json", query)[..2], ["all/trigger-1", "all/trigger-2"]);
+    let checklist = r#"{"checklist":[{"description":"Boils","max_score":1}]}"#;
+    assert_eq!(fixture("evals/first/criteria.json", checklist)[0], "all/task-first");
+    let of_tea = r#"[{"query":"Brew","expected_skill":"tea"},{"query":"Warm","expected_skill":"milk"}]"#;
+    let named = fixture("evals/trigger.json", of_tea);
+    assert!(
+        ["milk/trigger-2", "tea/trigger-1"].iter().all(|case| named.iter().any(|found| found == case)),
+        "{named:?}"
+    );
+}
+
+#[test]
+fn an_address_of_a_page_in_a_skill_names_the_skill() {
+    let evals = |address: &str| format!(r#"{{"skill_url":"{address}","prompt":"Brew","rubric":["Boils"]}}"#);
+    let read = |address: &str| {
+        let fixture = with_skills(&["skills/tea"])
+            .file("skills/tea/green/SKILL.md", "---\nname: green\ndescription: Green.\n---\n");
+        cases(&fixture.file("evals/prompts/a.json", evals(address)).catalog())
+    };
+    assert_eq!(read("https://skills.example/tea/green/SKILL.md"), ["tea/a-1"]);
+    assert!(read("https://skills.example/tea/black/SKILL.md")[0].starts_with('!'));
+}
+
+#[test]
+fn settings_at_another_place_are_ours_by_their_keys() {
+    let said = |path: &str, text: &str| {
+        let catalog = with_skills(&["skills/tea"]).file(path, text).catalog();
+        catalog.problems.iter().map(|problem| (problem.code.as_str(), problem.is_error())).collect::<Vec<_>>()
+    };
+    for path in ["evals.toml", "skill-evals.toml", "evals/Evals.toml", "evals/skill_evals.toml", "eval.toml"] {
+        assert_eq!(said(path, "trials = 2\nspeed = 1\n"), [("unread-settings", true)], "{path}");
+    }
+    let foreign = "[tool]\nname = \"a\"\n[models]\njudge = \"b\"\n[run]\nmode = \"c\"\n";
+    assert_eq!(said("evals.toml", foreign), [("unused-setting", false)]);
+    assert_eq!(said("skill-evals.toml", foreign), []);
+    assert_eq!(said("evals.toml", "trials = \n"), [("unread-settings", true)]);
 }
 
 #[test]

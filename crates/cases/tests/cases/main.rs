@@ -13,6 +13,7 @@ mod gaps;
 mod grade;
 mod judgments;
 mod kinds;
+mod mistakes;
 mod offers;
 mod own_formats;
 mod own_keys;

@@ -20,7 +20,7 @@ use crate::run::custom_check::{self, CustomChecks};
 use crate::run::default_modes::{self, SubstituteMode};
 use crate::run::preflight;
 use crate::settings::load;
-use crate::settings::{FILE, PathGlobs, Settings, Trust, ignored_keys};
+use crate::settings::{FILE, PathGlobs, Settings, Trust, ignored_keys, write_line};
 use crate::skill::SKILL_FILE;
 use crate::store::{self, RECORDINGS};
 use crate::text::diagnostic::{Code, Diagnostic, Level, Severity, grouped, once};
@@ -176,12 +176,14 @@ pub fn ways_out(problems: &[Diagnostic], loaded: &Loaded) -> Vec<String> {
         written.chain(files.iter().take(MOST_FILES).map(|file| PathGlobs::glob_of(file))).collect();
     let lines = [
         (!rules.is_empty()).then(|| {
-            format!("to go on with warnings in place of errors, write in {FILE}: lint.warning = {warnings:?}")
+            format!(
+                "to go on with warnings in place of errors, {}",
+                write_line(&format!("lint.warning = {warnings:?}"))
+            )
         }),
         (!files.is_empty()).then(|| {
-            format!(
-                "to go on without the files of cases that have errors, write in {FILE}: not_cases = {globs:?}{more}"
-            )
+            let line = write_line(&format!("not_cases = {globs:?}{more}"));
+            format!("to go on without the files of cases that have errors, {line}")
         }),
     ];
     lines.into_iter().flatten().collect()

@@ -314,6 +314,18 @@ keys! {
     }
 }
 
+/// What to do, if that is to write this line in evals.toml: below a table, it would be a key of that table.
+pub fn write_line(line: &str) -> String {
+    format!("write at the top of {FILE}: {line}")
+}
+
+/// Whether a file of TOML has settings of this program: as many keys of its top are ours as are not. `None` if it cannot be read.
+pub fn are_ours(text: &str) -> Option<bool> {
+    let table: toml::Table = text.parse().ok()?;
+    let ours = table.keys().filter(|key| SettingsKeys::ROWS.iter().any(|row| row.key == *key)).count();
+    Some(ours > 0 && 2 * ours >= table.len())
+}
+
 /// All keys of evals.toml.
 pub fn key_rows() -> impl Iterator<Item = &'static KeyRow> {
     let tables = [

@@ -209,7 +209,7 @@ codes! {
     UnreadCases = "unread-cases": Warning,
     /// A file of cases, or of a fixture, that git ignores: a clone does not have it.
     IgnoredCases = "ignored-cases": Warning,
-    /// A pattern or a key of the settings that no file has, or that another setting leaves without effect.
+    /// Settings without effect: a pattern or key that no file has, or a file with keys of another program.
     UnusedSetting = "unused-setting": Warning,
     /// A file that looks like the settings, in a place or of a name that is not read.
     UnreadSettings = "unread-settings": Error,
@@ -350,7 +350,20 @@ pub fn slip<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<
 
 /// Whether a word is a known one but for one wrong, missing or additional letter, or two that are swapped.
 pub fn is_slip(word: &str, known: &str) -> bool {
-    known.len().abs_diff(word.len()) < 4 && strsim::damerau_levenshtein(word, known) == 1
+    if known.len().abs_diff(word.len()) > char::MAX.len_utf8() {
+        return false;
+    }
+    let same = |(one, other): &(char, char)| one == other;
+    let start: usize = word.chars().zip(known.chars()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    let (word, known) = (&word[start..], &known[start..]);
+    let end: usize = word.chars().rev().zip(known.chars().rev()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    let [word, known] =
+        [&word[..word.len() - end], &known[..known.len() - end]].map(|rest| rest.chars().collect::<Vec<_>>());
+    match (&word[..], &known[..]) {
+        ([_], [] | [_]) | ([], [_]) => true,
+        ([a, b], [c, d]) => (a, b) == (d, c),
+        _ => false,
+    }
 }
 
 /// The `most` nearest known words, those that share most with `word` first.

@@ -174,6 +174,12 @@ impl<'a> ForeignFile<'a> {
         inside.map(|(_, slug)| (*slug).to_owned()).collect()
     }
 
+    /// The slug of the skill in the directory that has this directory of cases.
+    pub fn skill_around(&self) -> Option<&str> {
+        let is_around = |folder: &Path| case_folders(self.path).any(|around| around == folder);
+        self.directories.iter().find(|(folder, _)| is_around(folder)).map(|(_, slug)| *slug)
+    }
+
     /// Whether a directory in its path, in one of cases, has the name of a skill.
     pub fn is_named_as_skill(&self) -> bool {
         let folders = self.path.parent().into_iter().flat_map(Path::iter);
@@ -248,6 +254,15 @@ impl<'a> ForeignFile<'a> {
     /// The directory of the skill with this slug.
     pub fn directory_of(&self, slug: &str) -> Option<&Path> {
         self.directories.iter().find(|(_, known)| *known == slug).map(|(directory, _)| *directory)
+    }
+
+    /// The name in a path that is of a skill here which has the rest of the path: a skill may have pages of the name of a skill.
+    pub fn skill_at<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let names = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
+        names.filter_map(|rest| rest.split_once('/')).find_map(|(name, rest)| {
+            let folder = self.directory_of(&self.skill_slug(name))?;
+            (self.tree.kind(&folder.join(rest)) == FileKind::Folder).then_some(name)
+        })
     }
 
     /// The slug of the skill with this name, which may be that of its directory, or begin with the name of a plugin.

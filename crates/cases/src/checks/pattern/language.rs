@@ -9,7 +9,7 @@ use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
 use regex_automata::util::start;
-use regex_syntax::hir::{Hir, HirKind, LookSet, Repetition};
+use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind, LookSet, Repetition};
 use thiserror::Error;
 
 use crate::checks::pattern;
@@ -326,6 +326,86 @@ fn backtracking(pattern: &str, loose: bool, steps: usize) -> Result<fancy_regex:
 
 fn is_too_large(why: &fancy_regex::CompileError) -> bool {
     matches!(why, fancy_regex::CompileError::InnerError(error) if error.size_limit().is_some())
+}
+
+// What a parsed pattern says by itself: compiling one takes much longer.
+
+/// The largest program of a linear pattern, in bytes: half of what `regex` allows.
+const SMALL_PROGRAM: usize = 5 << 20;
+
+/// More bytes than a program has for a state, and for all characters of a range that is not ASCII.
+const STATE: usize = 64;
+const RANGE: usize = 4 << 10;
+
+/// Whether its program is surely small enough, so that it compiles.
+pub(super) fn is_small(hir: &Hir) -> bool {
+    most_bytes(hir) < SMALL_PROGRAM
+}
+
+fn most_bytes(hir: &Hir) -> usize {
+    let of_range = |range: &ClassUnicodeRange| if range.end().is_ascii() { STATE } else { RANGE };
+    let bytes: usize = match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(literal) => literal.0.len().saturating_mul(STATE),
+        HirKind::Class(Class::Unicode(class)) => class.ranges().iter().map(of_range).sum(),
+        HirKind::Class(Class::Bytes(class)) => class.ranges().len() * STATE,
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min.saturating_add(1)) as usize;
+            most_bytes(&repetition.sub).saturating_mul(times)
+        }
+        HirKind::Capture(capture) => most_bytes(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().map(most_bytes).fold(0, usize::saturating_add)
+        }
+    };
+    bytes.saturating_add(STATE)
+}
+
+/// Letters of Unicode that are another case of an ASCII letter.
+const LETTERS: [char; 2] = ['\u{17F}', '\u{212A}'];
+
+/// Whether a text has each part of plain ASCII that all matches have, in any case.
+pub(super) fn may_match(hir: &Hir, text: &str) -> bool {
+    text.contains(LETTERS) || has_parts(hir, &text.to_ascii_lowercase())
+}
+
+fn has_parts(hir: &Hir, text: &str) -> bool {
+    match hir.kind() {
+        HirKind::Alternation(parts) => parts.iter().any(|part| has_parts(part, text)),
+        HirKind::Capture(capture) => has_parts(&capture.sub, text),
+        HirKind::Repetition(repetition) => repetition.min == 0 || has_parts(&repetition.sub, text),
+        HirKind::Concat(parts) => {
+            let (mut plain, mut others) = (vec![String::new()], Vec::new());
+            for part in parts {
+                if let (Some(part), Some(last)) = (plain_part(part), plain.last_mut()) {
+                    last.push_str(&part);
+                } else {
+                    others.push(part);
+                    plain.push(String::new());
+                }
+            }
+            plain.iter().all(|part| text.contains(part)) && others.into_iter().all(|part| has_parts(part, text))
+        }
+        _ => plain_part(hir).is_none_or(|part| text.contains(&part)),
+    }
+}
+
+/// A part in lower case that is one ASCII text in any case; a place is the empty text.
+fn plain_part(hir: &Hir) -> Option<String> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Some(String::new()),
+        HirKind::Literal(literal) if literal.0.is_ascii() => {
+            Some(String::from_utf8_lossy(&literal.0.to_ascii_lowercase()).into_owned())
+        }
+        HirKind::Class(Class::Unicode(class)) if class.ranges().len() <= 3 => {
+            let one = |range: &ClassUnicodeRange| (range.start() == range.end()).then_some(range.start());
+            let letters: Vec<char> = class.ranges().iter().map(one).collect::<Option<_>>()?;
+            let mut letters = letters.into_iter().filter(|c| !LETTERS.contains(c)).map(|c| c.to_ascii_lowercase());
+            let first = letters.next().filter(char::is_ascii)?;
+            letters.all(|c| c == first).then(|| first.to_string())
+        }
+        _ => None,
+    }
 }
 
 /// How often a search in a text of this many bytes may go back.

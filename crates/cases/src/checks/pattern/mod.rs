@@ -60,13 +60,29 @@ impl Pattern {
 
     /// Whether it compiles. Most patterns are only parsed, in a tenth of the time, which matters for a hundred thousand cases.
     pub fn check(&self) -> Result<(), PatternError> {
-        // A short pattern can only grow too large by counted repetition.
-        let small = self.text.len() <= 200 && !self.text.contains('{') && self.style != Style::JavaScript;
-        let is_short_literal = self.is_literal() && self.text.len() <= LONGEST;
-        if is_short_literal || (small && regex_syntax::parse(&self.text).is_ok()) {
+        let is_short = self.text.len() <= LONGEST;
+        if is_short && (self.is_literal() || self.parse().is_some_and(|hir| language::is_small(&hir))) {
             return Ok(());
         }
         self.compile().map(drop)
+    }
+
+    /// Whether a text may have a match of it: without that, no compiled pattern has one. Compiling takes a hundred times as long.
+    pub fn may_be_in(&self, text: &str) -> bool {
+        let hir = if self.text.len() <= LONGEST { self.parse() } else { None };
+        hir.is_none_or(|hir| language::may_match(&hir, text))
+    }
+
+    /// A regular expression of Rust; `None` if it is another pattern, or invalid.
+    fn parse(&self) -> Option<Hir> {
+        let is_loose = match self.style {
+            Style::Exact | Style::Lower => false,
+            Style::Loose => true,
+            Style::Literal | Style::Verbatim | Style::JavaScript => return None,
+        };
+        let mut parser = regex_syntax::ParserBuilder::new();
+        parser.case_insensitive(is_loose).multi_line(is_loose).crlf(is_loose);
+        parser.build().parse(&self.text).ok()
     }
 
     /// Compiles it by its meaning.
@@ -102,13 +118,10 @@ impl Pattern {
         if self.text == "(?!)" {
             return Some(false);
         }
-        let is_loose = match self.style {
-            Style::JavaScript => return javascript_same_for_all(&self.text, ""),
-            style => style == Style::Loose,
-        };
-        let mut parser = regex_syntax::ParserBuilder::new();
-        parser.case_insensitive(is_loose).multi_line(is_loose).crlf(is_loose);
-        language::same_for_all(&parser.build().parse(&self.text).ok()?)
+        match self.style {
+            Style::JavaScript => javascript_same_for_all(&self.text, ""),
+            _ => language::same_for_all(&self.parse()?),
+        }
     }
 
     /// Splits at bars except `\|`, trims the parts and drops empty ones.
@@ -524,6 +537,42 @@ mod tests {
                     assert_eq!(found, said, "{pattern:?} in {text:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_has_a_match_may_have_one_and_a_small_program_compiles() {
+        let patterns = [
+            r"(?i)\b(skill|mask)s?\b",
+            "(?i)kiss",
+            "a+b|ß",
+            r"x{2,3}y",
+            "",
+            "(?i:Ab)c",
+            r"\w{1,9}é",
+            "(?:ab|cd)e",
+            r"ab\b",
+            "[ab]c",
+        ];
+        let texts =
+            strings(&["skill", "MASKS", "\u{212A}i\u{17F}\u{17F}", "aab", "ß", "xxy", "aBc", "é", "cde", "ac"], 2);
+        for style in [Style::Exact, Style::Lower, Style::Loose] {
+            for pattern in patterns {
+                let pattern = Pattern { text: pattern.to_owned(), style };
+                let search = pattern.compile().unwrap();
+                let found = |text: &&String| !search.matches(text, 1).unwrap().is_empty();
+                assert!(texts.iter().filter(found).all(|text| pattern.may_be_in(text)), "{pattern:?}");
+            }
+        }
+        let may = |pattern: &str, text| Pattern { text: pattern.to_owned(), style: Style::Exact }.may_be_in(text);
+        assert_eq!(
+            [may(r"(?i)(x|data\s+class)", "a data clas"), may(r"(?i)(x|data\s+class)", "a DATA CLASS")],
+            [false, true]
+        );
+        let checked = |text: &str| Pattern { text: text.to_owned(), style: Style::Exact }.check().is_ok();
+        let large = [r"\w{100}", r"(\w{20}){30}", "(a{1000}){1000}", r"(\pL{9}|x){99}"];
+        for pattern in large.into_iter().chain(patterns) {
+            assert_eq!(checked(pattern), regex::Regex::new(pattern).is_ok(), "{pattern}");
         }
     }
 }

@@ -78,7 +78,7 @@ fn a_warning_of_a_case_that_is_made_an_error_keeps_the_case_from_running() {
 /// What the settings say by the line with which one goes on without files, if there is one.
 fn without_files(fixture: &Fixture) -> Option<String> {
     let said = fixture.run(&["lint"]).stdout;
-    said.lines().find_map(|line| Some(line.split_once("write in evals/evals.toml: not_cases")?.1.to_owned()))
+    said.lines().find_map(|line| Some(line.split_once("write at the top of evals/evals.toml: not_cases")?.1.to_owned()))
 }
 
 #[test]

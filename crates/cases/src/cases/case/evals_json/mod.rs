@@ -151,7 +151,7 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
         says.tested = if offered.is_empty() { says.expected_skills(&entries, file) } else { offered };
         says.names_none = says.tested.is_empty() && is_set;
         if says.names_none {
-            says.tested = file.skills_around();
+            says.tested = file.skill_around().map_or_else(|| file.skills_around(), |slug| vec![slug.to_owned()]);
         }
     }
     Some(reader.cases(&entries, |reader, entry, number| entry::found(reader, &says, entry, number)))
@@ -308,7 +308,8 @@ fn skill_named(reader: &mut ForeignReader<'_>, node: &Node) -> Option<String> {
     let path = written.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     let is_path = SKILL[2..].contains(&key) || path.ends_with(SKILL_FILE);
     let folder = path.strip_suffix(SKILL_FILE).unwrap_or(path).trim_end_matches('/');
-    let name = if is_path { folder.rsplit('/').next().unwrap_or(folder) } else { written };
+    let last = || folder.rsplit('/').next().unwrap_or(folder);
+    let name = if is_path { file.skill_at(folder).unwrap_or_else(last) } else { written };
     if file.is_of_skill() && !file.has_skill(name) {
         if !is_path {
             let place = file.skill.unwrap_or_default();
