@@ -74,7 +74,7 @@ pub enum RecordingResult {
     Failing(ReplayResult),
     /// Nothing to record: these trials could not be measured, or did not run.
     NotMeasured,
-    /// Not written: so many trials of so many were measured, and the others could change whether the case passes.
+    /// Not written: some trials, of all, were measured, and the others could change whether the case passes.
     Partial(usize, usize),
     /// Not written, because a trial ended as soon as its verdict was settled.
     EndedEarly,

@@ -291,7 +291,7 @@ fn not_shown(compared: &ComparisonResults) -> Vec<String> {
     if has(CompareResult::Undecided) {
         return vec![match comparison.trials_needed {
             Some(more) => format!("about {} would decide a difference of this size", counted(more, "more trial")),
-            None if comparison.cases.iter().any(|case| case.difference() != 0.0) => {
+            None if comparison.baseline.rate.share() != comparison.candidate.rate.share() => {
                 "too few trials to say how many more would decide".to_owned()
             }
             None => "no difference was seen".to_owned(),

@@ -353,7 +353,9 @@ impl<'a> CaseChecker<'a> {
                 Style::Literal => text.to_lowercase().contains(&no.text.to_lowercase()),
                 _ => text.contains(&no.text),
             };
-            let (_, (yes, _)) = present.iter().find(|(_, (yes, _))| is_in(&yes.text))?;
+            // A text in any case is there in another case, too.
+            let is_as_strict = |style: Style| style != Style::Literal || no.style == Style::Literal;
+            let (_, (yes, _)) = present.iter().find(|(_, (yes, _))| is_as_strict(yes.style) && is_in(&yes.text))?;
             let message =
                 format!("an answer must not have {:?}, and must have {:?}: none does both", no.text, yes.text);
             let problem = Diagnostic::new(Code::InvalidCheck, self.place_of(check, Some(&no.text)), message);

@@ -27,6 +27,7 @@ use Way::{After, Dry, Ends, Runs, Skipped};
 const CARGO: &str = "cargo builds here what runs this test; CI and the nightly script run it";
 const OTHERS: &str = "it starts an agent that no script stands in for";
 const SAME: &str = "two runs of the same skills show nothing";
+const WALLED: &str = "needs bubblewrap and a real agent; tests/real/replay_model.rs";
 const MANY: &str = "a comparison has hundreds of trials; other tests of this suite make them";
 
 /// The commands, by how they begin, that do not just run and end with 0. The first row that fits holds.
@@ -95,6 +96,8 @@ const WAYS: &[(&str, Way)] = &[
     ),
     ("skill-evals cluster slurm", After("printf '#!/bin/sh\\necho 43\\n' > ../bin/sbatch; chmod +x ../bin/sbatch", 0)),
     ("skill-evals cluster github", After("mkdir -p .github/workflows", 0)),
+    ("skill-evals run --record --network web", Ends(3, WALLED)),
+    ("skill-evals run --replay-model", Ends(3, WALLED)),
     ("skill-evals compare monday", Ends(4, SAME)),
     ("skill-evals compare mon,tue", Ends(4, SAME)),
     ("skill-evals compare evals/", Ends(4, SAME)),

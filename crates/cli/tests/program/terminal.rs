@@ -39,7 +39,10 @@ fn verdicts_have_a_color_of_their_own_wherever_they_are_said() {
     ] {
         ran.prints(&painted);
     }
-    std::fs::copy(stub.run_folder("r").join("progress.jsonl"), stub.root().join("again.jsonl")).expect("a baseline");
+    with(&stub, &["run", "--run-id", "again"], &[]);
+    std::fs::copy(stub.run_folder("again").join("progress.jsonl"), stub.root().join("again.jsonl"))
+        .expect("a baseline");
+    std::fs::remove_dir_all(stub.run_folder("again")).expect("a directory");
     for (args, painted) in [
         (vec!["summary", "r"], format!("tidy/bad/codex    0/1  {RED}fail\u{1b}[0m    must-include")),
         (vec!["status", "r"], format!("  {RED}failed\u{1b}[0m   tidy/bad/codex: must-include")),

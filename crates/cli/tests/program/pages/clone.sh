@@ -78,11 +78,12 @@ cp ../bin/codex ../codex
 sed -i '/^prompt=\$previous/s/.*/prompt=$(echo "$previous" | sed s,greeting.skill.for.flags,it,)/' ../bin/codex
 skill-evals run --quiet --run-id RUN-ID greeting > log && exit 1
 mv ../codex ../bin/codex
-skill-evals run --quiet --run-id monday greeting/explicit greeting/implicit > log
+for id in monday friday mon tue wed thu other-shard A B C OTHER ID; do
+  skill-evals run --quiet --run-id $id greeting/explicit greeting/implicit > log
+done
 (
   cd artifacts/skill-evals
   cp -r RUN-ID nightly
-  for id in friday mon tue wed thu other-shard A B C OTHER ID; do cp -r monday $id; done
   cp monday/progress.jsonl ../../evals/baseline.jsonl
 )
 skill-evals run --quiet --run-id RUN greeting release-notes > log
