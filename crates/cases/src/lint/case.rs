@@ -9,7 +9,7 @@ use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::cases::mocks::{self, MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
-use crate::checks::pattern::{DialectDifference, Pattern, Style};
+use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{CaseCheck, EVERY_CALL_ANSWERED, Presence};
 use crate::lint::is_curated;
 use crate::lint::skill::{self, Schemas};
@@ -296,7 +296,7 @@ impl<'a> CaseChecker<'a> {
             let problem = Diagnostic::new(Code::InvalidCheck, self.place_of(check, None), message);
             problem.help("write what a good trial has and a bad one lacks, or remove the check")
         });
-        problems.chain(self.contradictions()).collect()
+        problems.collect()
     }
 
     /// Patterns that other runners read differently.
@@ -340,28 +340,6 @@ impl<'a> CaseChecker<'a> {
             Some(Diagnostic::new(Code::LiteralSyntax, place, message).help(help))
         });
         found.collect()
-    }
-
-    /// Texts that an answer must not have although they are in one that it must have.
-    fn contradictions(&self) -> Vec<Diagnostic> {
-        let texts = self.case.checks.iter().filter_map(|check| Some((check, check.ask.text()?)));
-        let texts = texts
-            .filter(|(check, (pattern, _))| pattern.is_literal() && !pattern.text.is_empty() && check.weight.is_none());
-        let (present, absent): (Vec<_>, Vec<_>) = texts.partition(|(_, (_, wanted))| *wanted == Presence::Present);
-        let problems = absent.into_iter().filter_map(|(check, (no, _))| {
-            let is_in = |text: &str| match no.style {
-                Style::Literal => text.to_lowercase().contains(&no.text.to_lowercase()),
-                _ => text.contains(&no.text),
-            };
-            // A text in any case is there in another case, too.
-            let is_as_strict = |style: Style| style != Style::Literal || no.style == Style::Literal;
-            let (_, (yes, _)) = present.iter().find(|(_, (yes, _))| is_as_strict(yes.style) && is_in(&yes.text))?;
-            let message =
-                format!("an answer must not have {:?}, and must have {:?}: none does both", no.text, yes.text);
-            let problem = Diagnostic::new(Code::InvalidCheck, self.place_of(check, Some(&no.text)), message);
-            Some(problem.help("remove one of the two"))
-        });
-        problems.collect()
     }
 
     /// Files of the repository that checks compare with, and that are not there.

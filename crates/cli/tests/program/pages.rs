@@ -97,7 +97,7 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals cluster slurm", After("printf '#!/bin/sh\\necho 43\\n' > ../bin/sbatch; chmod +x ../bin/sbatch", 0)),
     ("skill-evals cluster github", After("mkdir -p .github/workflows", 0)),
     ("skill-evals run --record --network web", Ends(3, WALLED)),
-    ("skill-evals run --replay-model", Ends(3, WALLED)),
+    ("skill-evals run --replay-model", Ends(2, WALLED)),
     ("skill-evals compare monday", Ends(4, SAME)),
     ("skill-evals compare mon,tue", Ends(4, SAME)),
     ("skill-evals compare evals/", Ends(4, SAME)),
