@@ -2,7 +2,7 @@
 //!
 //! An answer is given to a conversation that is the recorded one, item by item, whoever asks for it and in whichever order. What an
 //! agent brings itself, its instructions, reminders and tools, is not compared: another version of it has others. Neither is what differs
-//! between two sessions alike, see [`comparable`].
+//! between two sessions alike, see `comparable`.
 
 use std::sync::LazyLock;
 
