@@ -566,7 +566,7 @@ mod tests {
         }
         let may = |pattern: &str, text| Pattern { text: pattern.to_owned(), style: Style::Exact }.may_be_in(text);
         assert_eq!(
-            [may(r"(?i)(x|data\s+class)", "a data clas"), may(r"(?i)(x|data\s+class)", "a DATA CLASS")],
+            [may(r"(?i)(x|data\s+class)", "a data clue"), may(r"(?i)(x|data\s+class)", "a DATA CLASS")],
             [false, true]
         );
         let checked = |text: &str| Pattern { text: text.to_owned(), style: Style::Exact }.check().is_ok();
