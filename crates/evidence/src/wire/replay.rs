@@ -204,7 +204,14 @@ impl ModelReplay {
         }
         let common = |turn: &Turn| turn.items.iter().zip(&items).take_while(|(a, b)| a == b).count();
         let nearest = open.max_by_key(|(at, turn)| (common(turn), std::cmp::Reverse(*at)));
-        let Some((_, nearest)) = nearest else { return Err("the recording has no more requests".to_owned()) };
+        let Some((_, nearest)) = nearest else {
+            let other = self.turns.iter().map(|turn| turn.recorded.protocol).find(|other| *other != protocol);
+            return Err(match other.filter(|_| self.asked == 1) {
+                // Pointed at a server, some agents ask it otherwise than their own provider.
+                Some(other) => format!("it is one of {protocol:?}, and the recording has those of {other:?}"),
+                None => "the recording has no more requests".to_owned(),
+            });
+        };
         let at = common(nearest);
         let side = |items: &[String]| items.get(at).cloned().unwrap_or_else(|| "nothing more".to_owned());
         let (recorded, now) = differing(&side(&nearest.items), &side(&items));
