@@ -400,7 +400,9 @@ impl Gate {
             check(shard, self.commit(), self.asked())?;
             merge::check_cases(&run, shard)?;
         }
-        let id = shards.first().and_then(|shard| Shard::of_run(shard.id())).map_or("gate", |(id, _)| id);
+        // The directory may have another name than the run had.
+        let record = shards.first().map(RunFolder::run_record).transpose()?.flatten();
+        let id = record.as_ref().and_then(|record| Shard::of_run(&record.id)).map_or("merged", |(id, _)| id);
         let merged = merge::merge(&run.root, &run.settings, shards, id)?;
         for agents in &merged.mixed_agents {
             engine.host.warn(&format!("the shards ran different versions of an agent: {agents}"));

@@ -191,7 +191,8 @@ impl TrialReview {
             let skill = run.catalog.skill(&meta.skill.slug).ok_or_else(gone)?;
             let grade = regrade(run, case, skill, folder, &|_| ())?.1;
             // Of a mode that the settings lack, nothing is replayed.
-            let drift = run.settings.mode(&meta.mode).map(|mode| run.drift(case, mode, &meta.inputs)).transpose()?;
+            let mode = run.settings.mode(&meta.mode).filter(|_| folder.is_recording());
+            let drift = mode.map(|mode| run.drift(case, mode, &meta.inputs)).transpose()?;
             (grade, drift.map(|drift| drift.stale).unwrap_or_default())
         };
         Ok(Self { meta, trace, final_text, grade, stale })

@@ -46,7 +46,7 @@ pub fn choose(settings: &mut Settings) {
 
 /// Adds the answers of a trial's model to its recording, if its requests were recorded and are whole.
 pub(super) fn record(trial: &TrialFolder, recording: &TrialFolder) -> Result<(), StoreError> {
-    match recorded_model(&trial.wire()) {
+    match recorded_model(&trial.wire())? {
         Some(answers) => recording.write(ANSWERS, answers.as_bytes()),
         None => Ok(()),
     }
@@ -63,7 +63,7 @@ pub(super) fn check(run: &PlannedRun, id: &TrialId) -> Result<(), TrialError> {
         return Ok(());
     }
     Err(TrialError::Unreadable(format!(
-        "{}: it has no answers of its model: record the case again where `network` is limited, as by `skill-evals run --record \
+        "{}: it has not all answers of its model: record the case again where `network` is limited, as by `skill-evals run --record \
          --network web`",
         recording.path().display()
     )))

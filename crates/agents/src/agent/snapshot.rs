@@ -144,7 +144,7 @@ fn digest_of_files(folder: &Path) -> Result<String, WorkspaceError> {
     for path in files {
         let name = path.strip_prefix(folder).unwrap_or(&path);
         let content = blake3::hash(&fs::read(&path).at(&path)?);
-        hasher.update(format!("{}\0{}\n", name.display(), content.to_hex()).as_bytes());
+        hasher.update(name.as_os_str().as_encoded_bytes()).update(&[0]).update(content.as_bytes());
     }
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -29,10 +29,10 @@ pub(super) fn unread_settings(repository: &Repository) -> Vec<Diagnostic> {
 }
 
 fn problem(root: &Path, path: PathBuf) -> Option<Diagnostic> {
-    let text = inside::read_text(root, &path).unwrap_or_default();
+    let text = inside::read_text(root, &path).ok();
     let has_the_name = path.file_name() == Path::new(FILE).file_name();
-    // What is no TOML may be ours by its name.
-    if are_ours(&text).unwrap_or(has_the_name) {
+    // What is no TOML, or cannot be read, may be ours by its name.
+    if text.as_deref().and_then(are_ours).unwrap_or(has_the_name) {
         let message = "this file looks like the settings and is not read";
         let problem = Diagnostic::new(Code::UnreadSettings, SourceLocation::file(path), message);
         return Some(problem.help(format!("if these are settings of skill-evals, move them to {FILE}")));

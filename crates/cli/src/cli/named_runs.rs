@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::{CliResultOf, archive};
 use crate::files::look;
 use crate::run::merge;
@@ -115,8 +117,10 @@ pub fn trials(root: &Path, run: &RunFolder) -> CliResultOf<Vec<TrialFolder>> {
 
 /// Whether two progress files tell of the same trials, because one is a copy: they begin with the same trial, if that says when it ended.
 pub fn is_copy(a: &Path, b: &Path) -> bool {
+    // A file that cannot be read is told by who reads its trials.
     let first = |path: &Path| {
-        BufReader::new(File::open(path).ok()?).lines().next()?.ok().filter(|line| line.contains("\"ended\":"))
+        let line = BufReader::new(File::open(path).ok()?).lines().next()?.ok()?;
+        serde_json::from_str::<Value>(&line).ok().filter(|trial| trial["ended"].is_string())
     };
     first(a).is_some_and(|line| first(b) == Some(line))
 }

@@ -79,7 +79,7 @@ impl TrialFolder {
     }
 
     /// Whether it is a recording: it is not among the trials of a run.
-    fn is_recording(&self) -> bool {
+    pub fn is_recording(&self) -> bool {
         let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
         path.ancestors().nth(DEPTH).and_then(Path::file_name).is_none_or(|name| name != WORK)
     }

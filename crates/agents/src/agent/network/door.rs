@@ -15,7 +15,7 @@ use skill_evals_door::{
 };
 
 use super::{HeldCredential, ProviderAccess, ProviderRoute};
-use crate::files::at::At;
+use crate::files::at::{At, PathError};
 use crate::files::look;
 use crate::process::opener::RoomNetwork;
 use crate::profile::Profile;
@@ -282,9 +282,17 @@ impl Answers for RecordedModel {
     }
 }
 
-/// What the stored requests of a trial asked its model, with the answers, as a recording has them; `None` if that is not whole.
-pub fn recorded_model(wire: &Path) -> Option<String> {
-    let exchanges = read_record(wire).ok()?;
+/// What the stored requests of a trial asked its model, with the answers, as a recording has them; `None` if nothing was stored, or
+/// that is not whole.
+pub fn recorded_model(wire: &Path) -> Result<Option<String>, PathError> {
+    if !look::exists(wire)? {
+        return Ok(None);
+    }
+    let unreadable = |error| PathError { path: wire.to_path_buf(), source: io::Error::other(error) };
+    Ok(of_model(&read_record(wire).map_err(unreadable)?))
+}
+
+fn of_model(exchanges: &[Exchange]) -> Option<String> {
     let asked = exchanges.iter().filter(|exchange| asks_model(exchange)).map(|exchange| {
         let Exchange { method, path, body, status, answer_headers, answer, end, refused, .. } = exchange;
         let is_whole = refused.is_none() && *end == ExchangeEnd::Complete && body.left_out + answer.left_out == 0;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::ProviderAccess;
+use crate::files::at::PathError;
 use crate::process::opener::RoomNetwork;
 use crate::profile::Profile;
 use crate::settings::{HostPort, Network};
@@ -51,8 +52,8 @@ impl RoomDoor {
 }
 
 /// Nothing was stored.
-pub fn recorded_model(_: &Path) -> Option<String> {
-    None
+pub fn recorded_model(_: &Path) -> Result<Option<String>, PathError> {
+    Ok(None)
 }
 
 impl RoomNetwork for RoomDoor {
