@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use crate::agent::command::prompt_prefix;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::snapshot::{self, SkillSnapshot};
 use crate::agent::trial_env::TrialEnv;
@@ -31,7 +32,7 @@ use crate::run::live::LiveRun;
 use crate::run::planned::PlannedRun;
 use crate::run::programs::{EndedProgram, SandboxedRun};
 use crate::run::question::Player;
-use crate::run::rate_limiter::{self, CacheLeader};
+use crate::run::rate_limiter::CacheLeader;
 use crate::run::record_mocks;
 use crate::run::regrade::{by_checks, with_input};
 use crate::run::replay_model;
@@ -204,7 +205,7 @@ impl LiveTrial<'_> {
         let assignment =
             Assignment { root, case, mode, settings, trial_env, server, plugin, schema: schema.as_ref(), redactor };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
-        let lead = run.has_cache_leaders(mode).then(|| run.cache_leaders.enter(rate_limiter::prefix(mode, case)));
+        let lead = run.has_cache_leaders(mode).then(|| run.cache_leaders.enter(prompt_prefix(mode, case)));
         let started = jiff::Timestamp::now();
         let on_answer = || {
             lead.iter().for_each(CacheLeader::answers);

@@ -17,11 +17,10 @@ use jiff::{Timestamp, Zoned};
 
 use crate::agent::login::Account;
 use crate::agent::refusal;
-use crate::cases::case::Case;
 use crate::process::interrupt;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::settings::limits::LONGEST_RETRY_WAIT;
-use crate::settings::mode::{AgentKind, Mode, SkillSelection};
+use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Settings, Stop};
 use crate::stats::real;
 use crate::store::Follower;
@@ -355,15 +354,6 @@ impl Drop for CacheLeader<'_> {
             self.answers();
         }
     }
-}
-
-/// What decides the start of a prompt, before the text of the case.
-pub(super) fn prefix(mode: &Mode, case: &Case) -> String {
-    // The names of mocked servers may be those of the skill.
-    let is_shared = mode.offer == SkillSelection::All && case.mock_servers.is_none();
-    let own = if is_shared { "" } else { case.skill.as_str() };
-    let Case { sandbox, tools, system_prompt, output_schema, .. } = case;
-    format!("{}\0{own}\0{}\0{tools:?}\0{system_prompt:?}\0{output_schema:?}", mode.name, sandbox.as_str())
 }
 
 // The limits of a run in money and tokens. They cover all its processes and refused attempts, which its progress file

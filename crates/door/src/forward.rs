@@ -12,7 +12,7 @@ use std::time::Duration;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1 as client;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use skill_evals_evidence::settings::HostPort;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,6 +21,7 @@ use tokio::sync::Mutex;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::answers::{Answers, Asked};
+use crate::cache_key::CacheKey;
 use crate::record::{CODING, Exchange, ExchangeEnd, HIDDEN, Part, Passed};
 use crate::rules::{self, Refusal};
 use crate::state::{LONGEST_HEAD, RoomState, Site, Stream, host_name};
@@ -95,7 +96,7 @@ impl Going {
 /// A body on its way.
 pub(crate) enum PassingBody {
     /// Of the room.
-    Request { body: Incoming, going: Shared, left: u64 },
+    Request { body: Incoming, going: Shared, left: u64, key: Option<CacheKey> },
     /// Of the server.
     Answer { body: Incoming, going: Shared },
     /// Of the door.
@@ -117,10 +118,10 @@ impl Body for PassingBody {
     type Error = Failure;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        let (body, going, left) = match &mut *self {
+        let (body, going, left, key) = match &mut *self {
             Self::Own(bytes) => return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Request { body, going, left } => (body, going, Some(left)),
-            Self::Answer { body, going } => (body, going, None),
+            Self::Request { body, going, left, key } => (body, going, Some(left), key.as_mut()),
+            Self::Answer { body, going } => (body, going, None, None),
         };
         let is_answer = left.is_none();
         let frame = std::task::ready!(Pin::new(&mut *body).poll_frame(context));
@@ -139,6 +140,15 @@ impl Body for PassingBody {
                 } else {
                     going.answer.add(data, &room.kept);
                 }
+                let frame = match key {
+                    Some(key) => {
+                        let frame = frame.map_data(|data| key.over(data));
+                        let shares = key.is_shared;
+                        going.set(|exchange| exchange.shares_prompt = shares);
+                        frame
+                    }
+                    None => frame,
+                };
                 (Some(Ok(frame)), body.is_end_stream())
             }
             Some(Err(error)) if is_answer => {
@@ -210,6 +220,7 @@ impl Connection {
             body: Part::default(),
             refused: None,
             credentials: 0,
+            shares_prompt: false,
             status: None,
             answer_headers: Vec::new(),
             answer: Part::default(),
@@ -315,8 +326,9 @@ impl Connection {
         let way = &self.room.door.way;
         let proxy = way.proxy(site.is_tls, &site.host).filter(|_| way.instead(&site.host, site.port).is_none());
         head.uri = target(site, &head.uri, proxy.filter(|_| !site.is_tls), &mut head.headers)?;
-        let mut request =
-            Request::from_parts(head, PassingBody::Request { body, going: Rc::clone(going), left: LONGEST_REQUEST });
+        let key = self.cache_key(site, &head);
+        let going = Rc::clone(going);
+        let mut request = Request::from_parts(head, PassingBody::Request { body, going, left: LONGEST_REQUEST, key });
         // The server may have closed a connection that was kept: then nothing was sent, and it is sent once more.
         for _ in 0..2 {
             let is_open = upstream.as_ref().is_some_and(|(to, send)| to == site && !send.is_closed());
@@ -367,6 +379,13 @@ impl Connection {
             }
         }
         put
+    }
+
+    /// The key that replaces that of the agent. What is compressed keeps its own.
+    fn cache_key(&self, site: &Site, head: &hyper::http::request::Parts) -> Option<CacheKey> {
+        let (rules, is_plain) = (self.room.rules(), !head.headers.contains_key(header::CONTENT_ENCODING));
+        let is_provider = rules.provider.iter().any(|server| server.covers(&site.host, site.port));
+        (is_provider && is_plain && head.method == Method::POST).then(|| CacheKey::new(&rules.prompt_key)).flatten()
     }
 
     async fn connect(

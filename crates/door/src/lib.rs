@@ -6,11 +6,13 @@
 //!   user's root certificates and the user's proxy.
 //! - A [`Room`] is what one trial gets: sockets that the trial's programs reach, and a record, `wire.jsonl`, of each [`Exchange`].
 //!
-//! The door speaks HTTP/1.1, ends TLS, and forwards bodies byte for byte. It decodes nothing: readers of the record do.
+//! The door speaks HTTP/1.1, ends TLS, and forwards bodies byte for byte, but for the key of a kept prompt, which [`Rules::prompt_key`] replaces.
+//! It decodes nothing: readers of the record do.
 
 mod address;
 mod answers;
 mod authority;
+mod cache_key;
 mod door;
 mod forward;
 mod record;

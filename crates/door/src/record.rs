@@ -39,6 +39,9 @@ pub struct Exchange {
     /// How many credentials of the user the door put into it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub credentials: u64,
+    /// Whether its `prompt_cache_key` was replaced on its way. The body has that of the agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shares_prompt: bool,
     /// The status that the room got.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -302,6 +305,7 @@ mod tests {
             body: Part::default(),
             refused: None,
             credentials: 1,
+            shares_prompt: false,
             status: Some(200),
             answer_headers: Vec::new(),
             answer: Part::default(),

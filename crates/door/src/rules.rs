@@ -71,6 +71,9 @@ pub struct Rules {
     /// What the user's own settings name: let through in every mode, at private addresses and without TLS, too.
     pub allowed: Vec<HostPort>,
     pub credentials: Vec<Credential>,
+    /// What stands in requests to the provider in the place of the `prompt_cache_key` that an agent draws for each session, so that
+    /// the provider finds a prompt that it has kept; letters and digits, empty to leave the agent's.
+    pub prompt_key: String,
 }
 
 /// A request as the rules see it.
@@ -171,6 +174,7 @@ mod tests {
                     path: PathRule("/v1/messages".to_owned()),
                 }],
             }],
+            prompt_key: String::new(),
         }
     }
 

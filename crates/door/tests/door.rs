@@ -157,7 +157,32 @@ fn rules(reach: Network) -> Rules {
                 path: PathRule("/v1/messages".to_owned()),
             }],
         }],
+        prompt_key: String::new(),
     }
+}
+
+#[test]
+fn the_provider_gets_one_key_for_all_trials_with_the_same_prompt_and_the_record_has_that_of_the_agent() {
+    let (provider, other) = (Server::says("hello"), Server::says("other"));
+    let setup = ["cache-1", "cache-2"].map(|name| {
+        let mut setup = Setup::new(name, Network::Web, &[(PROVIDER, 443, &provider), (OTHER, 443, &other)]);
+        setup.room().change_rules(Rules { prompt_key: "00c0ffee".to_owned(), ..rules(Network::Web) });
+        let body = format!(r#"{{"input":"hi","prompt_cache_key":"{name}-0a"}}"#);
+        for host in [PROVIDER, OTHER] {
+            setup.client().post(format!("https://{host}/v1/responses")).send(&body).expect("an answer");
+        }
+        // Nothing is read of what is compressed.
+        let packed =
+            setup.client().post(format!("https://{PROVIDER}/v1/x")).header("content-encoding", "br").send(&body);
+        packed.expect("an answer");
+        let record = setup.record();
+        assert_eq!(record.iter().map(|exchange| exchange.shares_prompt).collect::<Vec<_>>(), [true, false, false]);
+        assert_eq!(record[0].body.text, body);
+        setup
+    });
+    drop(setup);
+    let sent = |server: &Server| server.seen().iter().map(|text| text.contains("00c0f-e-00")).collect::<Vec<_>>();
+    assert_eq!((sent(&provider), sent(&other)), (vec![true, false, true, false], vec![false, false]));
 }
 
 #[test]

@@ -241,12 +241,17 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
 
 /// What was asked of a limited network, and what was refused.
 pub(crate) fn network(network: &NetworkMeta) -> Vec<(&'static str, String)> {
-    let NetworkMeta { reach, requests, model_requests, model_unread, refused, faults, kept_out, .. } = network;
+    let NetworkMeta {
+        reach, requests, model_requests, model_unread, prompts_shared, refused, faults, kept_out, ..
+    } = network;
     let to_model = model_requests + model_unread.values().sum::<u64>();
     let mut summary = format!("{reach}: {}, {to_model} to the model", counted(*requests, "request"));
     for (why, times) in model_unread {
         let _ =
             write!(summary, ", of which {times} cannot be read ({why}) and say nothing about what the agent prints");
+    }
+    if *prompts_shared > 0 {
+        let _ = write!(summary, ", {prompts_shared} with the cache key of all trials with this prompt");
     }
     if network.refusals() > 0 {
         let _ = write!(summary, ", {} refused", network.refusals());

@@ -14,7 +14,7 @@ use crate::cases::plugin::Plugin;
 use crate::files::at::PathError;
 use crate::files::look;
 use crate::process::OutputListener;
-use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::mode::{AgentKind, Mode, SkillSelection};
 use crate::settings::{ROOT, Settings};
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -43,6 +43,15 @@ pub struct AgentCommand {
     pub input: Option<Vec<u8>>,
     /// Our side of a dialogue with it; `None` for an agent that only has arguments.
     pub dialogue: Option<Box<dyn OutputListener>>,
+}
+
+/// What decides the start of a prompt, before the text of the case: a provider keeps it for all trials with the same.
+pub fn prompt_prefix(mode: &Mode, case: &Case) -> String {
+    // The names of mocked servers may be those of the skill.
+    let is_shared = mode.offer == SkillSelection::All && case.mock_servers.is_none();
+    let own = if is_shared { "" } else { case.skill.as_str() };
+    let Case { sandbox, tools, system_prompt, output_schema, .. } = case;
+    format!("{}\0{own}\0{}\0{tools:?}\0{system_prompt:?}\0{output_schema:?}", mode.name, sandbox.as_str())
 }
 
 /// How the program sends one more message to a session.

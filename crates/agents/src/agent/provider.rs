@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 
-use crate::agent::command::{AgentCommand, Assignment};
+use crate::agent::command::{AgentCommand, Assignment, prompt_prefix};
 use crate::agent::network::{HeldCredential, ProviderAccess, ProviderRoute};
 use crate::profile::{Profile, ProviderRequests};
 use crate::settings::{Home, HostPort, Network};
 use crate::text::redact::looks_secret;
 use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trial::evidence::digest;
 
 /// The length of a placeholder behind its beginning.
 const PLACEHOLDER: usize = 48;
@@ -19,7 +20,8 @@ pub(super) fn admit(assignment: &Assignment<'_>, command: &mut AgentCommand) -> 
     let Some(door) = trial_env.door(&settings.network)? else { return Ok(()) };
     let profile = mode.agent.profile();
     let login = login(assignment);
-    let mut access = ProviderAccess::default();
+    let prompt = format!("{}\0{}", assignment.root.display(), prompt_prefix(mode, assignment.case));
+    let mut access = ProviderAccess { prompt_key: digest(prompt.as_bytes()), ..ProviderAccess::default() };
     match settings.endpoint_of(mode.agent).map(HostPort::of_url) {
         Some(server) => {
             access.users.extend(server.clone());

@@ -99,6 +99,7 @@ impl Proxy {
             provider: Vec::new(),
             allowed: Vec::new(),
             credentials: vec![Credential { placeholder: KEY.to_owned(), real: "seen".to_owned(), routes }],
+            prompt_key: String::new(),
         };
         let room = door.room(rules, &folder.path().join("wire.jsonl")).expect("a room");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -175,6 +176,13 @@ fn agents_work_with_their_own_hosts_and_never_hold_the_key() {
         assert!(!trial.everything().contains(KEY), "{mode}");
         assert!(live.model.requests().iter().any(|request| request_text(request).contains("from the shell")), "{mode}");
         let record = proxy.record();
+        // Codex draws a key for each session, by which the provider finds a prompt that it has kept.
+        let draws_a_key = mode == "codex";
+        assert_eq!(network.prompts_shared > 0, draws_a_key, "{mode}: {network:#?}");
+        for request in live.model.requests().iter().filter(|_| draws_a_key) {
+            let key = request.body["prompt_cache_key"].as_str().expect("a key");
+            assert!(!trial.everything().contains(key), "what is stored has that of the agent: {key}");
+        }
         let keys: Vec<_> = record.iter().filter(|one| one.credentials > 0).collect();
         assert!(keys.len() >= 2, "{mode}: {record:#?}");
         let is_model = |one: &&Exchange| one.method == "POST" && one.host == host && one.path.starts_with(path);

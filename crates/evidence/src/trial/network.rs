@@ -24,6 +24,10 @@ pub struct NetworkMeta {
     /// The tokens of those that can be read, as the answers say them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub model_tokens: u64,
+    /// How many of its requests went with the same `prompt_cache_key` as those of all trials that share its prompt, and not with that of
+    /// the agent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub prompts_shared: u64,
     /// Those that were refused, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedRequest>,

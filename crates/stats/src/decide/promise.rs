@@ -121,6 +121,9 @@ struct Worlds<'a> {
 /// Comparisons that are run together, before it is looked whether more are needed.
 const AT_ONCE: u64 = 60;
 
+/// Looks that run at once: about as many as the trials of a gate do.
+const LOOKS_AT_ONCE: usize = 4;
+
 /// The most comparisons of a world: of 600, the share that finds something is right to three points.
 const MOST: u64 = 600;
 
@@ -247,8 +250,9 @@ impl<'a> Worlds<'a> {
         while !state.is_decided() {
             let mut steps = Vec::new();
             let mut trials = state.trials();
-            // Looks run at once, so a limit may be used up by them. A pair comes by itself.
-            while let Some(step) = state.next_step(&steps)
+            // Some looks run at once, so a limit may be used up by them. A pair comes by itself.
+            while steps.len() < LOOKS_AT_ONCE
+                && let Some(step) = state.next_step(&steps)
                 && trials + step.trials() <= self.max_trials
                 && (step.alone || steps.is_empty())
             {

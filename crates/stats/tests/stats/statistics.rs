@@ -2,7 +2,7 @@
 //! power. Every world is drawn from a seed of its own, so that a result is the same on every machine.
 
 use skill_evals_stats::decide::plan::{self, ComparePlan};
-use skill_evals_stats::decide::promise::{ExpectedCases, PlanPromise, Power};
+use skill_evals_stats::decide::promise::{ExpectedCases, Power, usual_trials};
 use skill_evals_stats::decide::result::CompareResult;
 use skill_evals_stats::decide::threshold::{ThresholdSide, standing};
 use skill_evals_stats::decide::{CaseCount, Rule, SideCounts, fixed};
@@ -363,11 +363,10 @@ fn the_quick_plan_finds_a_case_that_went_from_always_to_never_and_ends_soon_if_n
         let found = share_of(CompareResult::Broke, &broken, quick, most, 100);
         assert!(found >= 0.95, "{cases} cases at {before}: {found}");
         let same = rates(&[(cases, before, before)]);
-        let trials: u64 = (0..50).map(|seed| worlds::run(&same, quick.0, quick.1, seed, most).trials()).sum();
+        let trials: u64 = (0..100).map(|seed| worlds::run(&same, quick.0, quick.1, seed, most).trials()).sum();
         let expected = ExpectedCases { rates: vec![before; cases as usize], ..ExpectedCases::unknown(cases as usize) };
-        let promised = PlanPromise::of(ComparePlan::Quick, &expected, 800, &quick.0).usual_trials;
-        let mean = f64::from(u32::try_from(trials).expect("few")) / 50.0;
-        let promised = f64::from(u32::try_from(promised).expect("few"));
+        let promised = usual_trials(ComparePlan::Quick, &expected, 800, &quick.0);
+        let mean = f64::from(u32::try_from(trials).expect("few")) / 100.0;
         assert!((mean / promised - 1.0).abs() < 0.1, "{cases} cases at {before}: {mean} trials instead of {promised}");
     }
 }

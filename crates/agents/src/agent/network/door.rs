@@ -161,6 +161,7 @@ impl RoomDoor {
         let mut meta = NetworkMeta {
             reach: self.reach.to_string(),
             requests: exchanges.len() as u64,
+            prompts_shared: exchanges.iter().filter(|exchange| exchange.shares_prompt).count() as u64,
             kept_out: access.credentials.iter().map(|held| held.variable.clone()).collect(),
             ..NetworkMeta::default()
         };
@@ -258,6 +259,7 @@ fn rules(reach: &Network, allowed: &[HostPort], access: &ProviderAccess) -> Rule
         provider: access.servers.iter().chain(&access.others).cloned().collect(),
         allowed: allowed.iter().chain(&access.users).cloned().collect(),
         credentials: access.credentials.iter().map(credential).collect(),
+        prompt_key: access.prompt_key.clone(),
     }
 }
 

@@ -23,6 +23,8 @@ pub struct ProviderAccess {
     /// Other servers of the providers.
     pub others: Vec<HostPort>,
     pub credentials: Vec<HeldCredential>,
+    /// The key by which the provider finds the prompt that trials share, in letters and digits.
+    pub prompt_key: String,
 }
 
 /// A credential that does not enter the environment.
