@@ -20,7 +20,7 @@ use crate::agent::refusal;
 use crate::process::interrupt;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::settings::limits::LONGEST_RETRY_WAIT;
-use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, Stop};
 use crate::stats::real;
 use crate::store::Follower;
