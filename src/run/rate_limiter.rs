@@ -569,6 +569,7 @@ mod tests {
     use super::*;
     use crate::agent::login::{Login, LoginSources};
     use crate::settings::mode::Delivery;
+    use crate::settings::mode::Mode;
 
     fn account_with(mode: &Mode, login: Login) -> Account {
         LoginSources::new(&Settings::default(), mode.agent, Some(mode)).account(login)
