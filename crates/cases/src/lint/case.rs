@@ -442,14 +442,10 @@ impl<'a> RequiredText<'a> {
 
     /// Ignores upper and lower case in plain text: an agent that repeats the prompt may get them right.
     fn is_in(&self, prompt: &str) -> bool {
-        if !self.pattern.is_literal() && !self.pattern.may_be_in(prompt) {
-            return false;
+        if self.pattern.is_literal() {
+            return prompt.to_lowercase().contains(&self.pattern.text.to_lowercase());
         }
-        let regex = if self.pattern.is_literal() { None } else { self.pattern.compile().ok() };
-        match regex {
-            Some(regex) => regex.matches(prompt, 1).is_ok_and(|found| !found.is_empty()),
-            None => prompt.to_lowercase().contains(&self.pattern.text.to_lowercase()),
-        }
+        self.pattern.is_in(prompt).unwrap_or(false)
     }
 
     /// Whether it contains a word like `SKILL_MARKER`.
