@@ -543,7 +543,7 @@ impl CaseFinder<'_> {
             return problem;
         }
         let way_out = self.catalog.leave_out(&problem.place.path);
-        helped(problem, way_out)
+        helped(problem, &way_out)
     }
 
     /// Reports files that look like cases and are not read. If that is an error, there is one broken case for those of a skill, and one
@@ -613,7 +613,7 @@ impl CaseFinder<'_> {
         let (all, read) = (unread.iter().map(path).collect(), self.read_files());
         let with_way_out = |UnreadFile { skill, problem }| {
             let way_out = self.catalog.leave_out(unread::left_out(&problem.place.path, &all, &read));
-            UnreadFile { skill, problem: helped(problem, way_out) }
+            UnreadFile { skill, problem: helped(problem, &way_out) }
         };
         unread.into_iter().map(with_way_out).collect()
     }
@@ -657,9 +657,11 @@ impl CaseFinder<'_> {
 }
 
 /// The problem with one more thing to do.
-fn helped(problem: Diagnostic, way_out: String) -> Diagnostic {
-    let help = problem.help.as_ref().map_or_else(|| way_out.clone(), |help| format!("{help}; {way_out}"));
-    problem.help(help)
+fn helped(problem: Diagnostic, way_out: &str) -> Diagnostic {
+    match problem.help.clone() {
+        Some(help) => problem.help(format!("{help}; {way_out}")),
+        None => problem.help(way_out),
+    }
 }
 
 fn base_name(path: &Path) -> &str {

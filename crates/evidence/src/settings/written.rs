@@ -72,16 +72,15 @@ mod tests {
 
     /// The file after somebody did what is said of it.
     fn followed(text: &str, said: &str) -> String {
-        let (place, line) = said.split_once(": ").map_or((said, ""), |(place, line)| (place, line));
-        let (place, removed) = (place, line.split_once(", and remove").map(|(line, _)| line).unwrap_or(line));
+        let (place, new) = said.split_once(": ").unwrap_or((said, ""));
         let key = |line: &str| line.split([' ', '=']).next().unwrap_or_default().to_owned();
         if place.starts_with("write at the top") {
-            format!("{removed}\n{text}")
+            format!("{new}\n{text}")
         } else if let Some(rest) = place.strip_prefix("write in ") {
             let header = rest.split(' ').next().unwrap_or_default();
-            text.replace(header, &format!("{header}\n{removed}"))
+            text.replace(header, &format!("{header}\n{new}"))
         } else if place.starts_with("replace") {
-            let lines = text.lines().map(|old| if key(old) == key(removed) { removed } else { old });
+            let lines = text.lines().map(|old| if key(old) == key(new) { new } else { old });
             lines.collect::<Vec<_>>().join("\n")
         } else {
             let texts = place.strip_prefix("add ").and_then(|rest| rest.split_once(" to `")).unwrap_or_default();
