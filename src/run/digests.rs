@@ -236,6 +236,8 @@ fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPa
         untrusted: _,
         // Of no trial that is replayed or kept.
         recorded_mocks: _,
+        // What is told, not what is done.
+        written: _,
     } = settings;
     // Isolation chosen in the environment belongs to a machine, and makes no recording stale.
     let IsolationSettings { declared, kind: _, required: _, image: _, home: _, readable: _, trusted: _ } = isolation;

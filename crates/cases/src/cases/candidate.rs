@@ -175,7 +175,9 @@ impl Candidate<'_> {
         let named = || Some((&root, None)).filter(|_| self.is_named() && has_cases());
         // What is asked may have any name in a list of cases that says what is expected.
         let expects = |item: &Node| item.entries().iter().any(|at| is_expectation(&at.key) && is_filled(&at.value));
-        let of_list = |(_, list): (&str, &Node)| list.elements().is_some_and(|items| items.iter().any(expects));
+        let says = |at: &NodeEntry| !is_expectation(&at.key) && has_sentence(&at.value, MAX_DEPTH);
+        let is_case = |item: &Node| expects(item) && item.entries().iter().any(says);
+        let of_list = |(_, list): (&str, &Node)| list.elements().is_some_and(|items| items.iter().any(is_case));
         let list = || Some((&root, None)).filter(|_| !is_elsewhere && case_lists(&root).any(of_list));
         let suite = || Some((&root, Some(PROMPT_LIST.to_owned()))).filter(|_| is_suite(&root));
         let found = case_in(&root, MAX_DEPTH, false).map(|(case, prompt)| (case, Some(prompt.to_owned())));
@@ -459,6 +461,16 @@ fn case_in<'n>(node: &'n Node, depth: usize, is_in_list: bool) -> Option<(&'n No
     let in_lists = node.elements().unwrap_or_default().iter().map(|inner| (inner, true));
     let inner = in_lists.chain(node.entries().iter().map(|entry| (&entry.value, false)));
     inner.take(100).find_map(|(inner, is_in_list)| case_in(inner, depth - 1, is_in_list))
+}
+
+/// Whether a value has a text of several words.
+fn has_sentence(node: &Node, depth: usize) -> bool {
+    let of_list = node.elements().unwrap_or_default().iter();
+    let mut inner = of_list.chain(node.entries().iter().map(|entry| &entry.value));
+    match node.text() {
+        Some(text) => text.split_whitespace().nth(1).is_some(),
+        None => depth > 0 && inner.any(|inner| has_sentence(inner, depth - 1)),
+    }
 }
 
 /// Whether a value says something.

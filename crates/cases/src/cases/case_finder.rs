@@ -24,7 +24,7 @@ use crate::cases::skills;
 use crate::cases::unread::{self, FoundFiles, UnreadFile, may_be_case};
 use crate::cases::unread_settings::unread_settings;
 use crate::files::inside;
-use crate::settings::{NamedScript, OwnFormat, write_line};
+use crate::settings::{NamedScript, OwnFormat};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name;
@@ -203,8 +203,11 @@ impl CaseFinder<'_> {
         };
         let message = unread.unwrap_or_else(|| format!("unknown skill slug `{}`", file.name));
         let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);
-        let way_out = unread::left_out(&file.path, &BTreeSet::new(), &BTreeSet::new());
-        Diagnostic { help: help.map(|help| format!("{help}; {way_out}")), ..problem }
+        let way_out = self.catalog.leave_out(&file.path);
+        match help {
+            Some(help) => problem.help(format!("{help}; {way_out}")),
+            None => problem,
+        }
     }
 
     /// Those of these problems of a file that are errors by the settings. The others break nothing: they are of the catalog.
@@ -238,10 +241,10 @@ impl CaseFinder<'_> {
                     let (problem, file) = (self.unknown_skill(&found, case), found.file.to_path_buf());
                     // To leave out the file would lose its other cases.
                     let way_out = if read.contains(&file) {
-                        let line = write_line(&format!("lint.warning = [\"{}\"]", problem.code));
-                        format!("if it is not about a skill, {line}")
+                        let way_out = self.catalog.written.warn_of(&[problem.code.as_str()]);
+                        format!("if it is not about a skill, {way_out}")
                     } else {
-                        unread::left_out(&file, &files, &read)
+                        self.catalog.leave_out(unread::left_out(&file, &files, &read))
                     };
                     let help = format!("{}; {way_out}", problem.help.as_deref().unwrap_or_default());
                     let problems = self.errors(vec![problem.help(help)]);
@@ -514,7 +517,8 @@ impl CaseFinder<'_> {
     fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases, index: &SkillIndex) {
         let parsed = parsed.bounded(path);
         self.used.extend(parsed.used);
-        let errors = self.errors(parsed.problems);
+        let errors = parsed.problems.into_iter().map(|problem| self.with_way_out(problem)).collect();
+        let errors = self.errors(errors);
         if !errors.is_empty() {
             let skill = index.skill_of(path, self.catalog);
             let skill = skill.filter(|slug| self.catalog.skill_mut(slug).map(|found| found.curated = true).is_some());
@@ -523,9 +527,23 @@ impl CaseFinder<'_> {
         if !parsed.cases.is_empty() && parsed.cases.iter().all(|case| &*case.file != path) {
             self.catalog.passed_over.insert(path.to_path_buf(), FileStanding::Read);
         }
-        for case in parsed.cases {
+        for mut case in parsed.cases {
+            let problems = case.source.file_problems();
+            if problems.iter().any(|problem| problem.code == Code::MisplacedCases) {
+                let problems = problems.iter().cloned().map(|problem| self.with_way_out(problem)).collect();
+                case.source = Arc::new(ReadCase::new(case.format(), Err(problems)));
+            }
             self.add_case(case);
         }
+    }
+
+    /// The problem of a file, with the setting that leaves out the file if it is in a wrong place.
+    fn with_way_out(&self, problem: Diagnostic) -> Diagnostic {
+        if problem.code != Code::MisplacedCases {
+            return problem;
+        }
+        let way_out = self.catalog.leave_out(&problem.place.path);
+        helped(problem, &way_out)
     }
 
     /// Reports files that look like cases and are not read. If that is an error, there is one broken case for those of a skill, and one
@@ -593,12 +611,11 @@ impl CaseFinder<'_> {
         unread.retain(|file| ours.contains(&file.problem.place.path) || !named.contains(&file.problem.place.path));
         unread.extend(candidates);
         let (all, read) = (unread.iter().map(path).collect(), self.read_files());
-        for UnreadFile { problem, .. } in &mut unread {
-            let way_out = unread::left_out(&problem.place.path, &all, &read);
-            let help = problem.help.take().map(|help| format!("{help}; {way_out}"));
-            problem.help = Some(help.unwrap_or(way_out));
-        }
-        unread
+        let with_way_out = |UnreadFile { skill, problem }| {
+            let way_out = self.catalog.leave_out(unread::left_out(&problem.place.path, &all, &read));
+            UnreadFile { skill, problem: helped(problem, &way_out) }
+        };
+        unread.into_iter().map(with_way_out).collect()
     }
 
     /// The problem of a file that no format reads, if it holds cases.
@@ -636,6 +653,14 @@ impl CaseFinder<'_> {
                 self.cases.entry(found.skill.clone()).or_default().push(found);
             }
         }
+    }
+}
+
+/// The problem with one more thing to do.
+fn helped(problem: Diagnostic, way_out: &str) -> Diagnostic {
+    match problem.help.clone() {
+        Some(help) => problem.help(format!("{help}; {way_out}")),
+        None => problem.help(way_out),
     }
 }
 

@@ -3,8 +3,6 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::settings::write_line;
-
 /// All eval material, from the repository's root.
 pub const EVALS: &str = "evals";
 
@@ -78,12 +76,6 @@ pub(super) fn case_folders_of(folder: &Path) -> impl Iterator<Item = &Path> {
 /// Whether a path is in a directory of cases.
 pub(super) fn is_in_cases(path: &Path) -> bool {
     case_folders(path).next().is_some()
-}
-
-/// The setting that leaves out what is at a path, if it holds no cases.
-pub(super) fn leave_out(path: &Path) -> String {
-    let line = write_line(&format!("not_cases = [{:?}]", path.display().to_string()));
-    format!("if it holds no cases of skills, {line}")
 }
 
 /// Whether a path is directly in a directory of cases.

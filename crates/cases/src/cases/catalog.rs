@@ -15,6 +15,7 @@ use crate::cases::case_folders::case_folders_of;
 use crate::cases::mocks::MockServers;
 use crate::cases::other_skill::{FileStanding, NotRead, OtherSkill};
 use crate::cases::plugin::Plugin;
+use crate::settings::WrittenSettings;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::{SKILL_FILE, Skill, SkillFile, named, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
@@ -52,6 +53,8 @@ pub struct Catalog {
     pub problems: Vec<Diagnostic>,
     /// The files and directories that it was made from besides skills, each with the file that led to it, often itself.
     pub sources: BTreeMap<PathBuf, Arc<Path>>,
+    /// What the settings file has, for whoever says what to write there.
+    pub(crate) written: WrittenSettings,
     /// What is answered from files in place of MCP servers, as far as somebody asked.
     pub mock_servers: MockServers,
 }
@@ -131,6 +134,12 @@ impl Catalog {
         Some(format!("the skill `{slug}` is not known: {}: {}", why.place.path.display(), why.message))
     }
 
+    /// The setting that leaves out what is at a path, if it holds no cases.
+    pub(super) fn leave_out(&self, path: &Path) -> String {
+        let way_out = self.written.add("not_cases", &[&path.display().to_string()]);
+        format!("if it holds no cases of skills, {way_out}")
+    }
+
     pub(super) fn skill_mut(&mut self, slug: &str) -> Option<&mut FoundSkill> {
         let position = self.position(slug)?;
         self.skills.get_mut(position)
@@ -148,6 +157,12 @@ impl Catalog {
     /// The slugs of its skills.
     pub fn slugs(&self) -> Vec<&str> {
         self.skills.iter().map(|found| found.skill().slug.as_str()).collect()
+    }
+
+    /// The slug of the skill in each directory that has one, read or not.
+    pub(super) fn slugs_by_folder(&self) -> impl Iterator<Item = (&Path, &str)> {
+        let skills = self.skills.iter().map(|found| (&*found.skill().folder, &*found.skill().slug));
+        skills.chain(self.others.iter().map(|other| (other.folder(), &*other.slug)))
     }
 
     /// The cases of the skill with this slug.

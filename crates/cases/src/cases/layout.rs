@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::settings::{CheckSettings, FILE, LintSettings, OwnFormat, PathGlobs, Settings};
+use crate::settings::{CheckSettings, FILE, LintSettings, OwnFormat, PathGlobs, Settings, WrittenSettings};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::RelativePath;
 
@@ -18,6 +18,8 @@ pub struct Layout<'a> {
     pub skill_roots: Option<&'a [RelativePath]>,
     /// What holds no cases.
     pub not_cases: Option<&'a PathGlobs>,
+    /// What the settings file has; `None` if there is none.
+    pub written: Option<&'a WrittenSettings>,
     /// How bad each problem is; `None` for the default levels.
     pub levels: Option<&'a LintSettings>,
     /// Columns of prompts.csv that are the user's own and are not read.
@@ -38,6 +40,7 @@ impl<'a> Layout<'a> {
         Self {
             skill_roots: settings.skill_roots.as_deref(),
             not_cases: Some(&settings.not_cases),
+            written: Some(&settings.written),
             levels: Some(&settings.lint),
             own_columns: &settings.own_columns,
             own_keys: &settings.own_keys,

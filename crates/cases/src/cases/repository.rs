@@ -62,7 +62,8 @@ impl Repository {
 
     /// Reads the skills where `layout` says, and the cases in `scope`.
     pub fn catalog(&self, layout: Layout<'_>, scope: Scope<'_>) -> Catalog {
-        let mut catalog = Catalog::default();
+        let written = layout.written.cloned().unwrap_or_default();
+        let mut catalog = Catalog { written, ..Catalog::default() };
         self.read_skills(layout.skill_roots, &mut catalog);
         self.read_cases(layout, scope, &mut catalog);
         let unread = self.unread(layout);

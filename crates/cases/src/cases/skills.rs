@@ -1,6 +1,6 @@
 //! Finds the skills of a repository.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
 use crate::files::{inside, look};
 use crate::profile;
-use crate::settings::{FILE, write_line};
-use crate::skill::{SKILL_FILE, Skill, SkillFile};
+use crate::settings::FILE;
+use crate::skill::{SKILL_FILE, SkillFile};
 use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
 use crate::text::name::{RelativePath, resolved};
@@ -151,13 +151,14 @@ impl Repository {
                 Err(error) => catalog.problems.push(self.unreadable(&self.root.join(path), &error.to_string())),
             }
         }
-        let has_cases =
-            |folder: &Path| FolderKind::Cases.names().iter().any(|name| self.has_directory(&folder.join(name)));
-        skills.sort_by_cached_key(|found| {
-            let Skill { folder, slug, .. } = found.skill();
-            (folder.components().count(), !has_cases(folder), folder.file_name() != Some(OsStr::new(slug)))
-        });
+        skills.sort_by_cached_key(|found| self.rank(&found.skill().folder, &found.skill().slug));
         catalog.skills.append(&mut skills);
+    }
+
+    /// The order of the skills of one name in a root.
+    fn rank(&self, folder: &Path, slug: &str) -> (usize, bool, bool) {
+        let has_cases = FolderKind::Cases.names().iter().any(|name| self.has_directory(&folder.join(name)));
+        (folder.components().count(), !has_cases, folder.file_name() != Some(OsStr::new(slug)))
     }
 
     /// The directories in `root`, or `root` itself, that hold one of these `files`, in order. All paths are relative to the
@@ -322,39 +323,59 @@ impl Repository {
     /// What to write so that the skills in these directories are read too, as the end of a sentence. It is tried first: with the
     /// line, each of them is read without an error, and each that is read today. Those with errors are left out.
     pub(super) fn roots_line(&self, catalog: &Catalog, added: &[&Path]) -> String {
-        let known: Vec<&Path> = catalog.skills.iter().map(|found| &*found.skill().folder).collect();
-        let is_skill = |above: &Path| !above.as_os_str().is_empty() && known.contains(&above);
+        let known: BTreeSet<&Path> = catalog.skills.iter().map(|found| &*found.skill().folder).collect();
+        let is_skill = |above: &Path| !above.as_os_str().is_empty() && known.contains(above);
         let is_in_skill = |folder: &Path| folder.ancestors().skip(1).any(is_skill);
         let usual = |folder: &Path| if is_in_skill(folder) { folder } else { root_of(folder) }.to_path_buf();
         let roots = |added: &[&Path], of_added: &dyn Fn(&Path) -> PathBuf| -> BTreeSet<PathBuf> {
             known.iter().map(|folder| usual(folder)).chain(added.iter().map(|folder| of_added(folder))).collect()
         };
+        let (faulty, rest): (Vec<&Path>, Vec<&Path>) = added.iter().partition(|folder| self.has_faulty_skill(folder));
         let whole = [roots(added, &usual), roots(added, &Path::to_path_buf)];
-        let faulty = self.faulty(&whole[1], added, &[]);
-        let rest: Vec<&Path> = added.iter().copied().filter(|folder| !faulty.contains(folder)).collect();
         let without = [roots(&rest, &usual), roots(&rest, &Path::to_path_buf)];
-        let is_good = |roots: &&BTreeSet<PathBuf>| !rest.is_empty() && self.faulty(roots, &rest, &known).is_empty();
+        let slugs: HashMap<&Path, &str> = catalog.slugs_by_folder().collect();
+        let is_good = |roots: &&BTreeSet<PathBuf>| {
+            let found: BTreeSet<PathBuf> = self.skills_with(roots, &slugs).into_values().collect();
+            !rest.is_empty() && known.iter().chain(&rest).all(|folder| found.contains(*folder))
+        };
         let Some(roots) = whole.iter().filter(|_| faulty.is_empty()).chain(&without).find(is_good) else {
             return format!("name their directories in {FILE}: `skill_roots`; as they are, they have errors");
         };
-        let roots: Vec<String> = roots.iter().map(|root| format!("{:?}", shown(root))).collect();
+        let roots: Vec<String> = roots.iter().map(|root| shown(root)).collect();
+        let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let left = if faulty.is_empty() { String::new() } else { format!(" ({} more have errors)", faulty.len()) };
-        write_line(&format!("skill_roots = [{}]{left}", roots.join(", ")))
+        catalog.written.set("skill_roots", &roots) + &left
     }
 
-    /// The directories of skills that these roots do not have, and those of the `added` ones that have errors.
-    fn faulty<'a>(&self, roots: &BTreeSet<PathBuf>, added: &[&'a Path], known: &[&'a Path]) -> Vec<&'a Path> {
-        let parse = |root: &PathBuf| RelativePath::parse(root.to_str()?).ok();
-        let here = |root: &PathBuf| root.as_os_str().is_empty().then(RelativePath::here);
-        let roots: Vec<RelativePath> = roots.iter().filter_map(|root| here(root).or_else(|| parse(root))).collect();
-        let mut catalog = Catalog::default();
-        self.read_skills(Some(&roots), &mut catalog);
-        let of = |folder: &Path| catalog.skills.iter().find(|found| found.skill().folder == folder);
-        let is_material = |found: &FoundSkill| self.material_problems(&found.skill().folder).is_empty();
-        let has_error =
-            |found: &FoundSkill| found.file.problems.iter().any(Diagnostic::is_error) || !is_material(found);
-        let missing = known.iter().copied().filter(|folder| of(folder).is_none());
-        missing.chain(added.iter().copied().filter(|folder| of(folder).is_none_or(has_error))).collect()
+    /// Whether the skill in this directory could not be read without an error.
+    fn has_faulty_skill(&self, folder: &Path) -> bool {
+        let skill = self.skill_in(folder);
+        skill.is_none_or(|file| file.problems.iter().any(Diagnostic::is_error))
+            || !self.material_problems(folder).is_empty()
+    }
+
+    fn skill_in(&self, folder: &Path) -> Option<SkillFile> {
+        let bytes = inside::read(&self.root, &folder.join(SKILL_FILE)).ok()?;
+        Some(SkillFile::parse(folder, &bytes))
+    }
+
+    /// The directories of the skills that these roots would have, by slug. Only skills that nobody has read so far are read.
+    fn skills_with(&self, roots: &BTreeSet<PathBuf>, known: &HashMap<&Path, &str>) -> BTreeMap<String, PathBuf> {
+        let mut skills = BTreeMap::new();
+        for root in roots {
+            let folders = self.skill_folders(root, &[SKILL_FILE], &mut Vec::new()).into_iter();
+            let named = folders.map(|folder| self.directory(folder)).filter_map(|folder| {
+                let read = || self.skill_in(&folder).map(|file| file.skill.slug);
+                let slug = known.get(&*folder).map(|slug| (*slug).to_owned()).or_else(read)?;
+                Some((slug, folder))
+            });
+            let mut named: Vec<(String, PathBuf)> = named.collect();
+            named.sort_by_cached_key(|(slug, folder)| self.rank(folder, slug));
+            for (slug, folder) in named {
+                skills.entry(slug).or_insert(folder);
+            }
+        }
+        skills
     }
 
     /// What is said of the skills that are not read: one finding for all that a setting would add, one for each other reason.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, name_certainty, plugin_eval};
-use crate::cases::case_folders::{FolderKind, case_folders, is_direct, is_in_cases, leave_out};
+use crate::cases::case_folders::{FolderKind, case_folders, is_direct, is_in_cases};
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, SkillIndex};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -440,13 +440,12 @@ fn misplaced_file(path: &Path, expected: &Path) -> Diagnostic {
     Diagnostic::new(Code::MisplacedCases, SourceLocation::file(path), what).help(help)
 }
 
-/// The setting that leaves out a file which holds no cases of skills: with the directory around it in one of cases, if that has more
-/// of the `same` kind and nothing of what is read.
-pub(super) fn left_out(path: &Path, same: &BTreeSet<PathBuf>, read: &BTreeSet<PathBuf>) -> String {
+/// What to leave out for a file which holds no cases of skills: the directory around it in one of cases, if that has more of the `same`
+/// kind and nothing of what is read, or the file.
+pub(super) fn left_out<'p>(path: &'p Path, same: &BTreeSet<PathBuf>, read: &BTreeSet<PathBuf>) -> &'p Path {
     let inside = |folder: &&Path| is_in_cases(folder) && !read.iter().any(|file| file.starts_with(folder));
     let has_more = |folder: &&Path| same.iter().filter(|file| file.starts_with(folder)).count() > 1;
-    let part = path.ancestors().skip(1).take_while(inside).filter(has_more).last().unwrap_or(path);
-    leave_out(part)
+    path.ancestors().skip(1).take_while(inside).filter(has_more).last().unwrap_or(path)
 }
 
 fn relative<'a>(root: &Path, path: &'a Path) -> &'a Path {

@@ -15,8 +15,8 @@ use crate::lint::is_curated;
 use crate::lint::skill::{self, Schemas};
 use crate::lint::suite::{self, content_words, function_words};
 use crate::profile;
+use crate::settings::CommandAnswer;
 use crate::settings::mode::Delivery;
-use crate::settings::{CommandAnswer, write_line};
 use crate::skill::{SKILL_FILE, Skill, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name::RelativePath;
@@ -363,8 +363,9 @@ impl<'a> CaseChecker<'a> {
                 let message = format!("`{}` names the skill `{name}`, which is not here", check.kind.id);
                 let place = self.place_of(check, Some(name));
                 let problem = Diagnostic::new(Code::UnknownSkill, place, message);
-                let line = write_line(&format!("lint.warning = [\"{}\"]", problem.code));
-                let help = format!("{}; to run the case all the same, {line}", suggest(&slug(name), &catalog.slugs()));
+                let way_out = catalog.written.warn_of(&[problem.code.as_str()]);
+                let help =
+                    format!("{}; to run the case all the same, {way_out}", suggest(&slug(name), &catalog.slugs()));
                 problems.push(problem.help(help));
             }
         }
@@ -442,14 +443,10 @@ impl<'a> RequiredText<'a> {
 
     /// Ignores upper and lower case in plain text: an agent that repeats the prompt may get them right.
     fn is_in(&self, prompt: &str) -> bool {
-        if !self.pattern.is_literal() && !self.pattern.may_be_in(prompt) {
-            return false;
+        if self.pattern.is_literal() {
+            return prompt.to_lowercase().contains(&self.pattern.text.to_lowercase());
         }
-        let regex = if self.pattern.is_literal() { None } else { self.pattern.compile().ok() };
-        match regex {
-            Some(regex) => regex.matches(prompt, 1).is_ok_and(|found| !found.is_empty()),
-            None => prompt.to_lowercase().contains(&self.pattern.text.to_lowercase()),
-        }
+        self.pattern.is_in(prompt).unwrap_or(false)
     }
 
     /// Whether it contains a word like `SKILL_MARKER`.

@@ -249,7 +249,7 @@ fn each_file_with_cases_is_read_or_named_wherever_it_is() {
         ("promptfooconfig.yaml", suite, Read),
         ("tests/configs/a.yaml", config, NotRead),
         ("eval/gold.json", r#"[{"query":"a","expected_chunks":["b"]}]"#, NotRead),
-        ("evals/review.json", r#"{"judge_prompt":"a","cases":[{"diff":["b"],"expected":{"verdict":"c"}}]}"#, NotRead),
+        ("evals/review.json", r#"{"judge_prompt":"a","cases":[{"diff":["- b"],"expected":{"verdict":"c"}}]}"#, NotRead),
         ("tests/corpus.json", r#"[{"query":"Brew","expected_skill":"old-name"}]"#, NotRead),
         ("examples/cases/brew/case.yaml", "input: Brew\nassert:\n  - It is tea\n", NotRead),
         ("evals/round-1.md", "# Round\n\n## S1\n**Prompt:** \"Brew\"\n**Watch for:** steam\n", NotRead),

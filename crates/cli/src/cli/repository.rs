@@ -20,7 +20,7 @@ use crate::run::custom_check::{self, CustomChecks};
 use crate::run::default_modes::{self, SubstituteMode};
 use crate::run::preflight;
 use crate::settings::load;
-use crate::settings::{FILE, PathGlobs, Settings, Trust, ignored_keys, write_line};
+use crate::settings::{FILE, PathGlobs, Settings, Trust, ignored_keys};
 use crate::skill::SKILL_FILE;
 use crate::store::{self, RECORDINGS};
 use crate::text::diagnostic::{Code, Diagnostic, Level, Severity, grouped, once};
@@ -160,8 +160,8 @@ pub fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> 
 /// The most files that a line of settings names.
 const MOST_FILES: usize = 10;
 
-/// The lines of settings with which one can go on in spite of these errors: they are warnings then, or their files are left out. A line
-/// has what the settings have already, and replaces that. Each was tried: it lifts an error, and loses no case that runs.
+/// The lines of settings with which one can go on in spite of these errors: they are warnings then, or their files are left out. Each
+/// was tried: it lifts an error, and loses no case that runs.
 pub fn ways_out(problems: &[Diagnostic], loaded: &Loaded) -> Vec<String> {
     let settings = &loaded.settings;
     let errors = problems.iter().filter(|problem| problem.is_error());
@@ -170,20 +170,15 @@ pub fn ways_out(problems: &[Diagnostic], loaded: &Loaded) -> Vec<String> {
     let files = left_out(&fixed.iter().map(|error| &*error.place.path).collect(), loaded);
     let more = files.len().saturating_sub(MOST_FILES);
     let more = if more == 0 { String::new() } else { format!(" ({more} more files have errors)") };
-    let warnings: Vec<&str> = settings.lint.warnings().chain(rules.iter().copied()).collect();
-    let written = settings.not_cases.texts().map(str::to_owned);
-    let globs: Vec<String> =
-        written.chain(files.iter().take(MOST_FILES).map(|file| PathGlobs::glob_of(file))).collect();
+    let rules: Vec<&str> = rules.into_iter().collect();
+    let globs: Vec<String> = files.iter().take(MOST_FILES).map(|file| PathGlobs::glob_of(file)).collect();
+    let globs: Vec<&str> = globs.iter().map(String::as_str).collect();
+    let written = &settings.written;
     let lines = [
-        (!rules.is_empty()).then(|| {
-            format!(
-                "to go on with warnings in place of errors, {}",
-                write_line(&format!("lint.warning = {warnings:?}"))
-            )
-        }),
+        (!rules.is_empty()).then(|| format!("to go on with warnings in place of errors, {}", written.warn_of(&rules))),
         (!files.is_empty()).then(|| {
-            let line = write_line(&format!("not_cases = {globs:?}{more}"));
-            format!("to go on without the files of cases that have errors, {line}")
+            let way_out = written.add("not_cases", &globs);
+            format!("to go on without the files of cases that have errors, {way_out}{more}")
         }),
     ];
     lines.into_iter().flatten().collect()

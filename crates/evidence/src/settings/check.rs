@@ -174,11 +174,6 @@ impl LintSettings {
         self.0.get(&code).is_some_and(|(severity, _)| *severity != Severity::Allowed)
     }
 
-    /// The rules whose problems the settings make warnings.
-    pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().filter(|(_, (severity, _))| *severity == Severity::Warning).map(|(code, _)| code.as_str())
-    }
-
     fn set_all(&mut self, severity: Severity, rules: &[Number], problems: &mut Problems<'_>) {
         for rule in rules {
             let (name, reason) = match name_and_reason(rule.get_ref()) {
@@ -282,11 +277,6 @@ impl PathGlobs {
             glob.ok().map(|glob| glob.compile_matcher())
         });
         Self(self.0.iter().cloned().chain(new).collect())
-    }
-
-    /// The patterns as they are written.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|glob| glob.glob().glob())
     }
 }
 

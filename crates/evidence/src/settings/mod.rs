@@ -14,6 +14,7 @@ mod server;
 pub mod trials;
 mod trust;
 mod variables;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -54,6 +55,7 @@ pub use variables::{
     BACKGROUND_VARIABLE, PREFIX, ROOM_VARIABLE, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable,
     WATCHDOG_VARIABLE,
 };
+pub use written::WrittenSettings;
 
 /// The settings file, from the repository's root.
 pub const FILE: &str = "evals/evals.toml";
@@ -140,6 +142,8 @@ defaults! {
         pub gate: GateSettings = GateSettings::default(),
         /// The severities of problems that `lint` finds.
         pub lint: LintSettings = LintSettings::default(),
+        /// What the file has, for whoever says what to write there.
+        pub written: WrittenSettings = WrittenSettings::default(),
         /// The selected cases.
         pub selection: TestSelection = TestSelection::default(),
         /// The run's id, if set.
@@ -314,11 +318,6 @@ keys! {
     }
 }
 
-/// What to do, if that is to write this line in evals.toml: below a table, it would be a key of that table.
-pub fn write_line(line: &str) -> String {
-    format!("write at the top of {FILE}: {line}")
-}
-
 /// Whether a file of TOML has settings of this program: as many keys of its top are ours as are not. `None` if it cannot be read.
 pub fn are_ours(text: &str) -> Option<bool> {
     let table: toml::Table = text.parse().ok()?;
@@ -351,6 +350,7 @@ impl Settings {
     pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
         let mut file: SettingsKeys = toml::from_str(text).map_err(|error| vec![problems::of_parser(text, &error)])?;
         let mut problems = Problems::of(text);
+        self.written = WrittenSettings::of(text);
         self.apply_agents(file.agents.take().unwrap_or_default(), &mut problems);
         self.apply_modes(file.mode.take().unwrap_or_default(), file.modes.take(), &mut problems);
         // The model of every mode that has none. The environment and the command line override both.

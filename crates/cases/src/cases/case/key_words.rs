@@ -46,7 +46,10 @@ pub(in crate::cases) fn is_prompt(key: &str) -> bool {
     words(ASKED).contains(&&*key) || slip(&key, words(ASKED)).is_some_and(|meant| !words(WEAK).contains(&meant))
 }
 
+/// How the last words of other such keys begin: `required_outcomes`, `quality_criteria`.
+const LAST: &str = "assertion criteria expectation outcome rubric";
+
 pub(in crate::cases) fn is_expectation(key: &str) -> bool {
-    let key = plain(key);
-    words(EXPECTATIONS).iter().any(|start| key.starts_with(start))
+    let begins = |word: &str, list: &str| words(list).iter().any(|start| word.starts_with(start));
+    begins(&plain(key), EXPECTATIONS) || kind_words(key).last().is_some_and(|last| begins(last, LAST))
 }

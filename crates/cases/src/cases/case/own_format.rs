@@ -48,6 +48,7 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
 
 /// What a format says of a case besides its fields: its name, the skill under test, and the skill that should activate.
 const ID: &str = "id";
+const PROMPT: &str = "prompt";
 const SKILL: &str = "skill";
 const EXPECTED_SKILL: &str = "expected_skill";
 
@@ -183,11 +184,11 @@ pub(super) fn read(file: &ForeignFile<'_>, bytes: &[u8]) -> FileCases {
             }
         }
         if reader.case.prompt.trim().is_empty() && reader.problems.is_empty() {
-            reader.problem(
-                Code::EmptyValue,
-                case.node.range.start..case.node.range.start + 1,
-                "the case has no prompt",
-            );
+            let keys = format.fields.iter().filter(|field| field.name == PROMPT).flat_map(|field| &field.keys);
+            let keys: Vec<&str> = keys.map(String::as_str).collect();
+            let message =
+                format!("the case has no prompt: the format `{}` has it at `{}`", format.name, keys.join("`, `"));
+            reader.problem(Code::EmptyValue, case.node.range.start..case.node.range.start + 1, message);
         }
         only_known(reader, case, &paths);
         reader.finish()

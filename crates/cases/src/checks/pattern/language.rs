@@ -10,6 +10,7 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
 use regex_automata::util::start;
 use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind, LookSet, Repetition};
+use regex_syntax::utf8::Utf8Sequences;
 use thiserror::Error;
 
 use crate::checks::pattern;
@@ -333,9 +334,8 @@ fn is_too_large(why: &fancy_regex::CompileError) -> bool {
 /// The largest program of a linear pattern, in bytes: half of what `regex` allows.
 const SMALL_PROGRAM: usize = 5 << 20;
 
-/// More bytes than a program has for a state, and for all characters of a range that is not ASCII.
+/// More bytes than a program has for a state.
 const STATE: usize = 64;
-const RANGE: usize = 4 << 10;
 
 /// Whether its program is surely small enough, so that it compiles.
 pub(super) fn is_small(hir: &Hir) -> bool {
@@ -343,7 +343,10 @@ pub(super) fn is_small(hir: &Hir) -> bool {
 }
 
 fn most_bytes(hir: &Hir) -> usize {
-    let of_range = |range: &ClassUnicodeRange| if range.end().is_ascii() { STATE } else { RANGE };
+    let of_range = |range: &ClassUnicodeRange| {
+        let sequences = Utf8Sequences::new(range.start(), range.end());
+        sequences.map(|sequence| sequence.len() * STATE).sum::<usize>()
+    };
     let bytes: usize = match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 0,
         HirKind::Literal(literal) => literal.0.len().saturating_mul(STATE),

@@ -67,19 +67,44 @@ impl Pattern {
         self.compile().map(drop)
     }
 
+    /// Whether a text has a match of it; `None` if it does not compile, or the search takes too long.
+    pub fn is_in(&self, text: &str) -> Option<bool> {
+        if !self.is_literal() && !self.may_be_in(text) {
+            return Some(false);
+        }
+        let search = || Some(!self.compile().ok()?.matches(text, 1).ok()?.is_empty());
+        self.is_in_ascii(text).or_else(search)
+    }
+
     /// Whether a text may have a match of it: without that, no compiled pattern has one. Compiling takes a hundred times as long.
-    pub fn may_be_in(&self, text: &str) -> bool {
+    fn may_be_in(&self, text: &str) -> bool {
         let hir = if self.text.len() <= LONGEST { self.parse() } else { None };
         hir.is_none_or(|hir| language::may_match(&hir, text))
     }
 
+    /// Whether a text in ASCII has a match of it. There, classes of bytes mean what those of Unicode mean, and compile in a fraction of
+    /// the time.
+    fn is_in_ascii(&self, text: &str) -> Option<bool> {
+        let is_loose =
+            self.is_loose().filter(|_| text.is_ascii() && !self.is_literal() && self.text.len() <= LONGEST)?;
+        let text = if self.style == Style::Lower { &text.to_ascii_lowercase() } else { text };
+        let mut regex = regex::bytes::RegexBuilder::new(&self.text);
+        regex.unicode(false).case_insensitive(is_loose).multi_line(is_loose).crlf(is_loose);
+        Some(regex.build().ok()?.is_match(text.as_bytes()))
+    }
+
+    /// Whether it is a loose regular expression of Rust; `None` if it is another pattern.
+    fn is_loose(&self) -> Option<bool> {
+        match self.style {
+            Style::Exact | Style::Lower => Some(false),
+            Style::Loose => Some(true),
+            Style::Literal | Style::Verbatim | Style::JavaScript => None,
+        }
+    }
+
     /// A regular expression of Rust; `None` if it is another pattern, or invalid.
     fn parse(&self) -> Option<Hir> {
-        let is_loose = match self.style {
-            Style::Exact | Style::Lower => false,
-            Style::Loose => true,
-            Style::Literal | Style::Verbatim | Style::JavaScript => return None,
-        };
+        let is_loose = self.is_loose()?;
         let mut parser = regex_syntax::ParserBuilder::new();
         parser.case_insensitive(is_loose).multi_line(is_loose).crlf(is_loose);
         parser.build().parse(&self.text).ok()
@@ -561,7 +586,7 @@ mod tests {
                 let pattern = Pattern { text: pattern.to_owned(), style };
                 let search = pattern.compile().unwrap();
                 let found = |text: &&String| !search.matches(text, 1).unwrap().is_empty();
-                assert!(texts.iter().filter(found).all(|text| pattern.may_be_in(text)), "{pattern:?}");
+                assert!(texts.iter().all(|text| pattern.is_in(text) == Some(found(&text))), "{pattern:?}");
             }
         }
         let may = |pattern: &str, text| Pattern { text: pattern.to_owned(), style: Style::Exact }.may_be_in(text);

@@ -22,7 +22,7 @@ use crate::cases::case::foreign_reader::words;
 use crate::cases::case::{
     Assertion, Case, CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, FoundCase, ReadCase, Unsupported,
 };
-use crate::cases::case_folders::{SKILL_EVALS, evals_folder, leave_out};
+use crate::cases::case_folders::{SKILL_EVALS, evals_folder};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// Prompts and whether they should trigger the skill.
@@ -104,7 +104,6 @@ fn misplaced(file: &ForeignFile<'_>) -> Diagnostic {
         (false, Some(_)) => format!("move it to {}", right.display()),
         (false, None) => format!("move it to {}, or add a column `{SKILL}` with the names of skills", right.display()),
     };
-    let help = format!("{help}; {}", leave_out(file.path));
     Diagnostic::new(Code::MisplacedCases, SourceLocation::file(file.path), message).help(help)
 }
 
