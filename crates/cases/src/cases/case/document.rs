@@ -90,6 +90,8 @@ pub struct Document<'a> {
     pub places: Option<CasePlaces>,
     /// The keys so far that no trial depends on, each with its first place.
     unread_keys: BTreeMap<String, Range<usize>>,
+    /// Whether all its values are texts, as in a row of a table.
+    is_row: bool,
 }
 
 impl<'a> Document<'a> {
@@ -103,7 +105,14 @@ impl<'a> Document<'a> {
             problems: ProblemList::of_file(),
             places: None,
             unread_keys: BTreeMap::new(),
+            is_row: false,
         }
+    }
+
+    /// The row with these bytes in the table at `path`, which begins on this line.
+    pub fn of_row(path: &'a Path, bytes: &'a [u8], line: usize) -> Self {
+        let text = SourceText::new(path, bytes).from_line(line);
+        Self { text, is_row: true, ..Self::new(path, bytes, Syntax::Json) }
     }
 
     /// The value of the file; without one, the problem is that of the file.
@@ -409,6 +418,7 @@ impl<'a> Document<'a> {
         let is_number = matches!(form, FieldForm::Number { .. } | FieldForm::Share | FieldForm::Amount);
         let text = match &written.value {
             _ if form == FieldForm::Json => return Some(FieldValue::Json(written.json())),
+            NodeValue::Text(text) if self.is_row => text.clone(),
             NodeValue::Flag(flag) if form == FieldForm::Flag => flag.to_string(),
             NodeValue::Number(number) if is_number || form == FieldForm::Trials => number.clone(),
             NodeValue::Text(text) if form != FieldForm::Flag && !is_number => text.clone(),
@@ -426,7 +436,8 @@ impl<'a> Document<'a> {
                 return None;
             }
         };
-        let value = form.read(name, &text, &shorten(&text));
+        let shown = if self.is_row { format!("{:?}", shorten(&text)) } else { shorten(&text).to_string() };
+        let value = form.read(name, &text, &shown);
         let places = self.places.as_ref();
         value
             .and_then(|value| places.map_or(Ok(value.clone()), |places| places.found(name, form, &text, value)))

@@ -329,8 +329,8 @@ impl ForeignReader<'_> {
     /// counted over all cases. What is said of it may be said before only if it may be `repeated`.
     pub fn triggers(&mut self, skills: &[String], should: bool, repeated: bool) -> bool {
         let is_own = !skills.is_empty() && skills.iter().all(|name| slug(name) == self.case.skill);
-        let is_said = is_own && self.should_trigger.is_none_or(|said| repeated && said == should);
-        self.should_trigger = if is_said { Some(should) } else { self.should_trigger };
+        let is_said = is_own && self.case.should_trigger.is_none_or(|said| repeated && said == should);
+        self.case.should_trigger = if is_said { Some(should) } else { self.case.should_trigger };
         is_said
     }
 
@@ -343,7 +343,7 @@ impl ForeignReader<'_> {
 
     /// Whether what a place says of triggering agrees with all that others say.
     pub fn agrees(&mut self, should: bool) -> bool {
-        *self.should_trigger.get_or_insert(should) == should
+        *self.case.should_trigger.get_or_insert(should) == should
     }
 
     /// Adds the check of a tool by its name alone, which is a pattern, in a list of them.

@@ -56,7 +56,7 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
 fn expected(reader: &mut ForeignReader<'_>, case: &Node, key: &'static str) {
     if let Some(skill) = reader.required_text(case, key) {
         reader.case.skill = reader.file.skill_slug(skill);
-        reader.should_trigger = Some(true);
+        reader.case.should_trigger = Some(true);
     }
 }
 

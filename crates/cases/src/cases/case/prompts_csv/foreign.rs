@@ -155,7 +155,7 @@ pub(in crate::cases::case) fn table(path: &Path, bytes: &[u8]) -> Result<Node, V
     });
     let (mut nodes, mut problems) = (Vec::new(), Vec::new());
     rows(&sheet, header.range(usize::MAX).end, &mut |row, record| {
-        problems.extend(row.reader("").form_problem());
+        problems.extend(row.form_problem(record));
         let entry = |(index, key): (usize, &String)| {
             let (range, text) = (record.range(index), record.text(bytes, index));
             let value = if text.trim().is_empty() { NodeValue::Null } else { NodeValue::Text(text.trim().to_owned()) };

@@ -105,7 +105,8 @@ pub(super) fn read(reader: &mut ForeignReader<'_>, stimulus: &Node, key: &'stati
         let config = reader.map(node, "config").unwrap_or(node);
         let alike = graders.iter().filter(|other| other.get("type").and_then(Node::text) == Some(kind)).count();
         let weight = weight(reader, node, u32::try_from(alike).unwrap_or(u32::MAX), number);
-        let (checks, judged, said) = (reader.case.checks.len(), reader.case.assertions.len(), reader.should_trigger);
+        let (checks, judged, said) =
+            (reader.case.checks.len(), reader.case.assertions.len(), reader.case.should_trigger);
         // A judge without a prompt of its own grades by the rubric, which was read with the stimulus.
         let by_rubric = kind == PROMPT && config.get("prompt").is_none();
         reader.grader(node, config, kind, &GRADERS, true);
@@ -120,8 +121,8 @@ pub(super) fn read(reader: &mut ForeignReader<'_>, stimulus: &Node, key: &'stati
                 let others = assertion.weight.map_or(0.0, |weight| weight.amount);
                 assertion.weight = Some(Weight::new(others + weight.amount, number));
             }
-            let is_said = reader.should_trigger != said;
-            reader.weight_of_trigger = reader.weight_of_trigger.or(Some(weight).filter(|_| is_said));
+            let is_said = reader.case.should_trigger != said;
+            reader.case.weight_of_trigger = reader.case.weight_of_trigger.or(Some(weight).filter(|_| is_said));
         }
     }
 }
