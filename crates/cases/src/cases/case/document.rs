@@ -436,7 +436,7 @@ impl<'a> Document<'a> {
                 return None;
             }
         };
-        let shown = if self.is_row { format!("{:?}", shorten(&text)) } else { shorten(&text).to_string() };
+        let shown = if self.is_row { format!("{:?}", shorten(&text)) } else { shorten(&text) };
         let value = form.read(name, &text, &shown);
         let places = self.places.as_ref();
         value

@@ -305,7 +305,7 @@ pub fn named(name: &str) -> Option<&'static Field> {
 ///
 /// ```text
 /// a cell of prompts.csv ─┐
-/// a key of a task file ──┼─ Written { name, key, line, node } ─ CaseDraft::read ─ the row of `CORE`, `KINDS` or `LISTS` ─ Case
+/// a key of a task file ──┼─ WrittenField { name, key, line, node } ─ CaseDraft::read ─ the row of `CORE`, `KINDS` or `LISTS` ─ Case
 /// a key of a KeyTable ───┤
 /// a [formats.mine] ──────┘
 /// ```
@@ -335,7 +335,7 @@ impl DerefMut for CaseDraft {
 
 /// The value of a field in a file.
 #[derive(Clone, Copy, Debug)]
-pub struct Written<'n> {
+pub struct WrittenField<'n> {
     /// What messages call it.
     pub name: &'n str,
     /// The name of the field that a check of it has, and its line.
@@ -357,8 +357,8 @@ impl CaseDraft {
     }
 
     /// Reads the value of a field, or its problems.
-    pub fn read(&mut self, file: &mut Document<'_>, field: CaseField, written: Written<'_>) {
-        let Written { name, key, line, node } = written;
+    pub fn read(&mut self, file: &mut Document<'_>, field: CaseField, written: WrittenField<'_>) {
+        let WrittenField { name, key, line, node } = written;
         if let CaseField::List(list) = field {
             return (list.read)(file, name, node, self);
         }

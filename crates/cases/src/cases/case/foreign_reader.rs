@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue};
-use crate::cases::case::fields::{self, CaseDraft, CaseField, PROMPT, Written};
+use crate::cases::case::fields::{self, CaseDraft, CaseField, PROMPT, WrittenField};
 pub use crate::cases::case::key_words::words;
 use crate::cases::case::key_words::{is_expectation, is_prompt, kind_words};
 use crate::cases::case::{Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
@@ -397,7 +397,7 @@ impl ForeignReader<'_> {
         };
         let document = &mut self.documents[self.at];
         let line = document.line_of(node.range.start);
-        self.case.read(document, field, Written { name, key, line, node: &node });
+        self.case.read(document, field, WrittenField { name, key, line, node: &node });
         if let (PROMPT, Some(text)) = (field.field().column, node.text()) {
             self.case.prompt = self.prompt_in(text, node.range.clone());
         }

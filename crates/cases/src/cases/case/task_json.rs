@@ -19,7 +19,7 @@ use std::path::Path;
 use serde_json::{Map, Value, Value as Json, json};
 
 use crate::cases::case::document::{Document, Syntax};
-use crate::cases::case::fields::{self, CaseDraft, CaseField, Written};
+use crate::cases::case::fields::{self, CaseDraft, CaseField, WrittenField};
 use crate::cases::case::{Case, CaseFormat, FileCases, Files, FoundCase, ReadCase, lists};
 use crate::cases::case_places::CasePlaces;
 use crate::checks::field::listed;
@@ -148,7 +148,7 @@ fn read(repository: &Path, file: &mut Document<'_>, own: &[String]) -> Option<Ca
         let Some(entry) = object.entry(key).filter(|_| object.get(key).is_some()) else { continue };
         let name = [prefix, key].concat();
         let line = file.line_of(entry.key_range.start);
-        draft.read(file, field, Written { name: &name, key, line, node: &entry.value });
+        draft.read(file, field, WrittenField { name: &name, key, line, node: &entry.value });
     }
     Some(draft.finish())
 }

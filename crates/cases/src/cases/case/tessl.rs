@@ -49,7 +49,7 @@ fn parse(reader: ForeignReader<'_>) -> Option<FileCases> {
     reader.documents = vec![Document::new(&path, &bytes, Syntax::Json)];
     let claims = vec![path.clone()];
     let Some(root) = reader.documents[0].root() else { return Some(FileCases { claims, ..reader.no_cases() }) };
-    reader.case.skill = reader.file.skill.unwrap_or_default().to_owned();
+    reader.file.skill.unwrap_or_default().clone_into(&mut reader.case.skill);
     let cases = reader.cases(&[root], |reader, root, _| {
         let id = reader.file.case_id(&folder.file_name().unwrap_or_default().to_string_lossy());
         reader.start(id, root);

@@ -30,6 +30,7 @@ use super::foreign_reader::{ForeignReader, KeyTable};
 use super::graders::quoted;
 use crate::cases::case::{
     Case, CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, FoundCase, ReadCase, ToolLimits, Unsupported,
+    id_of,
 };
 use crate::cases::repo_files::FileKind;
 use crate::settings::trials::{Repetition, Trials};
@@ -293,7 +294,7 @@ impl<'a> CaseReader<'a> {
             self.problems.push(missing("graders"));
         }
         let mut case = std::mem::take(&mut self.reader.case);
-        case.id = file.named_id(&case.id);
+        case.id = id_of(&case.id);
         case.skill = self.plugin.skill_under_test(file, graders::skill_calls(&self.graders));
         case.origin = origin.clone();
         let is_writer = |tool: &String| ["Bash", "Write", "Edit", "NotebookEdit"].contains(&ToolLimits::name(tool));

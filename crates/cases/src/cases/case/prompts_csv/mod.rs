@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 use csv_core::{ReadFieldResult, Reader};
 
 use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
-use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField, PROMPT, Written};
+use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField, PROMPT, WrittenField};
 use crate::cases::case::foreign_reader::no_label;
 use crate::cases::case::{Case, CaseFormat, CaseSource, FileCases, Files, FoundCase, MOST_CASES};
 use crate::cases::case_places::CasePlaces;
@@ -608,7 +608,7 @@ impl RowReader<'_> {
                 let help = "write what the agent is asked";
                 self.file.problem_with_help(Code::EmptyValue, cell.range.clone(), "the prompt is empty", help);
             }
-            let written = Written { name: key, key, line: self.file.line_of(cell.range.start), node: &cell };
+            let written = WrittenField { name: key, key, line: self.file.line_of(cell.range.start), node: &cell };
             match field {
                 CaseField::List(list) => self.list(list, draft, written),
                 _ => draft.read(&mut self.file, field, written),
@@ -644,8 +644,8 @@ impl RowReader<'_> {
     }
 
     /// Reads a list or an object: the cell has it as JSON, or has the path of a JSON file with it.
-    fn list(&mut self, list: &'static ListField, draft: &mut CaseDraft, written: Written<'_>) {
-        let Written { line, node: cell, .. } = written;
+    fn list(&mut self, list: &'static ListField, draft: &mut CaseDraft, written: WrittenField<'_>) {
+        let WrittenField { line, node: cell, .. } = written;
         let (text, place) = (cell.text().unwrap_or_default(), self.file.place(cell.range.clone()));
         let is_inline = text.starts_with(['[', '{']);
         let inline = || (self.row.sheet.path.to_path_buf(), text.as_bytes().to_vec());
@@ -655,7 +655,7 @@ impl RowReader<'_> {
         let before = draft.checks.len();
         if let Some(root) = file.root() {
             file.duplicate_keys(&root, &[]);
-            draft.read(&mut file, CaseField::List(list), Written { node: &root, ..written });
+            draft.read(&mut file, CaseField::List(list), WrittenField { node: &root, ..written });
         }
         // Their places are in the file of the case.
         draft.checks[before..].iter_mut().for_each(|check| check.origin.line = line);
