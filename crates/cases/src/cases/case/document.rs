@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::cases::case::Unsupported;
 use crate::cases::case_places::CasePlaces;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{CaseCheck, FieldForm, FieldValue, InvalidCheck, InvalidField, Origin};
+use crate::checks::{CaseCheck, FieldForm, FieldValue, InvalidCheck, InvalidField};
 use crate::settings::trials::{MOST_TRIALS, TRIALS, Trials};
 use crate::text::diagnostic::SourceText;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, is_slip, nearest, shorten, suggest};
@@ -391,14 +391,6 @@ impl<'a> Document<'a> {
                 self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);
             })
             .ok()
-    }
-
-    /// Says that these checks are written in `node`, at `key`.
-    pub fn locate(&self, key: &str, node: &Node, checks: &mut [CaseCheck]) {
-        let place = self.place(node.range.clone());
-        for check in checks {
-            check.origin = Origin { key: key.to_owned().into(), line: place.line, elsewhere: Some(place.clone()) };
-        }
     }
 
     /// The values of the field `name`: one, or a list of them.

@@ -92,9 +92,7 @@ fn disallowed(reader: &mut ForeignReader<'_>, case: &Node, key: &'static str) {
 }
 
 fn add(reader: &mut ForeignReader<'_>, case: &Node, key: &'static str, check: CaseCheck) {
-    let before = reader.case.checks.len();
-    reader.case.checks.push(check);
     if let Some(value) = case.get(key) {
-        reader.locate_checks(key, value, before);
+        reader.located(key, value, |reader| reader.case.checks.push(check));
     }
 }

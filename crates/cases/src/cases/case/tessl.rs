@@ -71,9 +71,7 @@ fn checklist(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
         reader.required(entry, "max_score");
         let weight = reader.amount(entry, "max_score", 0.0..=f64::MAX, "a number that is not negative");
         if let (Some(text), Some(weight)) = (reader.required_text(entry, "description"), weight) {
-            let judged = reader.case.assertions.len();
-            reader.judge(entry, text);
-            reader.case.weigh(usize::MAX, judged, Weight::new(weight, number));
+            reader.weighed(Weight::new(weight, number), |reader| reader.judge(entry, text));
         }
     }
 }

@@ -519,7 +519,8 @@ fn contains(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
             Some(wanted) => {
                 let (_, negated) = positive(&kind_words(key));
                 let test = of_pattern(key, Pattern { text: wanted.to_owned(), style }, negated);
-                add_typed(reader, key, written, test.map(|test| checks::text(TextPlace::Final, test)));
+                let check = test.map(|test| checks::text(TextPlace::Final, test));
+                reader.located(key, written, |reader| reader.add(written, check));
             }
             None => reader.wrong_type(&format!("an element of `{key}`"), "a text, or an object with `regex`", written),
         }
@@ -554,18 +555,11 @@ fn read_of_rubric(reader: &mut ForeignReader<'_>, kind: &str, node: &Node) {
     }
     let text = if node.is_map() { reader.required_text(node, "text") } else { node.text() };
     let Some(text) = text else { return };
-    let judged = reader.case.assertions.len();
-    add(reader, node, &if kind == AVOID { Assertion::forbidding(text) } else { text.to_owned() });
-    if kind == BONUS {
-        reader.case.weigh(usize::MAX, judged, Weight::new(0.0, 1));
+    match kind {
+        BONUS => reader.weighed(Weight::new(0.0, 1), |reader| add(reader, node, text)),
+        AVOID => add(reader, node, &Assertion::forbidding(text)),
+        _ => add(reader, node, text),
     }
-}
-
-/// Adds the check of an assertion with a type.
-fn add_typed(reader: &mut ForeignReader<'_>, key: &str, node: &Node, check: Result<CaseCheck, InvalidCheck>) {
-    let before = reader.case.checks.len();
-    reader.add(node, check);
-    reader.locate_checks(key, node, before);
 }
 
 /// The elements of a list, or a text in its place.
@@ -590,7 +584,7 @@ fn read_one(reader: &mut ForeignReader<'_>, node: &Node) {
         }
         match typed(node, &kind_words(kind)) {
             Typed::Words => {}
-            Typed::CaseCheck(check) => return add_typed(reader, "assertions", node, check),
+            Typed::CaseCheck(check) => return reader.located("assertions", node, |reader| reader.add(node, check)),
             Typed::Unknown => {
                 let what = format!("an assertion of the type `{}` with these keys", shorten(kind));
                 return reader.not_done(node, what);

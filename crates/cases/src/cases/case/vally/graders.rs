@@ -109,11 +109,10 @@ pub(super) fn read(reader: &mut ForeignReader<'_>, stimulus: &Node, key: &'stati
             (reader.case.checks.len(), reader.case.assertions.len(), reader.case.should_trigger);
         // A judge without a prompt of its own grades by the rubric, which was read with the stimulus.
         let by_rubric = kind == PROMPT && config.get("prompt").is_none();
-        reader.grader(node, config, kind, &GRADERS, true);
+        reader.located(KEY, node, |reader| reader.grader(node, config, kind, &GRADERS, true));
         if by_rubric && rubric == 0 {
             reader.not_done(node, "a judge without a prompt or a rubric");
         }
-        reader.locate_checks(KEY, node, checks);
         if let Some(weight) = weight {
             reader.case.weigh(checks, judged, weight);
             for assertion in reader.case.assertions[..rubric].iter_mut().filter(|_| by_rubric) {
@@ -151,9 +150,7 @@ pub(super) fn assertion(reader: &mut ForeignReader<'_>, node: &Node) {
         return reader.wrong_type("an assertion", "an object with `type`", node);
     }
     let Some(kind) = reader.required_text(node, "type") else { return };
-    let before = reader.case.checks.len();
-    reader.grader(node, node, kind, &OF_SCENARIOS, false);
-    reader.locate_checks(KEY, node, before);
+    reader.located(KEY, node, |reader| reader.grader(node, node, kind, &OF_SCENARIOS, false));
 }
 
 /// Reads a pattern that ignores case.
