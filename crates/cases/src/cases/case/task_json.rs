@@ -26,7 +26,6 @@ use crate::checks::field::listed;
 use crate::checks::{FieldForm, SOURCES};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::ActivationRule;
-use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::TRIALS;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
@@ -276,10 +275,8 @@ fn user() -> Value {
 }
 
 fn changes() -> Value {
-    let turn = FieldForm::Number { least: 1, most: MOST_TURNS };
-    let texts = ["add", "edit", "remove"].map(|key| (key, FieldForm::Text));
-    let forms = [("afterTurn", turn)].into_iter().chain(texts).chain([("expectSeen", FieldForm::Flag)]);
-    json!({ "type": "array", "items": keys(&forms.collect::<Vec<_>>(), None, &["afterTurn"]) })
+    let [(after, _), ..] = lists::CHANGE_KEYS;
+    json!({ "type": "array", "items": keys(&lists::CHANGE_KEYS, None, &[after]) })
 }
 
 // A case of any format as the text of a task file.

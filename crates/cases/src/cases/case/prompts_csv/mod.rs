@@ -81,6 +81,8 @@ struct CsvSheet {
     columns: HashMap<&'static str, usize>,
     /// The name of each column.
     names: Vec<String>,
+    /// The columns that only label, by the settings.
+    own: Vec<String>,
 }
 
 /// The rows of a prompts.csv, and the problems of the file as a whole.
@@ -114,7 +116,8 @@ fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, ow
         return ParsedCsv { rows: Vec::new(), problems: problems.into_vec() };
     }
     let has_blanks = header.cells.iter().any(|cell| bytes.get(cell.start) == Some(&b' '));
-    let sheet = Arc::new(CsvSheet { root: root.into(), path: path.into(), bytes, format, columns, names });
+    let own = own.to_vec();
+    let sheet = Arc::new(CsvSheet { root: root.into(), path: path.into(), bytes, format, columns, names, own });
     let rows = rows(&sheet, header.range(usize::MAX).end, &mut |row, record| {
         let typographic = row.typographic(record);
         problems.extend(typographic.map_or_else(|| unquoted_comma(row, record, has_blanks), |cell| row.quoted(cell)));
@@ -132,7 +135,6 @@ fn rows(sheet: &Arc<CsvSheet>, header_end: usize, look: &mut dyn FnMut(&CsvRow, 
     let bytes = &sheet.bytes;
     let mut rows = Vec::new();
     let (mut line, mut counted, mut end) = (1, 0, header_end);
-    let none: Arc<[String]> = Arc::default();
     loop {
         let start = skip_line_breaks(bytes, end);
         // One case more than a file may have says that there are too many.
@@ -153,7 +155,7 @@ fn rows(sheet: &Arc<CsvSheet>, header_end: usize, look: &mut dyn FnMut(&CsvRow, 
             _ => None,
         };
         let id = cell("id").trim().to_owned();
-        let row = CsvRow { sheet: Arc::clone(sheet), start, line, id, should_trigger, own: Arc::clone(&none) };
+        let row = CsvRow { sheet: Arc::clone(sheet), start, line, id, should_trigger };
         look(&row, &record);
         rows.push(row);
     }
@@ -411,8 +413,6 @@ pub struct CsvRow {
     line: usize,
     id: String,
     should_trigger: Option<bool>,
-    /// Columns that only label, in a file of another program.
-    own: Arc<[String]>,
 }
 
 impl CsvRow {
