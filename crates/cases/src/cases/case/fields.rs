@@ -387,6 +387,7 @@ impl CaseDraft {
     /// The same of another program, which may have cases that expect nothing: a draft, or a prompt that a person reads the answer to.
     /// A trial of it would pass whatever the agent does.
     pub fn finish_foreign(mut self) -> Case {
+        // A check that follows from another field has no place there.
         self.origins.clear();
         let mut case = self.finish();
         for Assertion { text, .. } in &mut case.assertions {
