@@ -69,7 +69,7 @@ fn cases() -> Vec<Case> {
         let field = fields::all().find(|field| field.field().column == column).expect("a field");
         let mut draft = CaseDraft::new("it", "it".to_owned(), SourceLocation::default());
         draft.set(field, "", 0, field.field().form.read(column, text, text).expect("a value"));
-        draft.case.checks.pop().expect("a check")
+        draft.checks.pop().expect("a check")
     };
     let loads = || asks("expect_resource_load", "true");
     let lists: Vec<Vec<CaseCheck>> = vec![

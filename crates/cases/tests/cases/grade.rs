@@ -205,7 +205,7 @@ pub fn asks(column: &str, text: &str) -> CaseCheck {
     let value = field.field().form.read(column, text, text).expect("a value");
     let mut draft = CaseDraft::new("greeting", "it".to_owned(), SourceLocation::default());
     draft.set(field, "", 0, value);
-    draft.case.checks.pop().expect("a check")
+    draft.checks.pop().expect("a check")
 }
 
 fn schema_path() -> RelativePath {

@@ -415,6 +415,8 @@ const MARK: &[u8] = "\u{feff}".as_bytes();
 pub struct SourceText<'a> {
     path: &'a Path,
     bytes: &'a [u8],
+    /// How many lines of the file are above it.
+    above: usize,
     /// The first byte of every line, up to the line after this byte.
     lines: OnceCell<Vec<usize>>,
     up_to: usize,
@@ -430,11 +432,21 @@ impl<'a> SourceText<'a> {
 
     /// The same, for places that begin at most at this byte.
     fn up_to(path: &'a Path, bytes: &'a [u8], up_to: usize) -> Self {
-        Self { path, bytes, lines: OnceCell::new(), up_to, column: Cell::default() }
+        Self { path, bytes, above: 0, lines: OnceCell::new(), up_to, column: Cell::default() }
+    }
+
+    /// The same as a part of the file that begins on this line.
+    #[must_use]
+    pub fn from_line(self, line: usize) -> Self {
+        Self { above: line - 1, ..self }
     }
 
     /// The line of a byte, from 1.
     pub fn line_of(&self, at: usize) -> usize {
+        self.above + self.line_inside(at)
+    }
+
+    fn line_inside(&self, at: usize) -> usize {
         self.lines().partition_point(|start| *start <= at)
     }
 
@@ -442,7 +454,7 @@ impl<'a> SourceText<'a> {
     pub fn place(&self, range: Range<usize>) -> SourceLocation {
         let start = range.start.min(self.bytes.len());
         let range = start..range.end.clamp(start, self.bytes.len());
-        let line = self.line_of(start);
+        let line = self.line_inside(start);
         let line_start = self.lines()[line - 1];
         // Editors do not count a byte order mark as a character of the first line.
         let has_mark = line == 1 && start >= MARK.len() && self.bytes.starts_with(MARK);
@@ -450,7 +462,7 @@ impl<'a> SourceText<'a> {
         let line_end = self.lines().get(line).map_or(self.bytes.len(), |next| next - 1);
         let column = 1 + self.characters(line_start, start);
         let excerpt = Some(Excerpt::of_line(self.bytes, line_start..line_end, range));
-        SourceLocation { path: self.path.into(), line, column, excerpt }
+        SourceLocation { path: self.path.into(), line: self.above + line, column, excerpt }
     }
 
     fn lines(&self) -> &[usize] {

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::cases::case::Unsupported;
 use crate::cases::case_places::CasePlaces;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{CaseCheck, FieldForm, FieldValue, InvalidCheck, InvalidField, Origin};
+use crate::checks::{CaseCheck, FieldForm, FieldValue, InvalidCheck, InvalidField};
 use crate::settings::trials::{MOST_TRIALS, TRIALS, Trials};
 use crate::text::diagnostic::SourceText;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, is_slip, nearest, shorten, suggest};
@@ -90,6 +90,8 @@ pub struct Document<'a> {
     pub places: Option<CasePlaces>,
     /// The keys so far that no trial depends on, each with its first place.
     unread_keys: BTreeMap<String, Range<usize>>,
+    /// Whether all its values are texts, as in a row of a table.
+    is_row: bool,
 }
 
 impl<'a> Document<'a> {
@@ -103,7 +105,14 @@ impl<'a> Document<'a> {
             problems: ProblemList::of_file(),
             places: None,
             unread_keys: BTreeMap::new(),
+            is_row: false,
         }
+    }
+
+    /// The row with these bytes in the table at `path`, which begins on this line.
+    pub fn of_row(path: &'a Path, bytes: &'a [u8], line: usize) -> Self {
+        let text = SourceText::new(path, bytes).from_line(line);
+        Self { text, is_row: true, ..Self::new(path, bytes, Syntax::Json) }
     }
 
     /// The value of the file; without one, the problem is that of the file.
@@ -384,14 +393,6 @@ impl<'a> Document<'a> {
             .ok()
     }
 
-    /// Says that these checks are written in `node`, at `key`.
-    pub fn locate(&self, key: &str, node: &Node, checks: &mut [CaseCheck]) {
-        let place = self.place(node.range.clone());
-        for check in checks {
-            check.origin = Origin { key: key.to_owned().into(), line: place.line, elsewhere: Some(place.clone()) };
-        }
-    }
-
     /// The values of the field `name`: one, or a list of them.
     pub fn field_values(&mut self, name: &str, form: FieldForm, written: &Node) -> Vec<FieldValue> {
         let list = written.elements().filter(|_| form.is_list()).unwrap_or(std::slice::from_ref(written));
@@ -409,6 +410,7 @@ impl<'a> Document<'a> {
         let is_number = matches!(form, FieldForm::Number { .. } | FieldForm::Share | FieldForm::Amount);
         let text = match &written.value {
             _ if form == FieldForm::Json => return Some(FieldValue::Json(written.json())),
+            NodeValue::Text(text) if self.is_row => text.clone(),
             NodeValue::Flag(flag) if form == FieldForm::Flag => flag.to_string(),
             NodeValue::Number(number) if is_number || form == FieldForm::Trials => number.clone(),
             NodeValue::Text(text) if form != FieldForm::Flag && !is_number => text.clone(),
@@ -426,7 +428,8 @@ impl<'a> Document<'a> {
                 return None;
             }
         };
-        let value = form.read(name, &text, &shorten(&text));
+        let shown = if self.is_row { format!("{:?}", shorten(&text)) } else { shorten(&text) };
+        let value = form.read(name, &text, &shown);
         let places = self.places.as_ref();
         value
             .and_then(|value| places.map_or(Ok(value.clone()), |places| places.found(name, form, &text, value)))

@@ -2,6 +2,7 @@
 //!
 //! Each kind of check declares its own field ([`crate::checks::KINDS`]). All other fields are in `CORE`.
 
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
@@ -25,7 +26,7 @@ pub struct CoreField {
     pub field: Field,
     /// Whether a case without it is incomplete.
     pub required: bool,
-    set: fn(&mut Case, FieldValue),
+    set: fn(&mut CaseDraft, FieldValue),
     /// Its value in a case, as JSON has it; `null` if it has none.
     get: fn(&Case) -> Json,
 }
@@ -34,7 +35,7 @@ const fn core(
     column: &'static str,
     key: &'static str,
     form: FieldForm,
-    set: fn(&mut Case, FieldValue),
+    set: fn(&mut CaseDraft, FieldValue),
     get: fn(&Case) -> Json,
 ) -> CoreField {
     CoreField { field: Field { column, key, form }, required: false, set, get }
@@ -66,7 +67,7 @@ macro_rules! add {
     };
 }
 
-fn add_file(case: &mut Case, value: FieldValue) {
+fn add_file(case: &mut CaseDraft, value: FieldValue) {
     if let FieldValue::File(file) = value {
         case.files.push(file);
     }
@@ -88,14 +89,19 @@ fn written_path(path: Option<&RelativePath>) -> Json {
 /// The column of whether the skill should trigger.
 const TRIGGER: &str = "should_trigger";
 
+/// The column of what the agent is asked.
+pub const PROMPT: &str = "prompt";
+
 /// The fields that are not checks.
 static CORE: [CoreField; 19] = [
-    required(core(TRIGGER, "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag), |case| {
-        json!(case.asks_for_trigger().then_some(case.should_trigger))
-    })),
-    required(core("prompt", "prompt", FieldForm::Text, set!(Text(text) => case.prompt = text), |case| {
-        json!(case.prompt)
-    })),
+    required(core(
+        TRIGGER,
+        "shouldTrigger",
+        FieldForm::Flag,
+        set!(Flag(flag) => case.should_trigger = Some(flag)),
+        |case| json!(case.asks_for_trigger().then_some(case.should_trigger)),
+    )),
+    required(core(PROMPT, PROMPT, FieldForm::Text, set!(Text(text) => case.prompt = text), |case| json!(case.prompt))),
     core(
         "system_prompt",
         "systemPrompt",
@@ -202,7 +208,7 @@ pub static LISTS: [ListField; 6] = [
     },
     ListField {
         field: Field { column: "assertions", key: "assertions", form: LIST },
-        read: |file, name, list, case| case.assertions = assertions(file, name, list),
+        read: |file, name, list, case| case.assertions.extend(assertions(file, name, list)),
         get: |case| case.assertions.iter().map(|assertion| assertion.text.as_str()).collect(),
     },
     ListField {
@@ -292,66 +298,97 @@ pub fn named(name: &str) -> Option<&'static Field> {
     all().map(CaseField::field).find(|field| field.column == name || field.key == name)
 }
 
-/// A case while it is read.
-#[derive(Debug)]
+/// A case while it is read: what the file says so far, with the defaults of its format.
+///
+/// Every format says a field by a node, whatever it is written in: a cell, a value of a task file, of another program's file or of the
+/// user's own. [`CaseDraft::read`] makes the field of it:
+///
+/// ```text
+/// a cell of prompts.csv ─┐
+/// a key of a task file ──┼─ WrittenField { name, key, line, node } ─ CaseDraft::read ─ the row of `CORE`, `KINDS` or `LISTS` ─ Case
+/// a key of a KeyTable ───┤
+/// a [formats.mine] ──────┘
+/// ```
+#[derive(Debug, Default)]
 pub struct CaseDraft {
-    /// The case so far, with the defaults of the format.
-    pub case: Case,
-    origins: Vec<(&'static str, Origin)>,
-    /// Whether the case says nothing about triggering.
-    trigger_is_open: bool,
+    case: Case,
+    /// Whether the skill should trigger; `None` if the case does not say, and then it is not checked.
+    pub should_trigger: Option<bool>,
     /// What triggering counts in the score.
-    weight_of_trigger: Option<Weight>,
+    pub weight_of_trigger: Option<Weight>,
+    origins: Vec<(&'static str, Origin)>,
+}
+
+impl Deref for CaseDraft {
+    type Target = Case;
+
+    fn deref(&self) -> &Case {
+        &self.case
+    }
+}
+
+impl DerefMut for CaseDraft {
+    fn deref_mut(&mut self) -> &mut Case {
+        &mut self.case
+    }
+}
+
+/// The value of a field in a file.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenField<'n> {
+    /// What messages call it.
+    pub name: &'n str,
+    /// The name of the field that a check of it has, and its line.
+    pub key: &'static str,
+    pub line: usize,
+    pub node: &'n Node,
 }
 
 impl CaseDraft {
     /// A case of the skill with this slug. It should trigger unless the file says otherwise.
     pub fn new(skill: &str, id: String, origin: SourceLocation) -> Self {
-        Self::of(Case { id, skill: skill.to_owned(), origin, should_trigger: true, ..Case::default() })
+        let case = Case { id, skill: skill.to_owned(), origin, ..Case::default() };
+        Self { should_trigger: Some(true), ..Self::of(case) }
     }
 
-    /// A draft of this case.
+    /// A draft of this case, which does not say whether the skill should trigger.
     pub fn of(case: Case) -> Self {
-        Self { case, origins: Vec::new(), trigger_is_open: false, weight_of_trigger: None }
+        Self { case, ..Self::default() }
     }
 
-    /// Whether the skill should trigger; `None` if the case does not say, and then it is not checked.
-    pub fn should_trigger(&mut self, should_trigger: Option<bool>) {
-        self.case.should_trigger = should_trigger.unwrap_or(true);
-        self.trigger_is_open = should_trigger.is_none();
-    }
-
-    /// What triggering counts in the score.
-    pub fn weigh_trigger(&mut self, weight: Option<Weight>) {
-        self.weight_of_trigger = weight;
+    /// Reads the value of a field, or its problems.
+    pub fn read(&mut self, file: &mut Document<'_>, field: CaseField, written: WrittenField<'_>) {
+        let WrittenField { name, key, line, node } = written;
+        if let CaseField::List(list) = field {
+            return (list.read)(file, name, node, self);
+        }
+        for value in file.field_values(name, field.field().form, node) {
+            self.set(field, key, line, value);
+        }
     }
 
     /// Stores a value of this field, written under `name` on this line.
     pub fn set(&mut self, field: CaseField, name: &'static str, line: usize, value: FieldValue) {
+        let origin = Origin { key: name.into(), line, elsewhere: None };
         match field {
             CaseField::Core(core) => {
-                self.trigger_is_open &= core.field.column != TRIGGER;
-                self.origins.push((core.field.column, Origin { key: name.into(), line, elsewhere: None }));
-                (core.set)(&mut self.case, value);
+                self.origins.push((core.field.column, origin));
+                (core.set)(self, value);
             }
             // Its own function reads it.
             CaseField::List(_) => {}
             CaseField::CaseCheck(kind, check) => {
-                if let Some(ask) = (check.ask)(value) {
-                    self.case.checks.push(CaseCheck {
-                        kind,
-                        origin: Origin { key: name.into(), line, elsewhere: None },
-                        ask,
-                        weight: None,
-                    });
-                }
+                let ask = (check.ask)(value);
+                self.checks.extend(ask.map(|ask| CaseCheck { kind, origin, ask, weight: None }));
             }
         }
     }
 
     /// The same of another program, which may have cases that expect nothing: a draft, or a prompt that a person reads the answer to.
     /// A trial of it would pass whatever the agent does.
-    pub fn finish_foreign(self) -> Case {
+    pub fn finish_foreign(mut self) -> Case {
+        // A check that follows from another field has no place there.
+        self.origins.clear();
         let mut case = self.finish();
         for Assertion { text, .. } in &mut case.assertions {
             *text = text.trim().to_owned();
@@ -365,15 +402,15 @@ impl CaseDraft {
 
     /// The case with the checks that follow from its other fields, in the order of [`KINDS`].
     pub fn finish(self) -> Case {
-        let Self { mut case, origins, trigger_is_open, weight_of_trigger } = self;
+        let Self { mut case, should_trigger, weight_of_trigger, origins } = self;
+        case.should_trigger = should_trigger.unwrap_or(true);
         let origin_of = |column: &str| {
             let origin = origins.iter().find(|(field, _)| *field == column);
             origin.map(|(_, origin)| origin.clone()).unwrap_or_default()
         };
-        if !trigger_is_open {
+        if let Some(should) = should_trigger {
             let origin = origin_of(TRIGGER);
-            let check = checks::triggers(case.should_trigger);
-            case.checks.push(CaseCheck { origin, weight: weight_of_trigger, ..check });
+            case.checks.push(CaseCheck { origin, weight: weight_of_trigger, ..checks::triggers(should) });
         }
         if let Some(path) = case.output_schema.clone() {
             for check in [checks::output_schema(path), checks::invoked_skills(case.should_trigger)] {

@@ -9,17 +9,16 @@ use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue};
-use crate::cases::case::fields::{self, CaseDraft, CaseField};
+use crate::cases::case::fields::{self, CaseDraft, CaseField, PROMPT, WrittenField};
 pub use crate::cases::case::key_words::words;
 use crate::cases::case::key_words::{is_expectation, is_prompt, kind_words};
 use crate::cases::case::{Case, CaseFormat, FileCases, FileKeys, ForeignFile, FoundCase, ReadCase};
 use crate::cases::repo_files::FileKind;
+use crate::checks::TextPlace;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{FieldValue, TextPlace};
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
 use crate::text::name::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
-use crate::trial::outcome::Weight;
 
 /// The keys of an object of another program, in the order in which they are read.
 #[derive(Debug)]
@@ -141,10 +140,7 @@ pub struct ForeignReader<'a> {
     /// The position of the document that is read.
     pub at: usize,
     /// The case that is read; before the first, what the file asks of every case.
-    pub case: Case,
-    /// Whether the skill under test should trigger, if the case says so, and what that counts in the score.
-    pub should_trigger: Option<bool>,
-    pub weight_of_trigger: Option<Weight>,
+    pub case: CaseDraft,
     /// Reads a regular expression at a key: their syntax differs between programs.
     pub read_pattern: fn(&mut ForeignReader<'_>, &str, &Node) -> Option<Pattern>,
     base: Case,
@@ -180,9 +176,7 @@ impl<'a> ForeignReader<'a> {
             root,
             documents: vec![document],
             at: 0,
-            case: Case::default(),
-            should_trigger: None,
-            weight_of_trigger: None,
+            case: CaseDraft::default(),
             read_pattern: |reader, key, node| reader.pattern(key, node),
             base: Case::default(),
             places: Vec::new(),
@@ -205,7 +199,7 @@ impl<'a> ForeignReader<'a> {
     /// The cases that this reads of each element of a list with its number, from 1. All begin with what the file asks of every case.
     pub fn cases<T>(&mut self, list: &[T], mut read: impl FnMut(&mut Self, &T, usize) -> FoundCase) -> FileCases {
         self.leave_labels();
-        self.base = std::mem::take(&mut self.case);
+        self.base = (*std::mem::take(&mut self.case)).clone();
         let mut problems: Vec<Diagnostic> =
             self.documents.iter_mut().flat_map(|document| document.problems.take()).collect();
         let cases = (1..).zip(list).map(|(number, element)| read(self, element, number)).collect();
@@ -274,8 +268,7 @@ impl<'a> ForeignReader<'a> {
     pub fn start(&mut self, id: String, node: &Node) {
         let origin = self.place(node.range.start..node.range.start + 1);
         self.places = vec![("id", origin.clone())];
-        self.case = Case { id, origin, ..self.base.clone() };
-        (self.should_trigger, self.weight_of_trigger) = (None, None);
+        self.case = CaseDraft::of(Case { id, origin, ..self.base.clone() });
     }
 
     /// Notes where the value of a field is written.
@@ -288,10 +281,8 @@ impl<'a> ForeignReader<'a> {
     pub fn finish(&mut self) -> FoundCase {
         let mut problems = self.documents[0].problems.take();
         problems.append(&mut self.problems.take());
-        let mut draft = CaseDraft::of(std::mem::take(&mut self.case));
-        draft.should_trigger(self.should_trigger);
-        draft.weigh_trigger(self.weight_of_trigger);
-        let Case { id, skill, origin: SourceLocation { path, line, .. }, .. } = &draft.case;
+        let draft = std::mem::take(&mut self.case);
+        let Case { id, skill, origin: SourceLocation { path, line, .. }, .. } = &*draft;
         let (id, skill, path, line) = (id.clone(), skill.clone(), path.clone(), *line);
         let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
         let places = std::mem::take(&mut self.places);
@@ -349,7 +340,7 @@ impl ForeignReader<'_> {
             Meaning::Field(column) => {
                 let field = fields::all().find(|field| field.field().column == column);
                 // Every case has a prompt.
-                let is_there = column != "prompt" || self.required_text(object, key).is_some();
+                let is_there = column != PROMPT || self.required_text(object, key).is_some();
                 if let (Some(field), Some(written), true) = (field, object.get(key), is_there) {
                     self.read_field(field, key, key, written.clone());
                 }
@@ -396,32 +387,19 @@ impl ForeignReader<'_> {
         }
     }
 
-    /// Reads a value as that of a field, which messages call `key`, and checks `name`.
-    pub fn read_field(&mut self, field: CaseField, key: &str, name: &'static str, written: Node) {
-        if let CaseField::List(list) = field {
-            let written = match written.value {
-                NodeValue::Text(_) => Node { range: written.range.clone(), value: NodeValue::List(vec![written]) },
-                _ => written,
-            };
-            let mut read = std::mem::take(&mut self.case);
-            let before = std::mem::take(&mut read.assertions);
-            (list.read)(self, key, &written, &mut read);
-            read.assertions.splice(0..0, before);
-            self.case = read;
-            return;
-        }
-        for value in self.field_values(key, field.field().form, &written) {
-            match value {
-                FieldValue::Flag(flag) if field.is_required() => self.should_trigger = Some(flag),
-                FieldValue::Text(text) if field.is_required() => {
-                    self.case.prompt = self.prompt_in(&text, written.range.clone());
-                }
-                value => {
-                    let mut draft = CaseDraft::of(std::mem::take(&mut self.case));
-                    draft.set(field, name, self.line_of(written.range.start), value);
-                    self.case = draft.case;
-                }
+    /// Reads a value as that of a field, which messages call `name`, and checks `key`. A text may be in place of a list.
+    pub fn read_field(&mut self, field: CaseField, name: &str, key: &'static str, node: Node) {
+        let node = match (field, &node.value) {
+            (CaseField::List(_), NodeValue::Text(_)) => {
+                Node { range: node.range.clone(), value: NodeValue::List(vec![node]) }
             }
+            _ => node,
+        };
+        let document = &mut self.documents[self.at];
+        let line = document.line_of(node.range.start);
+        self.case.read(document, field, WrittenField { name, key, line, node: &node });
+        if let (PROMPT, Some(text)) = (field.field().column, node.text()) {
+            self.case.prompt = self.prompt_in(text, node.range.clone());
         }
     }
 

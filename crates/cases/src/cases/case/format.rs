@@ -222,12 +222,7 @@ impl<'a> ForeignFile<'a> {
     pub fn case_id(&self, name: &str) -> String {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
         let stem = file.split('.').find(|part| !part.is_empty()).unwrap_or_default();
-        self.named_id(&format!("{stem}-{name}"))
-    }
-
-    /// A name as the id of a case.
-    pub fn named_id(&self, name: &str) -> String {
-        id_of(name)
+        id_of(&format!("{stem}-{name}"))
     }
 
     /// The file that is named `path` in this file: relative to its own directory, to one above that, or to the root. Programs

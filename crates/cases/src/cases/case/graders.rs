@@ -14,6 +14,7 @@ use crate::checks::text_test::TextTest;
 use crate::checks::{self, CaseCheck, FileWant, InvalidCheck, Origin, TextPlace, Work};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, nearest, shorten};
+use crate::trial::outcome::Weight;
 
 /// The graders of a program, each with what it asks for.
 #[derive(Debug)]
@@ -244,10 +245,21 @@ impl ForeignReader<'_> {
         self.case.checks.push(CaseCheck { origin, ..check });
     }
 
-    /// Says that the checks from this position on are written in `node`, at `key`.
-    pub fn locate_checks(&mut self, key: &str, node: &Node, from: usize) {
-        let (documents, checks) = (&self.documents, &mut self.case.checks);
-        documents[self.at].locate(key, node, &mut checks[from..]);
+    /// Says that the checks which this adds are written in `node`, at `key`.
+    pub fn located(&mut self, key: &str, node: &Node, add: impl FnOnce(&mut Self)) {
+        let before = self.case.checks.len();
+        add(self);
+        let place = self.place(node.range.clone());
+        for check in &mut self.case.checks[before..] {
+            check.origin = Origin { key: key.to_owned().into(), line: place.line, elsewhere: Some(place.clone()) };
+        }
+    }
+
+    /// Gives what this adds to the case a weight in the score.
+    pub fn weighed(&mut self, weight: Weight, add: impl FnOnce(&mut Self)) {
+        let (checks, assertions) = (self.case.checks.len(), self.case.assertions.len());
+        add(self);
+        self.case.weigh(checks, assertions, weight);
     }
 
     /// A grader that has no equal here, or whose name is nearly that of one that has.
@@ -329,8 +341,8 @@ impl ForeignReader<'_> {
     /// counted over all cases. What is said of it may be said before only if it may be `repeated`.
     pub fn triggers(&mut self, skills: &[String], should: bool, repeated: bool) -> bool {
         let is_own = !skills.is_empty() && skills.iter().all(|name| slug(name) == self.case.skill);
-        let is_said = is_own && self.should_trigger.is_none_or(|said| repeated && said == should);
-        self.should_trigger = if is_said { Some(should) } else { self.should_trigger };
+        let is_said = is_own && self.case.should_trigger.is_none_or(|said| repeated && said == should);
+        self.case.should_trigger = if is_said { Some(should) } else { self.case.should_trigger };
         is_said
     }
 
@@ -343,7 +355,7 @@ impl ForeignReader<'_> {
 
     /// Whether what a place says of triggering agrees with all that others say.
     pub fn agrees(&mut self, should: bool) -> bool {
-        *self.should_trigger.get_or_insert(should) == should
+        *self.case.should_trigger.get_or_insert(should) == should
     }
 
     /// Adds the check of a tool by its name alone, which is a pattern, in a list of them.

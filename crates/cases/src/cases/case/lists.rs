@@ -48,6 +48,15 @@ const AFTER: &str = "afterTurn";
 /// The key that asks whether the change entered the model's context.
 const SEEN: &str = "expectSeen";
 
+/// The keys of a change.
+pub(super) const CHANGE_KEYS: [(&str, FieldForm); 5] = [
+    (AFTER, FieldForm::Number { least: 1, most: MOST_TURNS }),
+    (ChangeKind::WORDS[0], FieldForm::Text),
+    (ChangeKind::WORDS[1], FieldForm::Text),
+    (ChangeKind::WORDS[2], FieldForm::Text),
+    (SEEN, FieldForm::Flag),
+];
+
 pub(super) fn changes(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<SkillChange> {
     let Some(elements) = list.elements() else {
         file.wrong_type(&format!("`{name}`"), "a list of changes", list);
@@ -75,10 +84,10 @@ fn change(file: &mut Document<'_>, prefix: &str, change: &Node) -> Option<SkillC
         return None;
     }
     let kinds = ChangeKind::WORDS;
-    let [add, edit, remove] = kinds;
-    file.unknown_keys(change, &[AFTER, add, edit, remove, SEEN]);
+    file.unknown_keys(change, &CHANGE_KEYS.map(|(key, _)| key));
     let mut optional = |key: &str, form| file.field_value(&[prefix, key].concat(), form, change.get(key)?);
-    let after_turn = match optional(AFTER, FieldForm::Number { least: 1, most: MOST_TURNS }) {
+    let [(_, turn), ..] = CHANGE_KEYS;
+    let after_turn = match optional(AFTER, turn) {
         Some(FieldValue::Number(turn)) => Some(turn),
         _ => None,
     };

@@ -1,7 +1,18 @@
 //! A case: one prompt and what is expected of it.
 //!
-//! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and reads them. A
-//! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
+//! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and what its keys mean. A
+//! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`], and one function makes a field of it,
+//! whatever it is written in ([`fields::CaseDraft::read`]).
+//!
+//! ```text
+//! a cell of prompts.csv ──┐
+//! a key of a task file ───┤
+//! a key of [formats.x] ───┼─ a field (CORE, KINDS, LISTS) ──┐
+//! a key of a KeyTable ────┤                                 ├─ CaseDraft ─ Case
+//!   (of another program)  ├─ another word of Meaning ───────┤
+//!                         └─ a function (Meaning::By) ──────┤
+//! a grader of a program ──── a row of Graders ──────────────┘
+//! ```
 
 pub mod document;
 pub mod evals_json;

@@ -339,13 +339,13 @@ fn skill(reader: &mut ForeignReader<'_>, format: &OwnFormat, case: &OwnCase<'_>,
     let expected = named(reader, EXPECTED_SKILL);
     let is_about = |name: &String| own.as_ref().is_none_or(|own| own == name);
     match expected {
-        Some(Some(name)) if is_about(&name) => (reader.should_trigger, reader.case.skill) = (Some(true), name),
+        Some(Some(name)) if is_about(&name) => (reader.case.should_trigger, reader.case.skill) = (Some(true), name),
         Some(Some(name)) => {
-            (reader.should_trigger, reader.case.skill) = (Some(false), own.unwrap_or_default());
+            (reader.case.should_trigger, reader.case.skill) = (Some(false), own.unwrap_or_default());
             reader.names_skills(vec![name], true);
         }
         Some(None) => {
-            reader.should_trigger = Some(false);
+            reader.case.should_trigger = Some(false);
             if own.is_none() && tested.len() > 1 {
                 reader.case.checks.push(checks::rejects(tested.to_vec()));
             }

@@ -56,7 +56,7 @@ fn parse(mut reader: ForeignReader<'_>) -> Option<FileCases> {
 fn expected(reader: &mut ForeignReader<'_>, case: &Node, key: &'static str) {
     if let Some(skill) = reader.required_text(case, key) {
         reader.case.skill = reader.file.skill_slug(skill);
-        reader.should_trigger = Some(true);
+        reader.case.should_trigger = Some(true);
     }
 }
 
@@ -92,9 +92,7 @@ fn disallowed(reader: &mut ForeignReader<'_>, case: &Node, key: &'static str) {
 }
 
 fn add(reader: &mut ForeignReader<'_>, case: &Node, key: &'static str, check: CaseCheck) {
-    let before = reader.case.checks.len();
-    reader.case.checks.push(check);
     if let Some(value) = case.get(key) {
-        reader.locate_checks(key, value, before);
+        reader.located(key, value, |reader| reader.case.checks.push(check));
     }
 }

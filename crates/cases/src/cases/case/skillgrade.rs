@@ -23,7 +23,7 @@ use super::foreign_reader::{ForeignReader, KeyTable};
 use super::graders::{Graders, quoted};
 use crate::cases::case::{CaseFormat, FileCases, FileKeys, ForeignFiles};
 use crate::cases::repo_files::FileKind;
-use crate::checks::{self, CaseCheck, Origin};
+use crate::checks;
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::shorten;
 use crate::text::name::{RelativePath, resolved};
@@ -186,10 +186,8 @@ fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
     if key == "rubric" {
         return reader.judge(written, text);
     }
-    let place = reader.place(written.range.clone());
-    let origin = Origin { key: GRADERS.into(), line: place.line, elsewhere: Some(place) };
     let check = checks::full_score(format!("bash -c {}", quoted(&text)), directories_in(reader, &text));
-    reader.case.checks.push(CaseCheck { origin, ..check });
+    reader.located(GRADERS, written, |reader| reader.case.checks.push(check));
 }
 
 /// The directories next to the file that a script names files in, each with its path in the workspace.

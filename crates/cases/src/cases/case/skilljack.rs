@@ -91,10 +91,10 @@ fn activation(reader: &mut ForeignReader<'_>, task: &Node, key: &'static str) {
         match expected.filter(|name| *name != NONE).map(|name| reader.file.skill_slug(name)) {
             Some(other) if other != reader.case.skill => reader.names_skills(vec![other], true),
             None if is_activated.is_none() => {}
-            _ => reader.should_trigger = Some(true),
+            _ => reader.case.should_trigger = Some(true),
         }
     } else {
-        reader.should_trigger = Some(false);
+        reader.case.should_trigger = Some(false);
         // No other skill may load either.
         reader.names_skills(vec!["*".to_owned()], false);
     }

@@ -52,9 +52,7 @@ impl Case {
     /// The case without a prompt that asks only whether this skill activates.
     pub fn of_activation(skill: &Skill) -> Self {
         let origin = SourceLocation::file(skill.folder.join(SKILL_FILE));
-        let mut draft = CaseDraft::new(&skill.slug, "activation".to_owned(), origin);
-        draft.case.should_trigger = true;
-        draft.finish()
+        CaseDraft::new(&skill.slug, "activation".to_owned(), origin).finish()
     }
 }
 
@@ -67,14 +65,11 @@ fn case(
     max_commands: u64,
 ) -> Case {
     let mut draft = CaseDraft::new(&skill.slug, id.to_owned(), SourceLocation::file(skill.folder.join(SKILL_FILE)));
-    draft.case = Case {
-        should_trigger,
-        prompt,
-        sandbox: Sandbox::ReadOnly,
-        output_schema: schema.cloned(),
-        checks: vec![checks::max_commands(max_commands)],
-        ..draft.case
-    };
+    draft.should_trigger = Some(should_trigger);
+    draft.prompt = prompt;
+    draft.sandbox = Sandbox::ReadOnly;
+    draft.output_schema = schema.cloned();
+    draft.checks = vec![checks::max_commands(max_commands)];
     draft.finish()
 }
 

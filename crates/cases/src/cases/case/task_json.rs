@@ -19,14 +19,13 @@ use std::path::Path;
 use serde_json::{Map, Value, Value as Json, json};
 
 use crate::cases::case::document::{Document, Syntax};
-use crate::cases::case::fields::{self, CaseDraft, CaseField};
+use crate::cases::case::fields::{self, CaseDraft, CaseField, WrittenField};
 use crate::cases::case::{Case, CaseFormat, FileCases, Files, FoundCase, ReadCase, lists};
 use crate::cases::case_places::CasePlaces;
 use crate::checks::field::listed;
 use crate::checks::{FieldForm, SOURCES};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::ActivationRule;
-use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::TRIALS;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
@@ -137,24 +136,18 @@ fn read(repository: &Path, file: &mut Document<'_>, own: &[String]) -> Option<Ca
     let origin = file.place(root.entry("prompt").map_or(0..0, |entry| entry.key_range.clone()));
     file.required_text(&root, "prompt");
     let mut draft = CaseDraft::new(&slug(skill?), id(file), origin);
-    file.places = Some(CasePlaces::of(repository, file.path, &draft.case.skill));
-    draft.case.default_activation = default_activation(is_neutral);
+    file.places = Some(CasePlaces::of(repository, file.path, &draft.skill));
+    draft.default_activation = default_activation(is_neutral);
     if is_neutral {
-        draft.should_trigger(None);
+        draft.should_trigger = None;
     }
     for field in fields::all() {
         let key = field.field().key;
         let (object, prefix) = if ROOT.contains(&key) { (&root, "") } else { (config, PREFIX) };
         let Some(entry) = object.entry(key).filter(|_| object.get(key).is_some()) else { continue };
         let name = [prefix, key].concat();
-        if let CaseField::List(list) = field {
-            (list.read)(file, &name, &entry.value, &mut draft.case);
-            continue;
-        }
         let line = file.line_of(entry.key_range.start);
-        for value in file.field_values(&name, field.field().form, &entry.value) {
-            draft.set(field, key, line, value);
-        }
+        draft.read(file, field, WrittenField { name: &name, key, line, node: &entry.value });
     }
     Some(draft.finish())
 }
@@ -282,10 +275,8 @@ fn user() -> Value {
 }
 
 fn changes() -> Value {
-    let turn = FieldForm::Number { least: 1, most: MOST_TURNS };
-    let texts = ["add", "edit", "remove"].map(|key| (key, FieldForm::Text));
-    let forms = [("afterTurn", turn)].into_iter().chain(texts).chain([("expectSeen", FieldForm::Flag)]);
-    json!({ "type": "array", "items": keys(&forms.collect::<Vec<_>>(), None, &["afterTurn"]) })
+    let [(after, _), ..] = lists::CHANGE_KEYS;
+    json!({ "type": "array", "items": keys(&lists::CHANGE_KEYS, None, &[after]) })
 }
 
 // A case of any format as the text of a task file.

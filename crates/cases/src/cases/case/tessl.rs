@@ -49,7 +49,7 @@ fn parse(reader: ForeignReader<'_>) -> Option<FileCases> {
     reader.documents = vec![Document::new(&path, &bytes, Syntax::Json)];
     let claims = vec![path.clone()];
     let Some(root) = reader.documents[0].root() else { return Some(FileCases { claims, ..reader.no_cases() }) };
-    reader.case.skill = reader.file.skill.unwrap_or_default().to_owned();
+    reader.file.skill.unwrap_or_default().clone_into(&mut reader.case.skill);
     let cases = reader.cases(&[root], |reader, root, _| {
         let id = reader.file.case_id(&folder.file_name().unwrap_or_default().to_string_lossy());
         reader.start(id, root);
@@ -71,9 +71,7 @@ fn checklist(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
         reader.required(entry, "max_score");
         let weight = reader.amount(entry, "max_score", 0.0..=f64::MAX, "a number that is not negative");
         if let (Some(text), Some(weight)) = (reader.required_text(entry, "description"), weight) {
-            let judged = reader.case.assertions.len();
-            reader.judge(entry, text);
-            reader.case.weigh(usize::MAX, judged, Weight::new(weight, number));
+            reader.weighed(Weight::new(weight, number), |reader| reader.judge(entry, text));
         }
     }
 }

@@ -259,7 +259,7 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
     // The directory says it if nothing else does.
     let about = own.as_deref().or(file.skill);
     contradiction(reader, says, node, said, named);
-    reader.should_trigger = said;
+    reader.case.should_trigger = said;
     let skill = about.unwrap_or_default();
     let is_own = |own: Option<&str>, name: &str| own.is_none_or(|own| file.skill_slug(own) == file.skill_slug(name));
     let slugs = |names: &[String]| names.iter().map(|name| file.skill_slug(name)).collect::<Vec<_>>();
@@ -278,13 +278,13 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
         }
         // Next to `should_trigger`, its name says only which skill the case is about.
         (Some(_), [name]) if is_own(about.filter(|_| said == Some(false)).or(own.as_deref()), name) => {
-            reader.should_trigger = said.or(Some(true));
+            reader.case.should_trigger = said.or(Some(true));
             name.clone()
         }
         (Some((key, value)), [first, rest @ ..]) => {
             if rest.is_empty() {
                 // Another skill activates instead of the one under test.
-                reader.should_trigger = said.or(Some(false));
+                reader.case.should_trigger = said.or(Some(false));
             }
             reader.add_at(key, value, checks::activates(slugs(&skills), false));
             about.unwrap_or(first).to_owned()
@@ -298,11 +298,11 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
         }
         _ => {
             // An empty list is no skill.
-            reader.should_trigger = said.or(named.map(|_| false));
+            reader.case.should_trigger = said.or(named.map(|_| false));
             let allowed = welcome.map(|(_, names)| names).unwrap_or_default();
             if said.is_none() && about.is_some_and(|about| allowed.contains(&file.skill_slug(about))) {
                 // It need not trigger, and may.
-                reader.should_trigger = None;
+                reader.case.should_trigger = None;
             }
             own.clone().unwrap_or_else(|| of_tested(reader, says, node, &allowed))
         }
@@ -312,7 +312,7 @@ fn expected(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, entry: &EvalEnt
 /// The skill of a case that names none. It says of all that its file is about whether one of them should trigger.
 fn of_tested(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node, allowed: &[String]) -> String {
     let is_for_all = says.expects_none(node) && !says.around.is_empty();
-    let check = match (&says.tested[..], reader.should_trigger) {
+    let check = match (&says.tested[..], reader.case.should_trigger) {
         ([_, ..], Some(false)) if is_for_all => {
             checks::rejects(says.around.iter().filter(|slug| !allowed.contains(slug)).cloned().collect())
         }
@@ -330,8 +330,8 @@ fn of_tested(reader: &mut ForeignReader<'_>, says: &FileSays<'_>, node: &Node, a
         let help = "if the file is about one skill, name it there at the key `skill`";
         reader.warn(Code::UnknownSkill, node, message.to_owned(), help.to_owned());
     }
-    if reader.should_trigger == Some(true) {
-        reader.should_trigger = None;
+    if reader.case.should_trigger == Some(true) {
+        reader.case.should_trigger = None;
     }
     reader.add_at(SHOULD_TRIGGER, node, check);
     reader.file.skill.unwrap_or(&says.tested[0]).to_owned()
@@ -519,7 +519,8 @@ fn contains(reader: &mut ForeignReader<'_>, node: &Node, key: &'static str) {
             Some(wanted) => {
                 let (_, negated) = positive(&kind_words(key));
                 let test = of_pattern(key, Pattern { text: wanted.to_owned(), style }, negated);
-                add_typed(reader, key, written, test.map(|test| checks::text(TextPlace::Final, test)));
+                let check = test.map(|test| checks::text(TextPlace::Final, test));
+                reader.located(key, written, |reader| reader.add(written, check));
             }
             None => reader.wrong_type(&format!("an element of `{key}`"), "a text, or an object with `regex`", written),
         }
@@ -554,18 +555,11 @@ fn read_of_rubric(reader: &mut ForeignReader<'_>, kind: &str, node: &Node) {
     }
     let text = if node.is_map() { reader.required_text(node, "text") } else { node.text() };
     let Some(text) = text else { return };
-    let judged = reader.case.assertions.len();
-    add(reader, node, &if kind == AVOID { Assertion::forbidding(text) } else { text.to_owned() });
-    if kind == BONUS {
-        reader.case.weigh(usize::MAX, judged, Weight::new(0.0, 1));
+    match kind {
+        BONUS => reader.weighed(Weight::new(0.0, 1), |reader| add(reader, node, text)),
+        AVOID => add(reader, node, &Assertion::forbidding(text)),
+        _ => add(reader, node, text),
     }
-}
-
-/// Adds the check of an assertion with a type.
-fn add_typed(reader: &mut ForeignReader<'_>, key: &str, node: &Node, check: Result<CaseCheck, InvalidCheck>) {
-    let before = reader.case.checks.len();
-    reader.add(node, check);
-    reader.locate_checks(key, node, before);
 }
 
 /// The elements of a list, or a text in its place.
@@ -590,7 +584,7 @@ fn read_one(reader: &mut ForeignReader<'_>, node: &Node) {
         }
         match typed(node, &kind_words(kind)) {
             Typed::Words => {}
-            Typed::CaseCheck(check) => return add_typed(reader, "assertions", node, check),
+            Typed::CaseCheck(check) => return reader.located("assertions", node, |reader| reader.add(node, check)),
             Typed::Unknown => {
                 let what = format!("an assertion of the type `{}` with these keys", shorten(kind));
                 return reader.not_done(node, what);

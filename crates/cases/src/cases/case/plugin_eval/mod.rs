@@ -30,6 +30,7 @@ use super::foreign_reader::{ForeignReader, KeyTable};
 use super::graders::quoted;
 use crate::cases::case::{
     Case, CaseFormat, FileCases, FileKeys, ForeignFile, ForeignFiles, FoundCase, ReadCase, ToolLimits, Unsupported,
+    id_of,
 };
 use crate::cases::repo_files::FileKind;
 use crate::settings::trials::{Repetition, Trials};
@@ -139,14 +140,14 @@ fn parse(reader: ForeignReader<'_>) -> Option<FileCases> {
     let parts = parts(file, folder, has_case, has_prompt);
     let mut reader = reader;
     // What is read later replaces what was read before.
-    reader.case = Case {
+    reader.case = CaseDraft::of(Case {
         id: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         repetition: Repetition { trials: Some(Trials::Times(3)), threshold: None },
         max_turns: Some(10),
         timeout: Some(Duration::from_secs(300)),
         tools: Some(ToolLimits::default()),
         ..Case::default()
-    };
+    });
     let (names, graders) = (HashSet::new(), Vec::new());
     let (unsupported, problems, warnings) = (Vec::new(), Vec::new(), Vec::new());
     let mut case = CaseReader { reader, plugin, graders, names, unsupported, problems, warnings };
@@ -293,7 +294,7 @@ impl<'a> CaseReader<'a> {
             self.problems.push(missing("graders"));
         }
         let mut case = std::mem::take(&mut self.reader.case);
-        case.id = file.named_id(&case.id);
+        case.id = id_of(&case.id);
         case.skill = self.plugin.skill_under_test(file, graders::skill_calls(&self.graders));
         case.origin = origin.clone();
         let is_writer = |tool: &String| ["Bash", "Write", "Edit", "NotebookEdit"].contains(&ToolLimits::name(tool));
@@ -308,9 +309,7 @@ impl<'a> CaseReader<'a> {
         case.mock_servers = Some(mocks);
         graders::fill(self.graders, &mut case);
         let (id, skill) = (case.id.clone(), case.skill.clone());
-        let mut draft = CaseDraft::of(case);
-        draft.should_trigger(None);
-        let case = if self.problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(self.problems) };
+        let case = if self.problems.is_empty() { Ok(case.finish_foreign()) } else { Err(self.problems) };
         let source = ReadCase { format: &PROSE, case, places: vec![("id", origin.clone()), ("prompt", origin)] };
         let cases = vec![FoundCase::new(id, skill, file.path, 1, source)];
         FileCases { cases, problems: self.warnings, ..FileCases::default() }

@@ -81,7 +81,7 @@ impl TestReader<'_, '_> {
     }
 
     pub(super) fn assertion(&mut self, node: &Node) {
-        let (before, judged, said) = (self.case.checks.len(), self.case.assertions.len(), self.should_trigger);
+        let (before, judged, said) = (self.case.checks.len(), self.case.assertions.len(), self.case.should_trigger);
         match node.text() {
             Some(text) if self.suite.dialect.has_criteria => self.judged(node, text, false),
             _ if !node.is_map() => self.wrong_type("an assertion", "an object", node),
@@ -95,8 +95,8 @@ impl TestReader<'_, '_> {
         if let Some(share) = self.share.filter(|_| !is_required(node) && !self.is_mean(node)) {
             let weight = self.part(share * weight(node));
             self.case.weigh(before, judged, weight);
-            if self.should_trigger != said {
-                self.weight_of_trigger = Some(weight);
+            if self.case.should_trigger != said {
+                self.case.weight_of_trigger = Some(weight);
             }
         }
     }

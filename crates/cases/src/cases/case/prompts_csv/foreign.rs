@@ -82,9 +82,7 @@ fn parse_row(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
             None => FileCases { problems: vec![misplaced(file)], ..FileCases::default() },
         });
     }
-    let own: Arc<[String]> = file.own_keys.into();
-    let cases = rows.into_iter().map(|mut row| {
-        row.own = Arc::clone(&own);
+    let cases = rows.into_iter().map(|row| {
         let named = row.cells().find(|(column, ..)| *column == SKILL).map(|(_, skill, _)| file.skill_slug(&skill));
         let id = if row.id.is_empty() { format!("row-{}", row.line) } else { row.id.clone() };
         row.found_as(file.case_id(&id), named.or_else(|| of_file.clone()).unwrap_or_default())
@@ -119,7 +117,7 @@ fn skill_of(file: &ForeignFile<'_>) -> Option<String> {
 pub(super) fn read_other_columns(row: &CsvRow, case: &mut Case) {
     for (column, text, place) in row.cells() {
         let is_note = words(NOTES).contains(&column) || KINDS.contains(&column) || column.starts_with(OWN_PREFIX);
-        if is_note || row.own.iter().any(|own| own == column) || REQUIRED.contains(&column) || column == SKILL {
+        if is_note || row.sheet.own.iter().any(|own| own == column) || REQUIRED.contains(&column) || column == SKILL {
             continue;
         }
         if EXPECTED.contains(&column) {
@@ -151,10 +149,11 @@ pub(in crate::cases::case) fn table(path: &Path, bytes: &[u8]) -> Result<Node, V
         format: &FORMAT,
         columns: HashMap::new(),
         names,
+        own: Vec::new(),
     });
     let (mut nodes, mut problems) = (Vec::new(), Vec::new());
     rows(&sheet, header.range(usize::MAX).end, &mut |row, record| {
-        problems.extend(row.reader("").form_problem());
+        problems.extend(row.form_problem(record));
         let entry = |(index, key): (usize, &String)| {
             let (range, text) = (record.range(index), record.text(bytes, index));
             let value = if text.trim().is_empty() { NodeValue::Null } else { NodeValue::Text(text.trim().to_owned()) };

@@ -14,13 +14,13 @@ use std::sync::{Arc, LazyLock};
 
 use csv_core::{ReadFieldResult, Reader};
 
-use crate::cases::case::document::{Document, Syntax};
-use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField};
+use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
+use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField, PROMPT, WrittenField};
 use crate::cases::case::foreign_reader::no_label;
 use crate::cases::case::{Case, CaseFormat, CaseSource, FileCases, Files, FoundCase, MOST_CASES};
 use crate::cases::case_places::CasePlaces;
 use crate::cases::repo_files::RepoFiles;
-use crate::checks::{FieldForm, FieldValue, InvalidField};
+use crate::checks::{Field, FieldForm, FieldValue};
 use crate::files::inside;
 use crate::profile::DEFAULT_MODE;
 use crate::settings::trials::Repetition;
@@ -81,6 +81,8 @@ struct CsvSheet {
     columns: HashMap<&'static str, usize>,
     /// The name of each column.
     names: Vec<String>,
+    /// The columns that only label, by the settings.
+    own: Vec<String>,
 }
 
 /// The rows of a prompts.csv, and the problems of the file as a whole.
@@ -114,7 +116,8 @@ fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, ow
         return ParsedCsv { rows: Vec::new(), problems: problems.into_vec() };
     }
     let has_blanks = header.cells.iter().any(|cell| bytes.get(cell.start) == Some(&b' '));
-    let sheet = Arc::new(CsvSheet { root: root.into(), path: path.into(), bytes, format, columns, names });
+    let own = own.to_vec();
+    let sheet = Arc::new(CsvSheet { root: root.into(), path: path.into(), bytes, format, columns, names, own });
     let rows = rows(&sheet, header.range(usize::MAX).end, &mut |row, record| {
         let typographic = row.typographic(record);
         problems.extend(typographic.map_or_else(|| unquoted_comma(row, record, has_blanks), |cell| row.quoted(cell)));
@@ -132,7 +135,6 @@ fn rows(sheet: &Arc<CsvSheet>, header_end: usize, look: &mut dyn FnMut(&CsvRow, 
     let bytes = &sheet.bytes;
     let mut rows = Vec::new();
     let (mut line, mut counted, mut end) = (1, 0, header_end);
-    let none: Arc<[String]> = Arc::default();
     loop {
         let start = skip_line_breaks(bytes, end);
         // One case more than a file may have says that there are too many.
@@ -153,7 +155,7 @@ fn rows(sheet: &Arc<CsvSheet>, header_end: usize, look: &mut dyn FnMut(&CsvRow, 
             _ => None,
         };
         let id = cell("id").trim().to_owned();
-        let row = CsvRow { sheet: Arc::clone(sheet), start, line, id, should_trigger, own: Arc::clone(&none) };
+        let row = CsvRow { sheet: Arc::clone(sheet), start, line, id, should_trigger };
         look(&row, &record);
         rows.push(row);
     }
@@ -411,8 +413,6 @@ pub struct CsvRow {
     line: usize,
     id: String,
     should_trigger: Option<bool>,
-    /// Columns that only label, in a file of another program.
-    own: Arc<[String]>,
 }
 
 impl CsvRow {
@@ -468,9 +468,7 @@ impl CsvRow {
     /// The place of `text` in a column's cell, in any case; the cell if the text is not there.
     fn place_of(&self, column: &str, text: &str) -> SourceLocation {
         let cell = self.cell_range(column);
-        let written = &self.sheet.bytes[cell.clone()];
-        let found = written.windows(text.len().max(1)).position(|part| part.eq_ignore_ascii_case(text.as_bytes()));
-        self.place_of_bytes(found.map_or(cell.clone(), |at| cell.start + at..cell.start + at + text.len()))
+        self.place_of_bytes(place_in(&self.sheet.bytes[cell.clone()], text, cell.start))
     }
 
     fn cell_range(&self, column: &str) -> Range<usize> {
@@ -486,20 +484,50 @@ impl CsvRow {
         place
     }
 
-    /// The line on which a column's cell begins, from 1.
-    fn line_of(&self, column: &str) -> usize {
-        let before = self.start..self.cell_range(column).start;
-        self.line + before.filter(|at| ends_line(&self.sheet.bytes, *at)).count()
-    }
-
     fn reader(&self, skill: &str) -> RowReader<'_> {
         // The cells of a hundred thousand rows would fill the memory: each row is cut again when it is read.
-        RowReader {
-            row: self,
-            record: CsvRecord::at(&self.sheet.bytes, self.start),
-            places: CasePlaces::of(&self.sheet.root, &self.sheet.path, skill),
-            problems: ProblemList::of_file(),
+        let record = CsvRecord::at(&self.sheet.bytes, self.start);
+        let written = &self.sheet.bytes[self.start..record.range(usize::MAX).end];
+        let mut file = Document::of_row(&self.sheet.path, written, self.line);
+        file.places = Some(CasePlaces::of(&self.sheet.root, &self.sheet.path, skill));
+        RowReader { row: self, record, file }
+    }
+
+    /// Why the row is not the CSV text that its author meant.
+    fn form_problem(&self, record: &CsvRecord) -> Option<Diagnostic> {
+        let sheet = &self.sheet;
+        let problem = |code, range, message: String| Diagnostic::new(code, self.place_of_bytes(range), message);
+        if let Some(at) = record.open_quote {
+            let message = "this quote is never closed: the rest of the file is one cell".to_owned();
+            let help = "close the cell with `\"`; a quote inside a quoted cell is written `\"\"`";
+            return Some(problem(Code::CsvOpenQuote, at..at + 1, message).help(help));
         }
+        if let Some(at) = record.cells.iter().find_map(|cell| early_quote(&sheet.bytes, cell)) {
+            let message = "this quote closes its cell, and more text follows".to_owned();
+            let help = "a quote inside a quoted cell is written `\"\"`";
+            return Some(problem(Code::CsvOpenQuote, at..at + 1, message).help(help));
+        }
+        let mut nameless = (0..record.cells.len()).filter(|index| sheet.names.get(*index).is_none_or(String::is_empty));
+        if let Some(index) = nameless.find(|index| !record.content(&sheet.bytes, *index).is_empty()) {
+            let width = sheet.names.len();
+            let (why, help) = if index < width {
+                ("its column has no name".to_owned(), "name the column in the header")
+            } else {
+                (format!("the header has {width} columns"), "put quotes around a cell that holds a comma")
+            };
+            let message = format!("cell {} of a row, but {why}", index + 1);
+            let help = if self.typographic(record).is_some() { QUOTES } else { help };
+            return Some(problem(Code::CsvExtraCell, record.range(index), message).help(help));
+        }
+        let written = &sheet.bytes[self.start..record.range(usize::MAX).end];
+        if let Err(error) = std::str::from_utf8(written) {
+            let at = self.start + error.valid_up_to();
+            let byte = sheet.bytes[at];
+            let message = format!("the byte 0x{byte:02X} is not UTF-8 (in Latin-1 it is `{}`)", char::from(byte));
+            return Some(problem(Code::NotUtf8, at..at + 1, message).help("save the file as UTF-8"));
+        }
+        let at = self.start + written.iter().position(|byte| *byte == 0)?;
+        Some(problem(Code::NulByte, at..at + 1, "the row holds a NUL byte".to_owned()))
     }
 }
 
@@ -510,12 +538,12 @@ impl CaseSource for CsvRow {
 
     fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>> {
         let mut reader = self.reader(skill);
-        if let Some(problem) = reader.form_problem() {
+        if let Some(problem) = self.form_problem(&reader.record) {
             // The cells are not what the author meant: one clear message, not one for every cell.
             return Err(vec![problem]);
         }
         let case = reader.case(skill);
-        if reader.problems.is_empty() { Ok(case) } else { Err(reader.problems.into_vec()) }
+        if reader.file.problems.is_empty() { Ok(case) } else { Err(reader.file.problems.into_vec()) }
     }
 
     fn should_trigger(&self) -> Option<bool> {
@@ -542,92 +570,50 @@ const TYPOGRAPHIC: [&str; 3] = ["“", "”", "„"];
 /// What helps against them.
 const QUOTES: &str = "the quotes of CSV are straight: write \" in place of “ and ”, or remove them";
 
-/// Reads the cells of a row and collects their problems.
+/// Reads the cells of a row.
 struct RowReader<'a> {
     row: &'a CsvRow,
     record: CsvRecord,
-    places: CasePlaces,
-    problems: ProblemList,
+    /// The row, with the problems of its cells.
+    file: Document<'a>,
 }
 
 impl RowReader<'_> {
-    /// Why the row is not the CSV text that its author meant.
-    fn form_problem(&self) -> Option<Diagnostic> {
-        let (sheet, record) = (&self.row.sheet, &self.record);
-        let problem = |code, range, message: String| Diagnostic::new(code, self.row.place_of_bytes(range), message);
-        if let Some(at) = record.open_quote {
-            let message = "this quote is never closed: the rest of the file is one cell".to_owned();
-            let help = "close the cell with `\"`; a quote inside a quoted cell is written `\"\"`";
-            return Some(problem(Code::CsvOpenQuote, at..at + 1, message).help(help));
-        }
-        if let Some(at) = record.cells.iter().find_map(|cell| early_quote(&sheet.bytes, cell)) {
-            let message = "this quote closes its cell, and more text follows".to_owned();
-            let help = "a quote inside a quoted cell is written `\"\"`";
-            return Some(problem(Code::CsvOpenQuote, at..at + 1, message).help(help));
-        }
-        let mut nameless = (0..record.cells.len()).filter(|index| sheet.names.get(*index).is_none_or(String::is_empty));
-        if let Some(index) = nameless.find(|index| !record.content(&sheet.bytes, *index).is_empty()) {
-            let width = sheet.names.len();
-            let (why, help) = if index < width {
-                ("its column has no name".to_owned(), "name the column in the header")
-            } else {
-                (format!("the header has {width} columns"), "put quotes around a cell that holds a comma")
-            };
-            let message = format!("cell {} of a row, but {why}", index + 1);
-            let help = if self.row.typographic(record).is_some() { QUOTES } else { help };
-            return Some(problem(Code::CsvExtraCell, record.range(index), message).help(help));
-        }
-        let written = &sheet.bytes[self.row.start..record.range(usize::MAX).end];
-        if let Err(error) = std::str::from_utf8(written) {
-            let at = self.row.start + error.valid_up_to();
-            let byte = sheet.bytes[at];
-            let message = format!("the byte 0x{byte:02X} is not UTF-8 (in Latin-1 it is `{}`)", char::from(byte));
-            return Some(problem(Code::NotUtf8, at..at + 1, message).help("save the file as UTF-8"));
-        }
-        let at = self.row.start + written.iter().position(|byte| *byte == 0)?;
-        Some(problem(Code::NulByte, at..at + 1, "the row holds a NUL byte".to_owned()))
-    }
-
     fn case(&mut self, skill: &str) -> Case {
         let is_foreign = self.row.sheet.format.foreign.is_some();
         let id = if is_foreign { self.row.id.clone() } else { self.text("id").trim().to_owned() };
         if let Err(why) = name::check_case_id(&id) {
-            self.problems.push(name::id_problem(&id, &why, self.row.place("id")));
+            self.file.problems.push(name::id_problem(&id, &why, self.row.place("id")));
         }
         let mut draft = CaseDraft::new(skill, id, self.row.place("id"));
         if is_foreign {
-            foreign::read_other_columns(self.row, &mut draft.case);
+            foreign::read_other_columns(self.row, &mut draft);
         }
-        for field in fields::all() {
-            let column = field.field().column;
-            if !(self.row.sheet.columns.contains_key(column) || field.is_required()) {
-                continue;
-            }
-            if column == "prompt" && self.text(column).trim().is_empty() {
-                let problem = Diagnostic::new(Code::EmptyValue, self.row.place(column), "the prompt is empty");
-                self.problems.push(problem.help("write what the agent is asked"));
-            }
-            if let CaseField::List(list) = field {
-                self.list(list, &mut draft.case);
-                continue;
-            }
-            let values = self.values(field);
-            if !values.is_empty() {
-                let line = self.row.line_of(column);
-                for value in values {
-                    draft.set(field, column, line, value);
-                }
-            }
-        }
+        self.fields(&mut draft, |_| true);
         draft.finish()
     }
 
     fn repetition(&mut self) -> Repetition {
-        let mut draft = CaseDraft::new("", String::new(), SourceLocation::default());
-        for field in fields::all().filter(|field| ["trials", "threshold"].contains(&field.field().column)) {
-            self.values(field).into_iter().for_each(|value| draft.set(field, field.field().column, 0, value));
+        let mut draft = CaseDraft::default();
+        self.fields(&mut draft, |column| ["trials", "threshold"].contains(&column));
+        draft.repetition
+    }
+
+    /// Reads the fields that the file has a column of.
+    fn fields(&mut self, draft: &mut CaseDraft, is_read: impl Fn(&str) -> bool) {
+        for field in fields::all().filter(|field| is_read(field.field().column)) {
+            let key = field.field().column;
+            let Some(cell) = self.cell(field) else { continue };
+            if key == PROMPT && cell.text().is_some_and(str::is_empty) {
+                let help = "write what the agent is asked";
+                self.file.problem_with_help(Code::EmptyValue, cell.range.clone(), "the prompt is empty", help);
+            }
+            let written = WrittenField { name: key, key, line: self.file.line_of(cell.range.start), node: &cell };
+            match field {
+                CaseField::List(list) => self.list(list, draft, written),
+                _ => draft.read(&mut self.file, field, written),
+            }
         }
-        draft.case.repetition
     }
 
     fn text(&self, column: &str) -> String {
@@ -635,95 +621,76 @@ impl RowReader<'_> {
         sheet.columns.get(column).map_or_else(String::new, |index| self.record.text(&sheet.bytes, *index))
     }
 
-    fn values(&mut self, field: CaseField) -> Vec<FieldValue> {
-        let (column, form) = (field.field().column, field.field().form);
-        let text = self.text(column);
-        let mut parts = form.split(&text);
-        if parts.is_empty() && form.is_list() && form != FieldForm::Messages && !text.trim().is_empty() {
+    /// The text of a field's cell, or a list of the texts in it; `None` if it says nothing.
+    fn cell(&mut self, field: CaseField) -> Option<Node> {
+        let Field { column, form, .. } = *field.field();
+        self.row.sheet.columns.get(column)?;
+        let (text, cell) = (self.text(column), self.row.cell_range(column));
+        let range = cell.start - self.row.start..cell.end - self.row.start;
+        let parts = form.split(&text);
+        if !form.is_list() {
+            let text = parts.into_iter().next().or(field.is_required().then(String::new))?;
+            return Some(Node { value: NodeValue::Text(text), range });
+        }
+        if parts.is_empty() && form != FieldForm::Messages && !text.trim().is_empty() {
             let message = format!("`{column}` is {:?}, which holds no value", shorten(text.trim()));
-            let problem = Diagnostic::new(Code::EmptyValue, self.row.place(column), message);
-            self.problems.push(problem.help("write what must hold, or leave the cell empty"));
+            let help = "write what must hold, or leave the cell empty";
+            self.file.problem_with_help(Code::EmptyValue, range.clone(), message, help);
         }
-        if parts.is_empty() && field.is_required() {
-            parts.push(String::new());
-        }
-        let mut values = Vec::with_capacity(parts.len());
-        for part in parts {
-            let value = form.read(column, &part, &format!("{:?}", shorten(&part)));
-            match value.and_then(|value| self.places.found(column, form, &part, value)) {
-                Ok(value) => values.push(value),
-                Err(InvalidField { code, message, help }) => {
-                    let row = self.row;
-                    let place = || if form.is_list() { row.place_of(column, &part) } else { row.place(column) };
-                    self.problems.add(code, || Diagnostic::new(code, place(), message).help(help));
-                }
-            }
-        }
-        values
+        let written = &self.file.bytes[range.clone()];
+        let part = |text: String| Node { range: place_in(written, &text, range.start), value: NodeValue::Text(text) };
+        let parts: Vec<Node> = parts.into_iter().map(part).collect();
+        (!parts.is_empty()).then_some(Node { value: NodeValue::List(parts), range })
     }
 
     /// Reads a list or an object: the cell has it as JSON, or has the path of a JSON file with it.
-    fn list(&mut self, list: &ListField, case: &mut Case) {
-        let column = list.field.column;
-        let cell = self.text(column);
-        let cell = cell.trim();
-        if cell.is_empty() {
-            return;
-        }
-        let place = self.row.place(column);
-        let is_inline = cell.starts_with(['[', '{']);
-        let (path, bytes) = if is_inline {
-            (self.row.sheet.path.to_path_buf(), cell.as_bytes().to_vec())
-        } else {
-            match self.list_file(list, cell) {
-                Ok(file) => file,
-                Err(problem) => return self.problems.push(*problem),
-            }
-        };
+    fn list(&mut self, list: &'static ListField, draft: &mut CaseDraft, written: WrittenField<'_>) {
+        let WrittenField { line, node: cell, .. } = written;
+        let (text, place) = (cell.text().unwrap_or_default(), self.file.place(cell.range.clone()));
+        let is_inline = text.starts_with(['[', '{']);
+        let inline = || (self.row.sheet.path.to_path_buf(), text.as_bytes().to_vec());
+        let Some((path, bytes)) = (if is_inline { Some(inline()) } else { self.list_file(list, cell) }) else { return };
         let mut file = Document::new(&path, &bytes, Syntax::Json);
-        file.places = Some(self.places.clone());
-        let before = case.checks.len();
+        file.places.clone_from(&self.file.places);
+        let before = draft.checks.len();
         if let Some(root) = file.root() {
             file.duplicate_keys(&root, &[]);
-            (list.read)(&mut file, column, &root, case);
+            draft.read(&mut file, CaseField::List(list), WrittenField { node: &root, ..written });
         }
         // Their places are in the file of the case.
-        case.checks[before..].iter_mut().for_each(|check| check.origin.line = self.row.line_of(column));
+        draft.checks[before..].iter_mut().for_each(|check| check.origin.line = line);
         let mut problems = file.problems.into_vec();
         if is_inline {
             for problem in &mut problems {
                 problem.place = place.clone();
             }
-            for change in &mut case.during {
+            for change in &mut draft.during {
                 change.origin = place.clone();
             }
-            for check in &mut case.checks[before..] {
+            for check in &mut draft.checks[before..] {
                 check.origin.elsewhere = Some(place.clone());
             }
         }
-        self.problems.extend(problems);
+        self.file.problems.extend(problems);
     }
 
     /// The file that a cell names, and its content.
-    fn list_file(&self, list: &ListField, cell: &str) -> Result<(PathBuf, Vec<u8>), Box<Diagnostic>> {
-        let column = list.field.column;
-        let help = "name a JSON file with it, from here or from the repository's root, or write its JSON here";
-        let problem = |code, message| Box::new(Diagnostic::new(code, self.row.place(column), message).help(help));
-        let found = list
-            .field
-            .form
-            .read(column, cell, "")
-            .and_then(|value| self.places.found(column, list.field.form, cell, value));
-        let path = match found {
-            Ok(FieldValue::Path(path)) => path.as_path().to_path_buf(),
-            Ok(_) => PathBuf::new(),
-            Err(InvalidField { code, message, help }) => {
-                return Err(Box::new(Diagnostic::new(code, self.row.place(column), message).help(help)));
-            }
-        };
-        let bytes = inside::read(&self.row.sheet.root, &path).map_err(|error| {
-            problem(Code::Unreadable, format!("`{column}`: {} cannot be read: {error}", path.display()))
-        })?;
-        Ok((path, bytes))
+    fn list_file(&mut self, list: &ListField, cell: &Node) -> Option<(PathBuf, Vec<u8>)> {
+        let Field { column, form, .. } = list.field;
+        let Some(FieldValue::Path(path)) = self.file.field_value(column, form, cell) else { return None };
+        let path = path.as_path().to_path_buf();
+        let read = inside::read(&self.row.sheet.root, &path).map_err(|error| {
+            let message = format!("`{column}`: {} cannot be read: {error}", path.display());
+            let help = "name a JSON file with it, from here or from the repository's root, or write its JSON here";
+            self.file.problem_with_help(Code::Unreadable, cell.range.clone(), message, help);
+        });
+        Some((path, read.ok()?))
     }
+}
+
+/// The bytes of a text in what is written at `start`, in any case; all of that if the text is not in it.
+fn place_in(written: &[u8], text: &str, start: usize) -> Range<usize> {
+    let found = written.windows(text.len().max(1)).position(|part| part.eq_ignore_ascii_case(text.as_bytes()));
+    let range = found.map_or(0..written.len(), |at| at..at + text.len());
+    start + range.start..start + range.end
 }

@@ -105,14 +105,14 @@ pub(super) fn read(reader: &mut ForeignReader<'_>, stimulus: &Node, key: &'stati
         let config = reader.map(node, "config").unwrap_or(node);
         let alike = graders.iter().filter(|other| other.get("type").and_then(Node::text) == Some(kind)).count();
         let weight = weight(reader, node, u32::try_from(alike).unwrap_or(u32::MAX), number);
-        let (checks, judged, said) = (reader.case.checks.len(), reader.case.assertions.len(), reader.should_trigger);
+        let (checks, judged, said) =
+            (reader.case.checks.len(), reader.case.assertions.len(), reader.case.should_trigger);
         // A judge without a prompt of its own grades by the rubric, which was read with the stimulus.
         let by_rubric = kind == PROMPT && config.get("prompt").is_none();
-        reader.grader(node, config, kind, &GRADERS, true);
+        reader.located(KEY, node, |reader| reader.grader(node, config, kind, &GRADERS, true));
         if by_rubric && rubric == 0 {
             reader.not_done(node, "a judge without a prompt or a rubric");
         }
-        reader.locate_checks(KEY, node, checks);
         if let Some(weight) = weight {
             reader.case.weigh(checks, judged, weight);
             for assertion in reader.case.assertions[..rubric].iter_mut().filter(|_| by_rubric) {
@@ -120,8 +120,8 @@ pub(super) fn read(reader: &mut ForeignReader<'_>, stimulus: &Node, key: &'stati
                 let others = assertion.weight.map_or(0.0, |weight| weight.amount);
                 assertion.weight = Some(Weight::new(others + weight.amount, number));
             }
-            let is_said = reader.should_trigger != said;
-            reader.weight_of_trigger = reader.weight_of_trigger.or(Some(weight).filter(|_| is_said));
+            let is_said = reader.case.should_trigger != said;
+            reader.case.weight_of_trigger = reader.case.weight_of_trigger.or(Some(weight).filter(|_| is_said));
         }
     }
 }
@@ -150,9 +150,7 @@ pub(super) fn assertion(reader: &mut ForeignReader<'_>, node: &Node) {
         return reader.wrong_type("an assertion", "an object with `type`", node);
     }
     let Some(kind) = reader.required_text(node, "type") else { return };
-    let before = reader.case.checks.len();
-    reader.grader(node, node, kind, &OF_SCENARIOS, false);
-    reader.locate_checks(KEY, node, before);
+    reader.located(KEY, node, |reader| reader.grader(node, node, kind, &OF_SCENARIOS, false));
 }
 
 /// Reads a pattern that ignores case.

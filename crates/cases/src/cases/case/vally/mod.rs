@@ -400,7 +400,7 @@ static SCENARIO: KeyTable = KeyTable::of(&[
     ("reject_tools", Tools(false)),
     ("rubric", Field("assertions")),
     // A scenario that says nothing expects that the skill activates.
-    ("expect_activation", By(|reader, node, key| reader.should_trigger = reader.flag(node, key).or(Some(true)))),
+    ("expect_activation", By(|reader, node, key| reader.case.should_trigger = reader.flag(node, key).or(Some(true)))),
     (ASSERTIONS, EachBy(graders::assertion)),
 ]);
 

@@ -258,9 +258,7 @@ fn prompt<'n>(reader: &mut ForeignReader<'_>, inputs: &'n Node, key: &'static st
 
 fn expected(reader: &mut ForeignReader<'_>, root: &Node, key: &'static str) {
     let Some(expected) = reader.map(root, key) else { return };
-    let before = reader.case.checks.len();
-    reader.read(expected, &EXPECTED);
-    reader.locate_checks(key, expected, before);
+    reader.located(key, expected, |reader| reader.read(expected, &EXPECTED));
     if let Some(should) = reader.flag(expected, "should_trigger") {
         reader.agrees(should);
     }
@@ -393,10 +391,10 @@ fn grader(reader: &mut ForeignReader<'_>, node: &Node) {
     let Some(kind) = reader.required_text(node, "type") else { return };
     let nothing = Node { value: NodeValue::Map(Vec::new()), range: node.range.clone() };
     let config = reader.map(node, CONFIG).unwrap_or(&nothing);
-    let before = reader.case.checks.len();
-    reader.read(node, &GRADER);
-    reader.grader(node, config, kind, &KINDS, false);
-    reader.locate_checks(GRADERS, node, before);
+    reader.located(GRADERS, node, |reader| {
+        reader.read(node, &GRADER);
+        reader.grader(node, config, kind, &KINDS, false);
+    });
 }
 
 /// The assertions may be in the grader, too.
