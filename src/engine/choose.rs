@@ -6,7 +6,7 @@ use super::{Engine, Loaded};
 use crate::cases::catalog::Catalog;
 use crate::report::trial_text::RerunCommand;
 use crate::run::planned::PlannedRun;
-use crate::run::{default_modes, plan};
+use crate::run::{default_modes, plan, replay_model};
 use crate::settings::{Settings, TestSelection};
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::nearest_few;
@@ -27,6 +27,10 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), Problem
         settings.default_modes.clone_from(&chosen.default_modes);
     }
     chosen.overrides.apply(settings);
+    if settings.replay_model {
+        // An earlier part of the run says less than this, and a run with a model something else.
+        replay_model::choose(settings);
+    }
     if chosen.selects() {
         settings.selection.clone_from(&chosen.selection);
     }
@@ -100,5 +104,28 @@ impl Engine<'_> {
         }
         settings.default_modes.clone_from(&chosen.default_modes);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::run_record::Overrides;
+
+    #[test]
+    fn what_resumes_a_run_against_recorded_answers_asks_no_server_either() {
+        let mut settings = Settings::default();
+        let earlier = Overrides {
+            replay_model: Some(true),
+            endpoint: Some("https://example.com".to_owned()),
+            network: Some("web".to_owned()),
+            ..Overrides::default()
+        };
+        apply(&RunChoices { overrides: earlier, ..RunChoices::default() }, &mut settings).expect("choices");
+        let mut chosen = Settings::default();
+        replay_model::choose(&mut chosen);
+        assert_eq!((&settings.endpoint, &settings.scripted), (&chosen.endpoint, &chosen.scripted));
+        assert!(settings.network.reach == chosen.network.reach && settings.retries == 0);
+        assert!(Overrides::of(&settings).replay_model == Some(true));
     }
 }

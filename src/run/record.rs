@@ -80,6 +80,8 @@ pub enum RecordingResult {
     EndedEarly,
     /// Not written, because a trial had the user's own setup.
     UsersSetup,
+    /// Not written, because the model's answers of a trial were those of a recording.
+    RecordedAnswers,
 }
 
 /// Replaces the recordings of these cases by the trials that measured something in this run, numbered from 1.
@@ -121,6 +123,7 @@ fn record_case(
             let meta = folder.meta()?;
             let has_setup = meta.inputs.0.keys().any(|part| part.starts_with(SETUP_PART));
             refused = refused.or(has_setup.then_some(RecordingResult::UsersSetup));
+            refused = refused.or(replay_model::has_recorded_answers(&meta).then_some(RecordingResult::RecordedAnswers));
             refused = refused.or(meta.ending.settled.then_some(RecordingResult::EndedEarly));
             measured.push(folder);
         }
@@ -285,6 +288,9 @@ impl fmt::Display for RecordedTrials {
             }
             RecordingResult::UsersSetup => f.write_str(
                 "not recorded: a trial had your own setup, which nobody else has; run it again without `home`",
+            ),
+            RecordingResult::RecordedAnswers => f.write_str(
+                "not recorded: a trial had its model's answers from a recording; run it with --record and without --replay-model",
             ),
         }
     }

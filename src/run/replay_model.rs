@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
+
 use crate::agent::network::recorded_model;
 use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::Case;
@@ -13,7 +15,7 @@ use crate::run::planned::PlannedRun;
 use crate::settings::{Calibrate, JudgeSettings, Network, Settings};
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::evidence::{Ending, Inputs, SKILL_PART};
+use crate::trial::evidence::{Ending, Inputs, Meta, SKILL_PART};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::TrialError;
 use crate::wire::replay::ModelReplay;
@@ -46,10 +48,20 @@ pub fn choose(settings: &mut Settings) {
 
 /// Adds the answers of a trial's model to its recording, if its requests were recorded and are whole.
 pub(super) fn record(trial: &TrialFolder, recording: &TrialFolder) -> Result<(), StoreError> {
-    match recorded_model(&trial.wire())? {
+    match recorded_model(&trial.wire(), started(&trial.meta()?))? {
         Some(answers) => recording.write(ANSWERS, answers.as_bytes()),
         None => Ok(()),
     }
+}
+
+/// When a trial began; long ago if nobody knows, so that all days are compared.
+fn started(meta: &Meta) -> Timestamp {
+    meta.started.parse().unwrap_or_default()
+}
+
+/// Whether the answers of a trial are those of a recording: then it shows nothing new to record.
+pub(super) fn has_recorded_answers(meta: &Meta) -> bool {
+    meta.scripted.as_deref() == Some(SCRIPTED)
 }
 
 /// Why a trial cannot start without its recording.
@@ -63,8 +75,7 @@ pub(super) fn check(run: &PlannedRun, id: &TrialId) -> Result<(), TrialError> {
         return Ok(());
     }
     Err(TrialError::Unreadable(format!(
-        "{}: it has not all answers of its model: record the case again where `network` is limited, as by `skill-evals run --record \
-         --network web`",
+        "{}: it has no {ANSWERS} with the answers of its model; record the case again: `skill-evals run --record --network web`",
         recording.path().display()
     )))
 }
@@ -92,10 +103,11 @@ pub(super) fn answer(
     // Checks the digests of all its files.
     let meta = recording.meta().map_err(|error| files(error.to_string()))?;
     let text = bounded::read(&path).map_err(|error| files(format!("{}: {error}", path.display())))?;
-    let replay = ModelReplay::read(&String::from_utf8_lossy(&text))
+    let mut changed = meta.inputs.differences(inputs);
+    changed.retain(|part| part != MODEL && !part.starts_with(SKILL_PART));
+    let (brought, unseen): (Vec<_>, Vec<_>) = changed.into_iter().partition(|part| is_seen_in_requests(part, case));
+    let replay = ModelReplay::read(&String::from_utf8_lossy(&text), started(&meta), Timestamp::now(), brought)
         .map_err(|why| files(format!("{}:{why}; record the case again", path.display())))?;
-    let mut unseen = meta.inputs.differences(inputs);
-    unseen.retain(|part| !is_seen_in_requests(part, case) && part != MODEL);
     if !unseen.is_empty() {
         let why = format!(
             "changed since the recording: {}; what the model would answer is unknown, so record the case again",
@@ -111,11 +123,10 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// Whether what this part changes shows in what the agent asks its model: the text of a skill once it was loaded, a result of a
-/// script, or a file that was read.
+/// Whether what this part changes shows in what the agent asks its model: a result of a script, a file that was read, or what the agent
+/// brings itself, as of a memory file or a hook. The text and the scripts of skills show there too, once they were loaded.
 fn is_seen_in_requests(part: &str, case: &Case) -> bool {
-    let seen = [PLUGIN_PART, case_parts::MOCKS, case_parts::files_part(case), "setup", "prompt", "follow-ups"];
-    part.starts_with(SKILL_PART) || seen.contains(&part)
+    [PLUGIN_PART, case_parts::MOCKS, case_parts::files_part(case), "setup"].contains(&part)
 }
 
 /// What came of it: a session that is not the recorded one shows nothing.

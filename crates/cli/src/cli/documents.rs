@@ -210,6 +210,8 @@ pub enum RecordState {
     EndedEarly,
     /// Not written: a trial had the user's own setup.
     UsersSetup,
+    /// Not written: a trial had its model's answers from a recording.
+    RecordedAnswers,
 }
 
 /// What a comparison would run.

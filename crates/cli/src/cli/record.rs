@@ -106,6 +106,7 @@ impl<'a> RecordedCase<'a> {
             RecordingResult::Partial(..) => (RecordState::Partial, None),
             RecordingResult::EndedEarly => (RecordState::EndedEarly, None),
             RecordingResult::UsersSetup => (RecordState::UsersSetup, None),
+            RecordingResult::RecordedAnswers => (RecordState::RecordedAnswers, None),
         };
         let TrialId { skill, case, mode, .. } = &recorded.id;
         Self { skill, case, mode, state, before: recorded.before.as_ref(), now, recording: recorded.place(&run.root) }
@@ -133,7 +134,8 @@ fn exit(recorded: &[RecordedTrials]) -> Exit {
         RecordingResult::NotMeasured
         | RecordingResult::Partial(..)
         | RecordingResult::EndedEarly
-        | RecordingResult::UsersSetup => Exit::Infrastructure,
+        | RecordingResult::UsersSetup
+        | RecordingResult::RecordedAnswers => Exit::Infrastructure,
     });
     exits.fold(Exit::Clean, Exit::worse)
 }

@@ -23,11 +23,14 @@ pub fn trials() -> Vec<Trial> {
         let mode: &'static Mode = mode;
         let missing = if bwrap_works() { None } else { Some("bwrap") };
         let missing = missing.or_else(|| (!program_of(mode.agent).exists()).then_some(mode.agent.profile().program));
-        let mut tests: Vec<(&str, TestOfMode)> = vec![("has_the_recorded_verdict_without_a_model", replays)];
-        if ["cli-native", "codex"].contains(&&*mode.name) {
-            tests.push(("diverges_where_a_script_answers_otherwise", diverges));
-        }
-        for (name, test) in tests.into_iter().filter(|_| mode.delivery.native()) {
+        let (name, test): (_, TestOfMode) = match &*mode.name {
+            "cli-native" => ("has_the_recorded_verdict_until_something_changes", |mode| changes(mode, "CLAUDE.md")),
+            "codex" => ("has_the_recorded_verdict_until_something_changes", |mode| changes(mode, "AGENTS.md")),
+            _ => {
+                ("has_the_recorded_verdict_without_a_model", |mode| behind_the_door(|| replays(&recorded(mode), mode)))
+            }
+        };
+        if mode.delivery.native() {
             trials.push(needing(&format!("replay_model::{mode}::{name}"), missing, HOW_TO_GET_AGENTS, move || {
                 test(mode);
                 Ok(())
@@ -48,8 +51,12 @@ fn works(request: &Request, mode: &Mode) -> Turn {
 
 /// A repository with a recording of the case `it`.
 fn recorded(mode: &'static Mode) -> Live {
-    let live =
-        Live::new("should_trigger,prompt,must_include", "true,Greet Ada.,Ahoy", move |request| works(request, mode));
+    let (columns, cells) = ("should_trigger,prompt,must_include,fixture", "true,Greet Ada.,Ahoy,evals/start");
+    let live = Live::new(columns, cells, move |request| works(request, mode));
+    fs::create_dir_all(live.fixture.root().join("evals/start")).expect("a directory");
+    for name in ["CLAUDE.md", "AGENTS.md"] {
+        fs::write(live.fixture.root().join("evals/start").join(name), "Answer in French.\n").expect("a memory file");
+    }
     script(&live, "echo hail");
     let recorded = live.run(&["--mode", &mode.name, "--record"]);
     let of_case = live.fixture.root().join("evals/recordings/greeting/it").join(&*mode.name).join("1/model.jsonl");
@@ -78,23 +85,24 @@ fn without_login(command: &mut Command) {
     command.env_remove("SKILL_EVALS_NETWORK").env_remove("SKILL_EVALS_SCRIPTED").env_remove("SKILL_EVALS_MODEL");
 }
 
-fn replays(mode: &'static Mode) {
-    behind_the_door(|| {
-        let live = recorded(mode);
-        let asked = live.model.requests().len();
-        let again = replayed(&live, &mode.name);
-        let trial = live.kept("greeting", "it", &mode.name).unwrap_or_else(|| panic!("nothing was kept: {again}"));
-        trial.expect(Verdict::Pass);
-        assert_eq!(live.model.requests().len(), asked, "a request left the machine");
-        assert_eq!(trial.meta.scripted.as_deref(), Some("recorded answers"));
-        let again = again.stdout;
-        assert!(again.contains("a mock model (recorded answers) gave the answers"), "{again}");
-    });
+fn replays(live: &Live, mode: &'static Mode) {
+    let asked = live.model.requests().len();
+    let again = replayed(live, &mode.name);
+    let trial = live.kept("greeting", "it", &mode.name).unwrap_or_else(|| panic!("nothing was kept: {again}"));
+    trial.expect(Verdict::Pass);
+    assert_eq!(live.model.requests().len(), asked, "a request left the machine");
+    assert_eq!(trial.meta.scripted.as_deref(), Some("recorded answers"));
+    let again = again.stdout;
+    assert!(again.contains("a mock model (recorded answers) gave the answers"), "{again}");
 }
 
-fn diverges(mode: &'static Mode) {
+fn changes(mode: &'static Mode, memory: &str) {
     behind_the_door(|| {
         let live = recorded(mode);
+        replays(&live, mode);
+        // It would make a recording of a recording.
+        let record = ran(live.program().args(["record", "t"]).current_dir(live.fixture.root()));
+        assert!(record.stdout.contains("not recorded: a trial had its model's answers from a recording"), "{record}");
         let trouble = |what: &str| {
             let again = replayed(&live, &mode.name);
             let trial = live.kept("greeting", "it", &mode.name).unwrap_or_else(|| panic!("nothing was kept: {again}"));
@@ -114,5 +122,9 @@ fn diverges(mode: &'static Mode) {
         // What the model would choose then, no recording knows.
         fs::write(&path, text.replace("Greets people", "Hails people")).expect("a skill");
         trouble("changed since the recording: catalogue of skills");
+        fs::write(&path, text).expect("a skill");
+        // Claude Code shows it in a reminder, codex as a message of the user.
+        fs::write(live.fixture.root().join("evals/start").join(memory), "Answer in German.\n").expect("a memory file");
+        trouble("diverged at request 1");
     });
 }

@@ -592,6 +592,9 @@ overrides! {
     /// The server that they ask in place of their provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: String, |settings| settings.endpoint.clone(), |settings, url| settings.endpoint = Some(url);
+    /// Whether the model's answers are those of recordings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay_model: bool, |settings| settings.replay_model.then_some(true), |settings, replay| settings.replay_model = replay;
     /// Whether every trial is judged, or none.
     judge: bool, |settings| settings.judge.wanted, |settings, judge| settings.judge.wanted = Some(judge);
     /// Votes of the judge on each trial.

@@ -1,22 +1,24 @@
 //! A model's answers as a recording has them, given again to an agent that asks what was asked then. Pure.
 //!
 //! An answer is given to a conversation that is the recorded one, item by item, whoever asks for it and in whichever order. What an
-//! agent brings itself, its instructions, reminders and tools, is not compared: another version of it has others. Neither is what differs
-//! between two sessions alike, see `comparable`.
+//! agent brings itself, its instructions, reminders and tools, is not compared: another version of it has others. But if something
+//! changed that may show there, it must be what was recorded. Neither is what differs between two sessions alike, see `comparable`.
 
-use std::sync::LazyLock;
+mod comparable;
 
-use regex::Regex;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Item, Protocol};
+use super::{Item, Protocol, array, texts};
+use comparable::Session;
 
 /// A request to a model and its answer: a line of a recording's `model.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RecordedTurn {
     protocol: Protocol,
-    /// A digest of the instructions and the names of the tools: tells requests of one conversation apart.
+    /// A digest of what the agent brings itself: instructions, reminders, tools. Tells requests of one conversation apart.
     brought: String,
     /// How many items it has in common with the turn before it in the file. Those are not repeated.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -43,12 +45,14 @@ pub struct AnsweredRequest<'a> {
     pub answer: &'a str,
 }
 
-/// The requests that ask a model, as a recording has them: lines of JSON. `None` if there is none, or one that cannot be read.
-pub fn recorded(requests: &[AnsweredRequest<'_>]) -> Option<String> {
+/// The requests that ask a model, as a recording of a session that started then has them: lines of JSON. `None` if there is none, or one
+/// that cannot be read.
+pub fn recorded(requests: &[AnsweredRequest<'_>], started: Timestamp) -> Option<String> {
+    let session = Session::at(started);
     let (mut text, mut before) = (String::new(), Vec::new());
     for request in requests {
         let Some(protocol) = Protocol::of(request.method, request.path) else { continue };
-        let (items, brought) = conversation(protocol, request.body)?;
+        let (items, brought) = conversation(protocol, request.body, session)?;
         let shared = before.iter().zip(&items).take_while(|(a, b)| a == b).count();
         let turn = RecordedTurn {
             protocol,
@@ -57,7 +61,7 @@ pub fn recorded(requests: &[AnsweredRequest<'_>]) -> Option<String> {
             items: items[shared..].to_vec(),
             status: request.status,
             content_type: request.content_type.to_owned(),
-            answer: request.answer.to_owned(),
+            answer: without_echo(request.answer),
         };
         text.push_str(&serde_json::to_string(&turn).ok()?);
         text.push('\n');
@@ -66,58 +70,115 @@ pub fn recorded(requests: &[AnsweredRequest<'_>]) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// What the conversation of a request holds, as it is compared, and a digest of what the agent brought.
-fn conversation(protocol: Protocol, body: &str) -> Option<(Vec<String>, String)> {
+/// An answer without the instructions and tools that Responses repeats in it: they are the agent's, long, and not ours to keep.
+fn without_echo(answer: &str) -> String {
+    let shortened = |text: &str| -> Option<String> {
+        let mut value: Value = serde_json::from_str(text).ok()?;
+        let of_event = value.get("response").is_some_and(Value::is_object);
+        let response = if of_event { &mut value["response"] } else { &mut value };
+        if response["object"] != "response" {
+            return None;
+        }
+        for (key, nothing) in [("instructions", Value::Null), ("tools", Value::Array(Vec::new()))] {
+            response.get_mut(key).into_iter().for_each(|echo| *echo = nothing.clone());
+        }
+        Some(value.to_string())
+    };
+    let of_line = |line: &str| {
+        let data = line.strip_prefix("data:").and_then(shortened);
+        data.map_or_else(|| line.to_owned(), |data| format!("data: {data}\n"))
+    };
+    shortened(answer).unwrap_or_else(|| answer.split_inclusive('\n').map(of_line).collect())
+}
+
+/// What the conversation of a request of this session holds, and a digest of what the agent brought.
+fn conversation(protocol: Protocol, body: &str, session: Session) -> Option<(Vec<String>, String)> {
     let asked = protocol.read(body, None, "")?;
     // Before the first turn of the model, an agent puts its own words in tags: reminders, the environment.
     let first = asked.history.iter().take_while(|item| matches!(item, Item::User(_))).count();
-    let is_own =
-        |at: usize, item: &Item| matches!(item, Item::User(text) if at < first && text.trim_start().starts_with('<'));
-    let (own, rest): (Vec<_>, Vec<_>) = asked.history.iter().enumerate().partition(|(at, item)| is_own(*at, item));
-    let items = rest.into_iter().map(|(_, item)| match item {
-        Item::User(text) => format!("user: {}", comparable(text)),
-        Item::Said(text) => format!("model: {}", comparable(text)),
-        Item::Thought(text) => format!("thought: {}", comparable(text)),
-        Item::Called { tool, input, .. } => format!("call: {tool} {}", comparable(&input.to_string())),
+    let own_text = |(at, item): (usize, &Item)| match item {
+        Item::User(text) if at < first && text.trim_start().starts_with('<') => Some(text.clone()),
+        _ => None,
+    };
+    let own: Vec<String> = asked.history.iter().enumerate().filter_map(own_text).collect();
+    let rest = asked.history.iter().enumerate().filter(|one| own_text(*one).is_none());
+    let items = rest.map(|(_, item)| match item {
+        Item::User(text) => format!("user: {text}"),
+        Item::Said(text) => format!("model: {text}"),
+        Item::Thought(text) => format!("thought: {text}"),
+        Item::Called { tool, input, .. } => format!("call: {tool} {input}"),
         Item::Answered { output, failed, .. } => {
             let how = if *failed == Some(true) { "failed result" } else { "result" };
-            format!("{how}: {}", comparable(output))
+            format!("{how}: {output}")
         }
     });
     let unknown = asked.unknown.iter().map(|(kind, times)| format!("{times} of a kind that is not known: {kind}"));
-    let brought = format!("{}\n{:?}\n{own:?}", asked.tools.join(" "), asked.instructions);
-    let brought = comparable(&brought);
-    Some((items.chain(unknown).collect(), blake3::hash(brought.as_bytes()).to_hex()[..16].to_owned()))
+    let body: Value = serde_json::from_str(body).ok()?;
+    let items = items.chain(beside(&body)).chain(unknown).collect();
+    let brought: Vec<String> = asked.instructions.into_iter().chain(own).chain([body["tools"].to_string()]).collect();
+    // How it is divided differs between a provider's own server and another.
+    let lines = brought.iter().flat_map(|text| text.lines()).filter(|line| !is_of_machine(line));
+    let brought = session.marked(&lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" "));
+    Some((items, blake3::hash(brought.as_bytes()).to_hex()[..16].to_owned()))
 }
 
-#[expect(clippy::expect_used, reason = "tests compile every one")]
-fn fixed(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a fixed pattern compiles")
+/// Whether a line of instructions differs from machine to machine, or between a provider's own server and another.
+fn is_of_machine(line: &str) -> bool {
+    ["x-anthropic-billing-header", "OS Version:"]
+        .iter()
+        .any(|start| line.trim_start_matches([' ', '-']).starts_with(start))
 }
 
-/// A text without what differs between two sessions that are alike: times, durations, random identifiers.
-fn comparable(text: &str) -> String {
-    static VARIES: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
-        [
-            (r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", "<id>"),
-            // Of codex's shells and Claude's sub-agents.
-            (r"(?:Chunk ID|session ID|agentId|task_id): ?\S+", "<id>"),
-            (
-                r"(?:[A-Z][a-z]+,? )?(?:\d{4}-\d\d-\d\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* +\d{1,2}(?:, \d{4})?\b)",
-                "<day>",
-            ),
-            (r"(?:T|\b)\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
-            (r"\b\d+(?:\.\d+)? ?(?:ms|s|seconds?)\b", "<duration>"),
-        ]
-        .map(|(pattern, with)| (fixed(pattern), with))
-    });
-    VARIES.iter().fold(text.to_owned(), |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned())
+/// What else a conversation has: what an agent adds as instructions after the model's first turn, as of hooks, and a digest of each image
+/// or other file.
+fn beside(body: &Value) -> Vec<String> {
+    let wrapped = &body["request"];
+    let body = if wrapped.is_object() { wrapped } else { body };
+    let list = ["messages", "input", "contents"].iter().flat_map(|key| array(&body[*key]));
+    let (mut found, mut has_begun) = (Vec::new(), false);
+    for message in list {
+        match message["role"].as_str() {
+            Some("system" | "developer") if has_begun => {
+                found.extend(texts(&message["content"]).iter().map(|text| format!("added: {text}")));
+            }
+            Some("system" | "developer" | "user") => {}
+            _ => has_begun = true,
+        }
+        add_media(message, &mut found);
+    }
+    found
+}
+
+/// The types of parts that are files, and the keys of such parts.
+const MEDIA: [&str; 8] =
+    ["image", "document", "input_image", "input_file", "input_audio", "image_url", "file", "computer_screenshot"];
+const MEDIA_KEYS: [&str; 2] = ["inlineData", "fileData"];
+
+fn add_media(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Array(all) => all.iter().for_each(|one| add_media(one, found)),
+        Value::Object(fields) => {
+            let kind = value["type"].as_str().filter(|kind| MEDIA.contains(kind));
+            let kind = kind.or_else(|| MEDIA_KEYS.into_iter().find(|key| fields.contains_key(*key)));
+            let Some(kind) = kind else { return fields.values().for_each(|one| add_media(one, found)) };
+            let mut part = fields.clone();
+            // It moves to the end of each request.
+            part.remove("cache_control");
+            let digest = blake3::hash(Value::Object(part).to_string().as_bytes()).to_hex();
+            found.push(format!("{kind} with the digest {}", &digest[..16]));
+        }
+        _ => {}
+    }
 }
 
 /// The answers of a recording, while an agent asks for them.
 #[derive(Debug)]
 pub struct ModelReplay {
     turns: Vec<Turn>,
+    /// The recorded session, and that of today.
+    sessions: [Session; 2],
+    /// What changed that may show in what the agent brings itself.
+    changed: Vec<String>,
     /// How many requests asked a model.
     asked: usize,
     diverged: Option<String>,
@@ -151,12 +212,13 @@ const SHOWN: usize = 160;
 const BEFORE: usize = 60;
 
 impl ModelReplay {
-    /// Reads a recording's lines.
+    /// Reads the lines of a recording that `recorded` then, for a session that starts `now`. What changed since may show in what the agent
+    /// brings itself.
     ///
     /// # Errors
     ///
     /// With the number of the line that is none, and why.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str, recorded: Timestamp, now: Timestamp, changed: Vec<String>) -> Result<Self, String> {
         let mut turns: Vec<Turn> = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
             let recorded: RecordedTurn = serde_json::from_str(text).map_err(|error| format!("{line}: {error}"))?;
@@ -167,7 +229,8 @@ impl ModelReplay {
             items.extend_from_slice(&recorded.items);
             turns.push(Turn { recorded, items, given: false });
         }
-        Ok(Self { turns, asked: 0, diverged: None })
+        let sessions = [recorded, now].map(Session::at);
+        Ok(Self { turns, sessions, changed, asked: 0, diverged: None })
     }
 
     /// The answer to a request; `None` if it asks no model. After the first request that was not recorded, none is answered.
@@ -194,16 +257,29 @@ impl ModelReplay {
     }
 
     fn turn(&self, protocol: Protocol, body: &str) -> Result<usize, String> {
-        let (items, brought) = conversation(protocol, body).ok_or("it is no JSON object")?;
+        let (items, brought) = conversation(protocol, body, self.sessions[1]).ok_or("it is no JSON object")?;
         let open = self.turns.iter().enumerate().filter(|(_, turn)| !turn.given && turn.recorded.protocol == protocol);
-        let same = open.clone().filter(|(_, turn)| turn.items == items);
-        // The first of those that the agent asks with what it brought then.
-        let chosen = same.min_by_key(|(_, turn)| turn.recorded.brought != brought);
-        if let Some((chosen, _)) = chosen {
-            return Ok(chosen);
+        let is_all = |turn: &Turn| turn.items.len() == items.len() && self.common(turn, &items) == items.len();
+        let same: Vec<_> = open.clone().filter(|(_, turn)| is_all(turn)).collect();
+        if let Some((alike, _)) = same.iter().find(|(_, turn)| turn.recorded.brought == brought) {
+            return Ok(*alike);
         }
-        let common = |turn: &Turn| turn.items.iter().zip(&items).take_while(|(a, b)| a == b).count();
-        let nearest = open.max_by_key(|(at, turn)| (common(turn), std::cmp::Reverse(*at)));
+        if let [(first, turn), others @ ..] = same.as_slice() {
+            return if !self.changed.is_empty() {
+                Err(format!(
+                    "what the agent adds by itself (instructions, reminders, tools) is not what was recorded; it may show what changed \
+                     since the recording: {}; record the case again",
+                    self.changed.join(", ")
+                ))
+            } else if others.iter().any(|(_, other)| other.recorded.brought != turn.recorded.brought) {
+                Err("several recorded requests fit, of which the agent's instructions told one from the other, and these are others \
+                     now; record the case again"
+                    .to_owned())
+            } else {
+                Ok(*first)
+            };
+        }
+        let nearest = open.max_by_key(|(at, turn)| (self.common(turn, &items), std::cmp::Reverse(*at)));
         let Some((_, nearest)) = nearest else {
             let other = self.turns.iter().map(|turn| turn.recorded.protocol).find(|other| *other != protocol);
             return Err(match other.filter(|_| self.asked == 1) {
@@ -212,9 +288,9 @@ impl ModelReplay {
                 None => "the recording has no more requests".to_owned(),
             });
         };
-        let at = common(nearest);
+        let at = self.common(nearest, &items);
         let side = |items: &[String]| items.get(at).cloned().unwrap_or_else(|| "nothing more".to_owned());
-        let (recorded, now) = differing(&side(&nearest.items), &side(&items));
+        let (recorded, now) = self.differing(&side(&nearest.items), &side(&items));
         Err(format!("recorded is {recorded:?}, and now {now:?}"))
     }
 
@@ -228,16 +304,35 @@ impl ModelReplay {
         let why = format!("diverged after request {asked}: the recording has {all}, and {left} were not asked");
         (left > 0).then_some(Divergence { why, is_left_over: true })
     }
-}
 
-/// The first lines in which two items differ, as much as is shown of them.
-fn differing(recorded: &str, now: &str) -> (String, String) {
-    let at = recorded.lines().zip(now.lines()).take_while(|(a, b)| a == b).count();
-    let line = |text: &str| -> Vec<char> { text.lines().nth(at).unwrap_or("nothing more").chars().collect() };
-    let (recorded, now) = (line(recorded), line(now));
-    let same = recorded.iter().zip(&now).take_while(|(a, b)| a == b).count();
-    let shown = |line: &[char]| line.iter().skip(same.saturating_sub(BEFORE)).take(SHOWN).collect();
-    (shown(&recorded), shown(&now))
+    /// How many items a recorded conversation and one of today have in common.
+    fn common(&self, turn: &Turn, items: &[String]) -> usize {
+        turn.items.iter().zip(items).take_while(|(recorded, now)| self.is_same(recorded, now)).count()
+    }
+
+    fn is_same(&self, recorded: &str, now: &str) -> bool {
+        let [then, today] = self.sessions;
+        then.says(recorded, today, now)
+    }
+
+    /// The first lines in which two items differ, as much as is shown of them.
+    fn differing(&self, recorded: &str, now: &str) -> (String, String) {
+        let lines = |text: &str| -> Vec<String> {
+            text.split('\n').map(|line| if line.is_empty() { "an empty line" } else { line }.to_owned()).collect()
+        };
+        let (recorded, now) = (lines(recorded), lines(now));
+        let line = |lines: &[String], at: usize| lines.get(at).map_or("nothing more", String::as_str).to_owned();
+        let pairs = (0..recorded.len().max(now.len())).map(|at| (line(&recorded, at), line(&now, at)));
+        let others: Vec<_> = pairs.filter(|(recorded, now)| !self.is_same(recorded, now)).collect();
+        // Codex counts what follows, which tells a reader more.
+        let counts = |(recorded, _): &&(String, String)| recorded.starts_with("Original token count");
+        let shown = others.iter().find(|pair| !counts(pair)).or(others.first());
+        let (recorded, now) = shown.cloned().unwrap_or_default();
+        let (recorded, now): (Vec<char>, Vec<char>) = (recorded.chars().collect(), now.chars().collect());
+        let same = recorded.iter().zip(&now).take_while(|(a, b)| a == b).count();
+        let shown = |line: &[char]| line.iter().skip(same.saturating_sub(BEFORE)).take(SHOWN).collect();
+        (shown(&recorded), shown(&now))
+    }
 }
 
 #[cfg(test)]
@@ -263,7 +358,12 @@ mod tests {
 
     fn replay(turns: &[&[(&str, &str)]]) -> ModelReplay {
         let bodies: Vec<String> = turns.iter().map(|turns| body(turns)).collect();
-        let answers: Vec<String> = (1..=turns.len()).map(|number| format!("answer {number}")).collect();
+        replay_of(&bodies, &[])
+    }
+
+    /// A replay of these requests, of which the n-th was answered with `answer n`, after a change of these parts.
+    fn replay_of(bodies: &[String], changed: &[String]) -> ModelReplay {
+        let answers: Vec<String> = (1..=bodies.len()).map(|number| format!("answer {number}")).collect();
         let requests: Vec<AnsweredRequest<'_>> = bodies
             .iter()
             .zip(&answers)
@@ -276,7 +376,13 @@ mod tests {
                 answer,
             })
             .collect();
-        ModelReplay::read(&recorded(&requests).expect("requests")).expect("lines")
+        let lines = recorded(&requests, then()).expect("requests");
+        ModelReplay::read(&lines, then(), "2027-01-02T10:00:00Z".parse().expect("a time"), changed.to_vec())
+            .expect("lines")
+    }
+
+    fn then() -> Timestamp {
+        "2026-11-30T10:00:00Z".parse().expect("a time")
     }
 
     fn ask(replay: &mut ModelReplay, turns: &[(&str, &str)]) -> Result<String, String> {
@@ -295,11 +401,11 @@ mod tests {
 
     #[test]
     fn a_conversation_that_is_the_recorded_one_gets_its_answers_in_any_order() {
-        let (first, second) = ([PROMPT], [PROMPT, ("Bash", "Chunk ID: 1f\nWall time: 0.51 seconds\ndone\n")]);
+        let (first, second) = ([PROMPT], [PROMPT, ("Bash", "Chunk ID: 1f2e3d\nWall time: 0.51 seconds\ndone\n")]);
         let other = [("user", "Of a sub-agent")];
         let mut replay = replay(&[&first, &other, &second]);
         assert_eq!(ask(&mut replay, &[("user", "Greet Ada, 2027-01-02")]), Ok("answer 1".to_owned()));
-        let again = [PROMPT, ("Bash", "Chunk ID: 2e\nWall time: 12 seconds\ndone\n")];
+        let again = [PROMPT, ("Bash", "Chunk ID: 2e3d4c\nWall time: 12 seconds\ndone\n")];
         assert_eq!(ask(&mut replay, &again), Ok("answer 3".to_owned()));
         let left = replay.divergence().expect("one is left");
         assert!(left.is_left_over && left.why.contains("has 3, and 1 were not asked"), "{left:?}");
@@ -328,23 +434,98 @@ mod tests {
     }
 
     #[test]
-    fn of_two_sessions_alike_only_times_and_random_ids_differ() {
-        for (text, same) in [
-            ("Mon Nov 30 18:20:30 UTC 2026", "Tue Dec  1 08:02:03 UTC 2026"),
-            ("at 2026-11-30T18:20:30.25Z", "at 2027-01-02T03:04:05Z"),
-            ("Today is Monday, November 30, 2026.", "Today is Sunday, May 3, 2026."),
-            ("took 12 ms", "took 3.5 ms"),
-            ("cwd: /x, id 00000000-0000-4000-8000-0000000000aa", "cwd: /x, id 10000000-0000-4000-8000-0000000000ab"),
+    fn a_line_that_is_empty_or_missing_is_named() {
+        for (recorded, now, said) in [
+            ("one\n", "one", r#"recorded is "an empty line", and now "nothing more""#),
+            ("one", "one\ntwo", r#"recorded is "nothing more", and now "two""#),
+            (
+                "Exit\nOriginal token count: 1\none",
+                "Exit\nOriginal token count: 2\ntwo",
+                r#"recorded is "one", and now "two""#,
+            ),
         ] {
-            assert_eq!(comparable(text), comparable(same));
+            let mut replay = replay(&[&[PROMPT, ("Bash", recorded)]]);
+            let why = ask(&mut replay, &[PROMPT, ("Bash", now)]).expect_err("another result");
+            assert!(why.ends_with(said), "{why}");
         }
-        for (text, other) in [("12 files", "13 files"), ("version 1.2.3", "version 1.2.4"), ("a: 1", "a: 2")] {
-            assert_ne!(comparable(text), comparable(other));
+    }
+
+    /// What a request of Messages holds behind its prompt.
+    fn with(more: &[Value]) -> String {
+        let prompt = json!({ "role": "user", "content": "Look." });
+        let messages = [&[prompt], more].concat();
+        json!({ "tools": [], "messages": messages }).to_string()
+    }
+
+    fn divergence(recorded: String, now: &str) -> String {
+        let given = replay_of(&[recorded], &[]).answer("POST", "/v1/messages", now).expect("a request to a model");
+        given.expect_err("another request")
+    }
+
+    #[test]
+    fn an_image_and_what_a_hook_adds_are_compared() {
+        let image = |data: &str| {
+            let image = json!({ "type": "image", "source": { "type": "base64", "data": data } });
+            with(&[
+                json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c", "content": [image] }] }),
+            ])
+        };
+        let why = divergence(image("red"), &image("blue"));
+        assert!(why.contains("recorded is \"image with the digest "), "{why}");
+        let hook = |said: &str| {
+            let call = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "Bash", "input": {} }] });
+            with(&[call, json!({ "role": "system", "content": [{ "type": "text", "text": said }] })])
+        };
+        let why = divergence(hook("one"), &hook("two"));
+        assert!(why.ends_with(r#"recorded is "added: one", and now "added: two""#), "{why}");
+    }
+
+    #[test]
+    fn what_the_agent_brings_itself_is_compared_if_it_may_show_what_changed() {
+        let memory = |text: &str| body(&[("user", &format!("<memory>{text}</memory>")), PROMPT]);
+        for (changed, is_same) in [(&[][..], true), (&["fixture".to_owned()][..], false)] {
+            let mut replay = replay_of(&[memory("French")], changed);
+            let given = replay.answer("POST", "/v1/messages", &memory("German")).expect("a request to a model");
+            assert_eq!(given.is_ok(), is_same, "{given:?}");
+            assert!(is_same || given.expect_err("other memory").contains("what changed since the recording: fixture"));
+            let mut replay = replay_of(&[memory("French")], changed);
+            assert!(replay.answer("POST", "/v1/messages", &memory("French")).is_some_and(|given| given.is_ok()));
         }
     }
 
     #[test]
+    fn of_two_requests_that_only_instructions_tell_apart_none_is_guessed() {
+        let of = |instructions: &str| body(&[PROMPT]).replace("Be kind.", instructions);
+        let mut replay = replay_of(&[of("Make a title."), of("Be kind.")], &[]);
+        let given = |replay: &mut ModelReplay, instructions: &str| {
+            replay
+                .answer("POST", "/v1/messages", &of(instructions))
+                .expect("a request to a model")
+                .map(|given| given.answer)
+        };
+        assert_eq!(given(&mut replay, "Be kind."), Ok("answer 2".to_owned()));
+        let mut replay = replay_of(&[of("Make a title."), of("Be kind.")], &[]);
+        let why = given(&mut replay, "Be very kind.").expect_err("either");
+        assert!(why.contains("several recorded requests fit"), "{why}");
+    }
+
+    #[test]
+    fn what_responses_repeat_of_a_request_is_not_recorded() {
+        let response = json!({ "response": { "object": "response", "instructions": "Long.", "tools": [{ "name": "x" }], "id": "r1" } });
+        let events = format!("event: response.created\ndata: {response}\n\nevent: other\ndata: [DONE]\n\n");
+        for answer in [&events, &response["response"].to_string()] {
+            let kept = without_echo(answer);
+            assert!(!kept.contains("Long.") && !kept.contains("name"), "{kept}");
+            assert!(kept.contains("\"id\":\"r1\""), "{kept}");
+        }
+        assert!(without_echo(&events).ends_with("}\n\nevent: other\ndata: [DONE]\n\n"));
+        let other = "event: x\ndata: {\"type\": \"ping\"}\n\n";
+        assert_eq!(without_echo(other), other);
+    }
+
+    #[test]
     fn a_line_that_is_none_is_named() {
-        assert!(ModelReplay::read("{}\n").expect_err("no turn").starts_with("1: missing field"));
+        let read = ModelReplay::read("{}\n", then(), then(), Vec::new());
+        assert!(read.expect_err("no turn").starts_with("1: missing field"));
     }
 }

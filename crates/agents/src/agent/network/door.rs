@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{fs, io};
 
+use jiff::Timestamp;
 use serde_json::json;
 use skill_evals_door::{
     Answers, Asked, Credential, Door, Exchange, ExchangeEnd, PathRule, Refusal, Room, Route, Rules, Upstream,
@@ -284,20 +285,22 @@ impl Answers for RecordedModel {
     }
 }
 
-/// What the stored requests of a trial asked its model, with the answers, as a recording has them; `None` if nothing was stored, or
-/// that is not whole.
-pub fn recorded_model(wire: &Path) -> Result<Option<String>, PathError> {
+/// What the stored requests of a trial that started then asked its model, with the answers, as a recording has them; `None` if nothing was
+/// stored, or that cannot be read.
+pub fn recorded_model(wire: &Path, started: Timestamp) -> Result<Option<String>, PathError> {
     if !look::exists(wire)? {
         return Ok(None);
     }
     let unreadable = |error| PathError { path: wire.to_path_buf(), source: io::Error::other(error) };
-    Ok(of_model(&read_record(wire).map_err(unreadable)?))
+    Ok(of_model(&read_record(wire).map_err(unreadable)?, started))
 }
 
-fn of_model(exchanges: &[Exchange]) -> Option<String> {
-    let asked = exchanges.iter().filter(|exchange| asks_model(exchange)).map(|exchange| {
-        let Exchange { method, path, body, status, answer_headers, answer, end, refused, .. } = exchange;
-        let is_whole = refused.is_none() && *end == ExchangeEnd::Complete && body.left_out + answer.left_out == 0;
+fn of_model(exchanges: &[Exchange], started: Timestamp) -> Option<String> {
+    // An answer that broke off was asked for again, or its agent was ended.
+    let answered = exchanges.iter().filter(|exchange| asks_model(exchange) && exchange.end == ExchangeEnd::Complete);
+    let asked = answered.map(|exchange| {
+        let Exchange { method, path, body, status, answer_headers, answer, refused, .. } = exchange;
+        let is_whole = refused.is_none() && body.left_out + answer.left_out == 0;
         Some(AnsweredRequest {
             method,
             path,
@@ -307,7 +310,7 @@ fn of_model(exchanges: &[Exchange]) -> Option<String> {
             answer: &answer.text,
         })
     });
-    replay::recorded(&asked.collect::<Option<Vec<_>>>()?)
+    replay::recorded(&asked.collect::<Option<Vec<_>>>()?, started)
 }
 
 /// What an agent asks for itself, and not for the skill: of hosts that were asked before its model first called a tool, or with the
@@ -380,5 +383,30 @@ fn refused(exchange: &Exchange, refusal: Refusal, of_agent: bool) -> RefusedRequ
         why: why.to_owned(),
         times: 1,
         of_agent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request to a model whose answer ended like this.
+    fn asked(n: u64, end: &serde_json::Value, answer: &str) -> Exchange {
+        let body = json!({ "messages": [{ "role": "user", "content": "Greet Ada" }] }).to_string();
+        serde_json::from_value(json!({
+            "n": n, "at_ms": n, "method": "POST", "host": "api.anthropic.com", "port": 443, "path": "/v1/messages", "headers": [],
+            "body": { "text": body }, "status": 200, "answer": { "text": answer }, "ended_ms": n, "end": end,
+        }))
+        .expect("an exchange")
+    }
+
+    #[test]
+    fn an_answer_that_broke_off_is_not_recorded_and_the_one_after_it_is() {
+        let broken = json!({ "upstream": "connection closed" });
+        let exchanges =
+            [asked(1, &broken, "half"), asked(2, &json!("complete"), "whole"), asked(3, &json!("dropped"), "")];
+        let lines = of_model(&exchanges, Timestamp::default()).expect("answers");
+        assert!(lines.lines().count() == 1 && lines.contains("whole"), "{lines}");
+        assert_eq!(of_model(&exchanges[..1], Timestamp::default()), None);
     }
 }

@@ -6,6 +6,8 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use jiff::Timestamp;
+
 use super::ProviderAccess;
 use crate::files::at::PathError;
 use crate::process::opener::RoomNetwork;
@@ -52,7 +54,7 @@ impl RoomDoor {
 }
 
 /// Nothing was stored.
-pub fn recorded_model(_: &Path) -> Result<Option<String>, PathError> {
+pub fn recorded_model(_: &Path, _: Timestamp) -> Result<Option<String>, PathError> {
     Ok(None)
 }
 
