@@ -236,7 +236,7 @@ fn setting_parts(settings: &Settings, mode: &Mode, case: &Case) -> Vec<SettingPa
         untrusted: _,
         // Of no trial that is replayed or kept.
         recorded_mocks: _,
-        // What is told, not what is done.
+        // Only for messages.
         written: _,
     } = settings;
     // Isolation chosen in the environment belongs to a machine, and makes no recording stale.

@@ -372,7 +372,8 @@ fn has_list(node: &Node, depth: usize) -> bool {
 
 /// Whether an object is a JSON Schema, which has the keys of cases as the names of properties.
 fn is_schema(node: &Node) -> bool {
-    node.get("properties").is_some_and(Node::is_map) && node.get("type").is_some()
+    let has = |key: &str| node.get(key).is_some_and(Node::is_map);
+    has("properties") && node.get("type").is_some() || has("$defs") && node.get("$schema").is_some()
 }
 
 /// What separates the cells of a table with this ending.

@@ -586,7 +586,9 @@ mod tests {
                 let pattern = Pattern { text: pattern.to_owned(), style };
                 let search = pattern.compile().unwrap();
                 let found = |text: &&String| !search.matches(text, 1).unwrap().is_empty();
-                assert!(texts.iter().all(|text| pattern.is_in(text) == Some(found(&text))), "{pattern:?}");
+                assert!(texts.iter().filter(found).all(|text| pattern.may_be_in(text)), "{pattern:?}");
+                let is_same = |text: &String| pattern.is_in(text) == Some(found(&text));
+                assert!(texts.iter().step_by(9).all(is_same), "{pattern:?}");
             }
         }
         let may = |pattern: &str, text| Pattern { text: pattern.to_owned(), style: Style::Exact }.may_be_in(text);
