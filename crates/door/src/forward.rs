@@ -260,7 +260,7 @@ impl Connection {
                 Refusal::NotRecorded => StatusCode::BAD_REQUEST,
                 Refusal::OtherHost => StatusCode::MISDIRECTED_REQUEST,
                 Refusal::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
-                Refusal::Host | Refusal::PrivateAddress => StatusCode::NOT_FOUND,
+                Refusal::Host | Refusal::PrivateAddress | Refusal::NotAnswered => StatusCode::NOT_FOUND,
             };
             return refused(&going, refusal, status);
         }
@@ -446,7 +446,9 @@ async fn answered(
     going.borrow_mut().request.add(&whole, &room.kept);
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let asked = Asked { method: head.method.as_str(), path, body: &String::from_utf8_lossy(&whole) };
-    let Some(given) = answers.answer(&asked) else { return refused(going, Refusal::Host, StatusCode::NOT_FOUND) };
+    let Some(given) = answers.answer(&asked) else {
+        return refused(going, Refusal::NotAnswered, StatusCode::NOT_FOUND);
+    };
     let mut answer = Response::new(PassingBody::Own(Some(given.body.into())));
     *answer.status_mut() = StatusCode::from_u16(given.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if let Ok(kind) = HeaderValue::from_str(&given.content_type) {

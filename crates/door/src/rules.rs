@@ -102,6 +102,8 @@ pub enum Refusal {
     TooLong,
     /// What passed before could not be recorded.
     NotRecorded,
+    /// Recorded answers are given in the place of all servers, and there is none for it.
+    NotAnswered,
 }
 
 impl Rules {

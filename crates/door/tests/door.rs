@@ -358,7 +358,7 @@ fn what_is_answered_in_the_place_of_servers_reaches_none_of_them_and_is_recorded
     assert!(server.seen().is_empty());
     let record = setup.record();
     assert_eq!((record[0].body.text.as_str(), record[0].answer.text.as_str()), ("asked", "POST /a?b asked"));
-    assert_eq!((record[0].status, record[0].refused, record[1].refused), (Some(201), None, Some(Refusal::Host)));
+    assert_eq!((record[0].status, record[0].refused, record[1].refused), (Some(201), None, Some(Refusal::NotAnswered)));
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub struct KeptPair {
     /// Whether the candidate ran alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
-    /// The `all_from` of its comparison's [`ComparedSides`](crate::trial::run_record::ComparedSides).
+    /// From so many failed looks on, all cases of its comparison get pairs, as it was chosen before the first trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_from: Option<u64>,
     /// When it began, RFC 3339, UTC.

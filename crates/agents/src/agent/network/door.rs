@@ -370,6 +370,7 @@ fn refused(exchange: &Exchange, refusal: Refusal, of_agent: bool) -> RefusedRequ
     let Exchange { method, host, port, path, .. } = exchange;
     let why = match refusal {
         Refusal::Host => "`network` does not name the host",
+        Refusal::NotAnswered => "no server is asked where recorded answers are given",
         Refusal::PrivateAddress => "the address is of this machine or a private network",
         Refusal::OtherHost => "it names another host than its connection",
         Refusal::TooLong => "it is too long",
