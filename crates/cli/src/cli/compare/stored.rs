@@ -178,16 +178,19 @@ fn sources(root: &Path, side: &StoredSide) -> CliResultOf<Vec<PathBuf>> {
             if paths.contains(&path) {
                 return Err(format!("{source} is named twice on one side: its trials would count twice").into());
             }
-            if let Some(other) = paths.iter().find(|other| named_runs::is_copy(other, &path)) {
-                let other = other.display();
-                return Err(format!("{source} is a copy of {other}: its trials would count twice").into());
-            }
             paths.push(path);
         }
     }
     let is_of = |run: &RunFolder| run.progress_path().canonicalize().is_ok_and(|path| paths.contains(&path));
     let runs = paths.iter().filter_map(|path| path.parent()).map(RunFolder::at).filter(is_of).collect::<Vec<_>>();
     named_runs::check_distinct(&runs.iter())?;
+    // A merged run begins as one of its shards does: that it is no copy is known by now.
+    for (number, path) in paths.iter().enumerate() {
+        if let Some(other) = paths[..number].iter().find(|other| named_runs::is_copy(other, path)) {
+            let (path, other) = (path.display(), other.display());
+            return Err(format!("{path} is a copy of {other}: its trials would count twice").into());
+        }
+    }
     Ok(paths)
 }
 
