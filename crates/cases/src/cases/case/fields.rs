@@ -300,15 +300,7 @@ pub fn named(name: &str) -> Option<&'static Field> {
 
 /// A case while it is read: what the file says so far, with the defaults of its format.
 ///
-/// Every format says a field by a node, whatever it is written in: a cell, a value of a task file, of another program's file or of the
-/// user's own. [`CaseDraft::read`] makes the field of it:
-///
-/// ```text
-/// a cell of prompts.csv ─┐
-/// a key of a task file ──┼─ WrittenField { name, key, line, node } ─ CaseDraft::read ─ the row of `CORE`, `KINDS` or `LISTS` ─ Case
-/// a key of a KeyTable ───┤
-/// a [formats.mine] ──────┘
-/// ```
+/// Every format says a field by a node, whatever it is written in. [`CaseDraft::read`] makes the field of it, as the module of cases draws.
 #[derive(Debug, Default)]
 pub struct CaseDraft {
     case: Case,

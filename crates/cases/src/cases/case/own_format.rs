@@ -48,7 +48,6 @@ pub static FORMAT: CaseFormat = CaseFormat::foreign(
 
 /// What a format says of a case besides its fields: its name, the skill under test, and the skill that should activate.
 const ID: &str = "id";
-const PROMPT: &str = "prompt";
 const SKILL: &str = "skill";
 const EXPECTED_SKILL: &str = "expected_skill";
 
@@ -118,7 +117,7 @@ fn wrong_fields(format: &OwnFormat) -> Vec<Diagnostic> {
         let help = suggest(&field.name, &known().collect::<Vec<_>>());
         Diagnostic::new(Code::Config, field.place.clone(), message).help(help)
     });
-    let lacks_prompt = !format.fields.iter().any(|field| field.name == "prompt");
+    let lacks_prompt = !format.fields.iter().any(|field| field.name == fields::PROMPT);
     let missing = lacks_prompt.then(|| {
         let message = format!("the format `{}` has no `prompt`", format.name);
         Diagnostic::new(Code::Config, format.place.clone(), message).help("write prompt = \"ask\" if your key is `ask`")
@@ -184,7 +183,7 @@ pub(super) fn read(file: &ForeignFile<'_>, bytes: &[u8]) -> FileCases {
             }
         }
         if reader.case.prompt.trim().is_empty() && reader.problems.is_empty() {
-            let keys = format.fields.iter().filter(|field| field.name == PROMPT).flat_map(|field| &field.keys);
+            let keys = format.fields.iter().filter(|field| field.name == fields::PROMPT).flat_map(|field| &field.keys);
             let keys: Vec<&str> = keys.map(String::as_str).collect();
             let message =
                 format!("the case has no prompt: the format `{}` has it at `{}`", format.name, keys.join("`, `"));
